@@ -1,0 +1,53 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.ParameterValue;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a caller asks: one inference on one model. Immutable as a view of its memory.
+ *
+ * <p>Nothing is checked against the model yet. The tensors' memory belongs to whoever holds the call;
+ * {@link InferenceServer#infer} takes it over, and {@code release} gives it back.
+ *
+ * @param model which model
+ * @param id the caller's name for the call; empty for none
+ * @param inputs the inputs, in any order
+ * @param outputs the names of the outputs wanted; empty for all
+ * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
+ * @param options how the call is to be scheduled
+ * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
+ */
+public record InferCall(
+        ModelRef model,
+        String id,
+        List<NamedTensor> inputs,
+        List<String> outputs,
+        Map<String, ParameterValue> parameters,
+        CallOptions options,
+        Runnable release) {
+    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+    public InferCall {
+        requireNonNull(model, "model");
+        requireNonNull(id, "id");
+        requireNonNull(inputs, "inputs");
+        requireNonNull(outputs, "outputs");
+        requireNonNull(parameters, "parameters");
+        requireNonNull(options, "options");
+        requireNonNull(release, "release");
+    }
+
+    /**
+     * Asks for all outputs of a model, without id, parameters or options.
+     *
+     * @param model which model
+     * @param inputs the inputs
+     * @param release frees the memory of the inputs
+     * @return the call
+     */
+    public static InferCall of(ModelRef model, List<NamedTensor> inputs, Runnable release) {
+        return new InferCall(model, "", List.copyOf(inputs), List.of(), Map.of(), CallOptions.DEFAULT, release);
+    }
+}

@@ -1,0 +1,56 @@
+package dev.nereid.api;
+
+import dev.nereid.spi.ParameterValue;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * One response to a call. Owned by the observer that received it; its tensors may be read until it is closed.
+ */
+public interface InferResponse extends AutoCloseable {
+    /**
+     * Returns the name of the model that answered.
+     *
+     * @return the model's name
+     */
+    String model();
+
+    /**
+     * Returns the version of the model that answered.
+     *
+     * @return the version
+     */
+    long version();
+
+    /**
+     * Returns the id of the call.
+     *
+     * @return the id; empty if the caller gave none
+     */
+    String id();
+
+    /**
+     * Returns the outputs that the caller wanted and the model made, in the model's order.
+     *
+     * @return the outputs; immutable
+     */
+    List<NamedTensor> outputs();
+
+    /**
+     * Returns the parameters that the backend set.
+     *
+     * @return the parameters by name in the order they were set; immutable, empty for most models
+     */
+    Map<String, ParameterValue> parameters();
+
+    /**
+     * Says whether this response ends its call.
+     *
+     * @return always {@code true} for models that are not decoupled
+     */
+    boolean isLast();
+
+    /** Gives the memory of the outputs back. May be called on any thread; later calls do nothing. */
+    @Override
+    void close();
+}

@@ -1,0 +1,56 @@
+package dev.nereid.api;
+
+/**
+ * A running inference server: the port for front ends and embedding programs. Safe for use by any thread.
+ *
+ * <p>Nothing here blocks.
+ */
+public interface InferenceServer {
+    /**
+     * Asks for one inference. Returns at once; everything else, errors included, is told to the observer: exactly one
+     * terminal call, before or after this method returns, on this or another thread.
+     *
+     * <p>The call's memory is the server's from now on, whatever happens; it is released after the last response was
+     * closed.
+     *
+     * @param call what is asked
+     * @param observer who is told
+     * @return the handle by which the caller withdraws the call
+     */
+    Cancellation infer(InferCall call, ResponseObserver observer);
+
+    /**
+     * Returns the models that the server knows.
+     *
+     * @return the catalog, the same at every call
+     */
+    ModelCatalog models();
+
+    /**
+     * Returns the pool that memory of inputs and outputs comes from.
+     *
+     * @return the pool, the same at every call
+     */
+    TensorMemory memory();
+
+    /**
+     * Returns what the server is.
+     *
+     * @return name, version and extensions
+     */
+    ServerInfo info();
+
+    /**
+     * Says whether the server runs: from the end of its start until it stops.
+     *
+     * @return whether it is live
+     */
+    boolean isLive();
+
+    /**
+     * Says whether the server can serve what it is meant to: live, and with strict readiness every model ready too.
+     *
+     * @return whether it is ready
+     */
+    boolean isReady();
+}

@@ -1,0 +1,52 @@
+package dev.nereid.api;
+
+import inference.ModelConfig;
+import java.util.List;
+
+/**
+ * The models that a server knows, and what they look like. Safe for use by any thread; nothing here blocks.
+ *
+ * <p>Methods that take a {@link ModelRef} throw {@link InferenceException}:
+ * {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if the model or version is not known or no version is ready,
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if the version asked for is not ready.
+ */
+public interface ModelCatalog {
+    /**
+     * Describes a model as clients see it.
+     *
+     * @param model which model
+     * @return its description
+     */
+    ModelDescription describe(ModelRef model);
+
+    /**
+     * Returns a model's configuration, completed and with every default filled in.
+     *
+     * @param model which model
+     * @return the configuration
+     */
+    ModelConfig config(ModelRef model);
+
+    /**
+     * Returns a model's configuration as JSON with the configuration's own field names.
+     *
+     * @param model which model
+     * @return a JSON object
+     */
+    String configJson(ModelRef model);
+
+    /**
+     * Says whether a version that is loaded can serve, by its backend's own word.
+     *
+     * @param model which model
+     * @return whether every instance says that it is ready
+     */
+    boolean isReady(ModelRef model);
+
+    /**
+     * Lists every version of every model, loaded or not, and models of which there is no version.
+     *
+     * @return the states, by name and then version
+     */
+    List<ModelStatus> index();
+}

@@ -1,0 +1,70 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.ErrorCode;
+
+/**
+ * A model as a client names it: with a version, or without for the highest that is ready. Immutable.
+ *
+ * @param name the model's name; any text, since unknown names are answered like wrong ones
+ * @param version the version, or {@link #LATEST}
+ */
+public record ModelRef(String name, long version) {
+    /** Stands for the highest version that is ready. */
+    public static final long LATEST = -1;
+
+    /** Checks the components. */
+    public ModelRef {
+        requireNonNull(name, "name");
+        if (version < LATEST) {
+            throw new IllegalArgumentException("version: " + version + " (expected: >= -1)");
+        }
+    }
+
+    /**
+     * Names the highest version of a model that is ready.
+     *
+     * @param name the model's name
+     * @return the reference
+     */
+    public static ModelRef latest(String name) {
+        return new ModelRef(name, LATEST);
+    }
+
+    /**
+     * Reads a version as clients write it.
+     *
+     * @param name the model's name
+     * @param version a whole number of 0 or more, or an empty text for the highest version that is ready
+     * @return the reference
+     * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if the text is no such number
+     */
+    public static ModelRef parse(String name, String version) {
+        if (version.isEmpty()) {
+            return latest(name);
+        }
+        long number;
+        try {
+            number = Long.parseLong(version);
+        } catch (NumberFormatException e) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "failed to get model version from specified version string '" + version
+                            + "' (details: stol), version should be an integral value > 0");
+        }
+        if (number < 0) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "invalid model version specified '" + version
+                            + "' , version should be an integral value > 0");
+        }
+        return new ModelRef(name, number);
+    }
+
+    /** Returns the name and, if one is given, the version, as in error messages. */
+    @Override
+    public String toString() {
+        return version == LATEST ? "'" + name + "'" : "'" + name + "' version " + version;
+    }
+}

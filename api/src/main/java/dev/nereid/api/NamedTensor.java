@@ -1,0 +1,19 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.Tensor;
+
+/**
+ * An input of a call or an output of a response. Immutable as a view of its memory.
+ *
+ * @param name the name of the tensor in the model
+ * @param tensor its content, with batch dimension if the model batches
+ */
+public record NamedTensor(String name, Tensor tensor) {
+    /** Checks the components. */
+    public NamedTensor {
+        requireNonNull(name, "name");
+        requireNonNull(tensor, "tensor");
+    }
+}

@@ -1,0 +1,11 @@
+/**
+ * The port through which front ends and embedding programs use a server, whatever is behind it.
+ *
+ * <p>Starting points: {@link dev.nereid.api.InferenceServer}, which answers an {@link dev.nereid.api.InferCall}
+ * through a {@link dev.nereid.api.ResponseObserver}, and its {@link dev.nereid.api.ModelCatalog}. The messages of the
+ * network protocols are in the package {@code inference}, generated from this module's {@code .proto} files.
+ */
+@NullMarked
+package dev.nereid.api;
+
+import org.jspecify.annotations.NullMarked;

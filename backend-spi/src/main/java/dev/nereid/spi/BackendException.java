@@ -1,0 +1,49 @@
+package dev.nereid.spi;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * A failure that a backend reports: a kind and a message that may be shown to clients. Immutable.
+ *
+ * <p>The message carries the framework's own error text where there is one; it never holds stack traces, pointers, or
+ * paths outside the model repository. Anything else that a backend throws is reported as {@link ErrorCode#INTERNAL}
+ * and logged with its stack trace.
+ */
+public final class BackendException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    /** What kind of failure this is. */
+    private final ErrorCode code;
+
+    /**
+     * Creates a failure.
+     *
+     * @param code the kind of failure
+     * @param message what was wrong, where, what was expected, and what to do about it
+     */
+    public BackendException(ErrorCode code, String message) {
+        super(requireNonNull(message, "message"));
+        this.code = requireNonNull(code, "code");
+    }
+
+    /**
+     * Creates a failure with the exception that led to it, for the server's log.
+     *
+     * @param code the kind of failure
+     * @param message what was wrong, where, what was expected, and what to do about it
+     * @param cause what led to it; its message is not shown to clients
+     */
+    public BackendException(ErrorCode code, String message, Throwable cause) {
+        super(requireNonNull(message, "message"), cause);
+        this.code = requireNonNull(code, "code");
+    }
+
+    /**
+     * Returns the kind of failure.
+     *
+     * @return the kind, never {@code null}
+     */
+    public ErrorCode code() {
+        return code;
+    }
+}

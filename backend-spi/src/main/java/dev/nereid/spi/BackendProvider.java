@@ -1,0 +1,52 @@
+package dev.nereid.spi;
+
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * The entry point of a plugin: says which backend the plugin brings, and makes it. <em>Implemented by backends.</em>
+ *
+ * <p>The server finds it with {@link java.util.ServiceLoader}: the plugin's jar names the class in
+ * {@code META-INF/services/dev.nereid.spi.BackendProvider}, and the class has a public constructor without arguments.
+ * A plugin holds one or more providers. The constructor and the methods must be cheap: they run at the start of the
+ * server for every plugin, one after another on a control thread, whether a model needs the backend or not.
+ */
+public interface BackendProvider {
+    /**
+     * Returns the name by which a model's configuration asks for this backend ({@code backend: "…"}).
+     *
+     * @return the name: lower-case letters, digits, {@code _} and {@code -}; the same at every call
+     */
+    String name();
+
+    /**
+     * Returns the legacy {@code platform} names that mean this backend as well.
+     *
+     * @return the names, for instance {@code onnxruntime_onnx}; empty by default
+     */
+    default Set<String> platforms() {
+        return Set.of();
+    }
+
+    /**
+     * Says why the backend cannot work on this machine, if so: a driver or a library that is missing.
+     *
+     * <p>The reason is shown in the start-up table, and every load of a model that needs the backend fails with it.
+     *
+     * @return one line of text, or empty if the backend can be created
+     */
+    default Optional<String> unavailable() {
+        return Optional.empty();
+    }
+
+    /**
+     * Creates the backend. Called at most once, on a control thread that may block, before the first model that
+     * needs it is loaded.
+     *
+     * @param context what the backend may use of the server, valid until the backend is closed
+     * @return the backend, owned and later closed by the server
+     * @throws BackendException if the backend cannot be used; the load of the model that asked for it fails with
+     *     this error, and the next load tries again
+     */
+    Backend create(BackendContext context) throws BackendException;
+}

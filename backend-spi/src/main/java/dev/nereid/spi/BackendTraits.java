@@ -1,0 +1,111 @@
+package dev.nereid.spi;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.List;
+
+/**
+ * How a backend wants its instances made and run. Immutable; every property has a default that is right for most.
+ */
+public final class BackendTraits {
+    /** How long the executions of a backend hold the thread that runs them. Open: later versions may add constants. */
+    public enum Execution {
+        /**
+         * Executions compute or wait for a noticeable time. Each instance has a thread of its own and is only ever
+         * called on that thread, so thread-bound native contexts are safe.
+         */
+        LONG,
+        /**
+         * Executions take microseconds and never block. An idle instance may be run by any thread that submits a
+         * request, one thread at a time, with a happens-before edge from each execution to the next.
+         */
+        SHORT,
+        /** As {@link #LONG}, but all instances on one GPU share one thread, since executions block the device. */
+        DEVICE_BLOCKING
+    }
+
+    /**
+     * A group of instances that a backend prefers when a model's configuration names none.
+     *
+     * @param kind where the instances run
+     * @param count how many on each device, at least 1
+     */
+    public record PreferredGroup(Device.Kind kind, int count) {
+        /** Checks the components. */
+        public PreferredGroup {
+            requireNonNull(kind, "kind");
+            if (count < 1) {
+                throw new IllegalArgumentException("count: " + count + " (expected: >= 1)");
+            }
+        }
+    }
+
+    /** Long executions, no preferred groups, instances made one after another. */
+    public static final BackendTraits DEFAULT = new BackendTraits(Execution.LONG, List.of(), false);
+
+    private final Execution execution;
+    private final List<PreferredGroup> preferredGroups;
+    private final boolean parallelInstances;
+
+    private BackendTraits(Execution execution, List<PreferredGroup> preferredGroups, boolean parallelInstances) {
+        this.execution = requireNonNull(execution, "execution");
+        this.preferredGroups = List.copyOf(preferredGroups);
+        this.parallelInstances = parallelInstances;
+    }
+
+    /**
+     * Returns the same traits with another kind of execution.
+     *
+     * @param changed how long executions hold their thread
+     * @return the changed traits
+     */
+    public BackendTraits withExecution(Execution changed) {
+        return new BackendTraits(changed, preferredGroups, parallelInstances);
+    }
+
+    /**
+     * Returns the same traits with other preferred groups.
+     *
+     * @param groups the groups, best first; the first whose kind the machine has is taken
+     * @return the changed traits
+     */
+    public BackendTraits withPreferredGroups(PreferredGroup... groups) {
+        return new BackendTraits(execution, List.of(groups), parallelInstances);
+    }
+
+    /**
+     * Returns the same traits with instances that may be made at the same time.
+     *
+     * @return the changed traits
+     */
+    public BackendTraits withParallelInstances() {
+        return new BackendTraits(execution, preferredGroups, true);
+    }
+
+    /**
+     * Returns how long executions hold the thread that runs them.
+     *
+     * @return {@link Execution#LONG} by default
+     */
+    public Execution execution() {
+        return execution;
+    }
+
+    /**
+     * Returns the groups of instances that the backend prefers when a configuration names none.
+     *
+     * @return the groups, best first; empty by default
+     */
+    public List<PreferredGroup> preferredGroups() {
+        return preferredGroups;
+    }
+
+    /**
+     * Says whether {@link Model#newInstance} may be called by several threads at once.
+     *
+     * @return {@code false} by default
+     */
+    public boolean parallelInstances() {
+        return parallelInstances;
+    }
+}

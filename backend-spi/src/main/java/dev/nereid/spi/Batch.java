@@ -1,0 +1,86 @@
+package dev.nereid.spi;
+
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The requests that one execution serves. Confined to the execution: used by the thread that runs it, and after
+ * {@link #defer} by whichever thread goes on with it, one at a time. <em>Implemented by the server.</em>
+ *
+ * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #scatter}, as models that batch do; or request
+ * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}.
+ */
+public interface Batch {
+    /**
+     * Returns the requests in the order of their items.
+     *
+     * @return at least one request; immutable
+     */
+    List<InferenceRequest> requests();
+
+    /**
+     * Returns the number of items in the batch.
+     *
+     * @return the sum of {@link InferenceRequest#batchSize()}, at most the model's largest batch
+     */
+    int size();
+
+    /**
+     * Returns the names of the inputs that the requests carry. Requests of one batch carry the same inputs.
+     *
+     * @return the names in the order of the model's configuration; immutable
+     */
+    Set<String> inputs();
+
+    /**
+     * Returns the names of the outputs that at least one request wants.
+     *
+     * @return the names in the order of the model's configuration, never empty; immutable
+     */
+    Set<String> requestedOutputs();
+
+    /**
+     * Returns an input of all requests as one tensor: the requests' tensors one after another along the first
+     * dimension. With a single request this is the request's own tensor and nothing is copied.
+     *
+     * @param input the name of an input
+     * @return the tensor, read only, valid until the execution is finished
+     * @throws BackendException if no request carries the input ({@link ErrorCode#INVALID_ARGUMENT}), if requests
+     *     cannot be joined because their further dimensions differ, or if there is no memory
+     */
+    Tensor gather(String input) throws BackendException;
+
+    /**
+     * Makes an output for the whole batch in memory of the server, to be filled by the backend: the fastest way when
+     * the shape is known before the execution. What is put in reaches the requests that want the output when the
+     * execution is finished, each its own items along the first dimension.
+     *
+     * @param output the name of an output
+     * @param type the type of its elements; of fixed size
+     * @param shape its dimensions, the first being {@link #size()} if the model batches
+     * @return a tensor to be written, content undefined, aligned to 64 bytes
+     * @throws BackendException if the shape does not fit the batch, is too large, or there is no memory
+     */
+    Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
+
+    /**
+     * Gives an output for the whole batch that lies in memory of the backend. The server reads it in place, each
+     * request its own items along the first dimension, and says when it is done.
+     *
+     * @param output the name of an output
+     * @param tensor the output, its first dimension being {@link #size()} if the model batches; not to be changed
+     *     until {@code release} runs
+     * @param release run exactly once, on any thread, when the server no longer needs the memory, also when this
+     *     method throws; short, and must not block
+     * @throws BackendException if the tensor does not fit the batch
+     */
+    void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
+
+    /**
+     * Keeps the batch alive beyond the return of {@link ModelInstance#execute}: the instance counts as free at the
+     * return, and the next execution may start at once. Called at most once, during {@code execute}.
+     *
+     * @return the handle with which the execution is finished, from any thread
+     */
+    DeferredExecution defer();
+}

@@ -1,0 +1,20 @@
+package dev.nereid.spi;
+
+/**
+ * An execution that goes on after {@link ModelInstance#execute} returned. Safe for use by any thread; exactly one call
+ * ends it, and later ones do nothing. <em>Implemented by the server.</em>
+ */
+public interface DeferredExecution {
+    /**
+     * Ends the execution: the server answers every request that is not answered yet, as after a return of
+     * {@link ModelInstance#execute}, and takes back inputs and buffers.
+     */
+    void finish();
+
+    /**
+     * Ends the execution with an error: every request that is not answered yet is answered with it.
+     *
+     * @param error what went wrong
+     */
+    void fail(BackendException error);
+}

@@ -1,0 +1,38 @@
+package dev.nereid.spi;
+
+/**
+ * The eight kinds of failure a client can see. Immutable.
+ *
+ * <p>Each protocol maps them to its own status in one place; a backend only chooses the kind.
+ */
+public enum ErrorCode {
+    /** The kind of failure is not known. Choose it only when nothing below fits. A client should not retry. */
+    UNKNOWN,
+
+    /**
+     * The server or the backend is at fault: a bug, a framework failure, an exhausted resource of its own. Choose
+     * {@link #INVALID_ARGUMENT} when another request would have succeeded. A client may retry once.
+     */
+    INTERNAL,
+
+    /** What the request names does not exist: a model, a version, a file. Retrying does not help. */
+    NOT_FOUND,
+
+    /** The request itself is wrong, and would be wrong at any time. Retrying does not help. */
+    INVALID_ARGUMENT,
+
+    /**
+     * The request is fine but cannot be served now: loading, stopping, overloaded, timed out in a queue, or a device
+     * or library that is not there. A client may retry after a pause.
+     */
+    UNAVAILABLE,
+
+    /** The request asks for something that this server, backend or model does not do. Retrying does not help. */
+    UNSUPPORTED,
+
+    /** What the request wants to create exists already. Retrying does not help. */
+    ALREADY_EXISTS,
+
+    /** The client, or a deadline it set, withdrew the request before it was answered. */
+    CANCELLED
+}

@@ -1,0 +1,117 @@
+package dev.nereid.spi;
+
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * One client's request within a batch. Owned by the server; used under the same confinement as its {@link Batch},
+ * except {@link #isCancelled} and {@link #onCancel}, which any thread may call. <em>Implemented by the server.</em>
+ */
+public interface InferenceRequest {
+    /**
+     * Returns the client's name for the request.
+     *
+     * @return the id; empty if the client gave none
+     */
+    String id();
+
+    /**
+     * Returns the number of items in the request.
+     *
+     * @return the first dimension of its inputs if the model batches, else 1
+     */
+    int batchSize();
+
+    /**
+     * Returns the names of the inputs that the request carries.
+     *
+     * @return the names; immutable
+     */
+    List<String> inputs();
+
+    /**
+     * Returns an input in the shape that the backend sees ({@link TensorSpec#backendDims()}).
+     *
+     * @param name the name of an input
+     * @return the tensor, read only, valid until the execution is finished and every response of the request was
+     *     sent; empty if the request does not carry it
+     */
+    Optional<Tensor> input(String name);
+
+    /**
+     * Returns the outputs that the client wants: all of the model's if it named none.
+     *
+     * @return the names, never empty; immutable
+     */
+    List<String> requestedOutputs();
+
+    /**
+     * Returns the request's own parameters, without those that the server understands itself.
+     *
+     * @return the parameters by name; immutable
+     */
+    Map<String, ParameterValue> parameters();
+
+    /**
+     * Returns the request's place in a sequence.
+     *
+     * @return the place, or empty for a request that belongs to none
+     */
+    Optional<Sequence> sequence();
+
+    /**
+     * Returns the priority that the client asked for.
+     *
+     * @return 1 for the highest, or 0 if the client asked for none; unsigned
+     */
+    long priority();
+
+    /**
+     * Returns when the request is no longer of use to the client.
+     *
+     * @return a time on the scale of {@link System#nanoTime()}, or empty if the client set no deadline
+     */
+    OptionalLong deadlineNanos();
+
+    /**
+     * Says whether the client withdrew the request. A backend may stop working on it and fail it with
+     * {@link ErrorCode#CANCELLED}.
+     *
+     * @return whether it was withdrawn
+     */
+    boolean isCancelled();
+
+    /**
+     * Has an action run when the client withdraws the request: at once if it already did. The action runs at most
+     * once, on any thread, and never after the request was answered; it must be short and must not block.
+     *
+     * @param action the action
+     */
+    void onCancel(Runnable action);
+
+    /**
+     * Returns the one response of a request to a model that is not decoupled. It is sent when the execution is
+     * finished; there is nothing to call.
+     *
+     * @return the response to be filled, the same at every call
+     * @throws IllegalStateException if the model is decoupled
+     */
+    InferenceResponse response();
+
+    /**
+     * Answers this request with an error; the others of the batch are not touched. A second answer is ignored.
+     *
+     * @param error what went wrong
+     */
+    void fail(BackendException error);
+
+    /**
+     * Takes the request of a decoupled model out of the execution, to answer it any number of times at any time.
+     *
+     * @return the sender, the same at every call
+     * @throws IllegalStateException if the model is not decoupled
+     */
+    ResponseSender sender();
+}

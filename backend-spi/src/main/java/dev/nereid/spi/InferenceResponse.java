@@ -1,0 +1,51 @@
+package dev.nereid.spi;
+
+/**
+ * A response under construction. Confined to one thread at a time. <em>Implemented by the server.</em>
+ *
+ * <p>Outputs appear in the order in which they were put in; outputs that the client does not want are dropped.
+ */
+public interface InferenceResponse {
+    /**
+     * Makes an output in memory of the server, to be filled by the backend before the response is sent.
+     *
+     * @param output the name of an output
+     * @param type the type of its elements; of fixed size
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @return a tensor to be written, content undefined, aligned to 64 bytes
+     * @throws BackendException if the shape is too large, the output was put in before, or there is no memory
+     */
+    Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
+
+    /**
+     * Makes an output of byte strings in memory of the server.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, with the batch dimension if the model batches
+     * @param byteSize the size of all elements together with their length prefixes, in bytes
+     * @return a tensor of {@link DataType#BYTES} to be written, content undefined
+     * @throws BackendException as {@link #allocate}
+     */
+    Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
+
+    /**
+     * Gives an output that lies in memory of the backend or in an input of the same request. The server reads it in
+     * place and says when it is done.
+     *
+     * @param output the name of an output
+     * @param tensor the output, not to be changed until {@code release} runs. An input of the same request may be
+     *     given: the server keeps inputs until the response was sent
+     * @param release run exactly once, on any thread, when the server no longer needs the memory, also when this
+     *     method throws; short, and must not block
+     * @throws BackendException if the output was put in before
+     */
+    void put(String output, Tensor tensor, Runnable release) throws BackendException;
+
+    /**
+     * Adds a parameter to the response; one of the same name is replaced.
+     *
+     * @param name the parameter's name; must not start with {@code triton_}
+     * @param value its value
+     */
+    void parameter(String name, ParameterValue value);
+}

@@ -1,0 +1,29 @@
+package dev.nereid.spi;
+
+import java.util.List;
+
+/**
+ * The place of one instance. Immutable. <em>Implemented by the server.</em>
+ */
+public interface InstanceContext {
+    /**
+     * Returns the name of the instance.
+     *
+     * @return the group's name and a number, for instance {@code resnet50_0_1}
+     */
+    String name();
+
+    /**
+     * Returns where the instance runs.
+     *
+     * @return the device
+     */
+    Device device();
+
+    /**
+     * Returns the optimization profiles that the configuration lists for the instance's group.
+     *
+     * @return the profiles; empty for most models
+     */
+    List<String> profiles();
+}

@@ -1,0 +1,21 @@
+package dev.nereid.spi;
+
+/**
+ * One loaded version of a model: what its instances share. <em>Implemented by backends.</em>
+ *
+ * <p>Called on control threads that may block, one call at a time unless {@link BackendTraits#parallelInstances()}.
+ */
+public interface Model extends AutoCloseable {
+    /**
+     * Makes one execution context of the model.
+     *
+     * @param context the instance's name and device, valid until the instance is closed
+     * @return the instance, owned and later closed by the server
+     * @throws BackendException if it cannot be made; the load of the model fails with it
+     */
+    ModelInstance newInstance(InstanceContext context) throws BackendException;
+
+    /** Frees what the model holds. Called once, after the last of its instances was closed. Does nothing by default. */
+    @Override
+    default void close() {}
+}

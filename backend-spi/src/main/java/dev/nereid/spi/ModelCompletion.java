@@ -1,0 +1,134 @@
+package dev.nereid.spi;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/**
+ * What a backend found out about a model from its files. Immutable; starts empty, and what is left empty stays as
+ * configured.
+ *
+ * <p>The server replaces the largest batch size, the inputs and the outputs by what is given here, and takes over
+ * dynamic batching and the transaction policy if the configuration chooses neither.
+ */
+public final class ModelCompletion {
+    /** The completion that changes nothing. */
+    public static final ModelCompletion EMPTY =
+            new ModelCompletion(OptionalInt.empty(), List.of(), List.of(), false, Optional.empty());
+
+    private final OptionalInt maxBatchSize;
+    private final List<TensorSpec> inputs;
+    private final List<TensorSpec> outputs;
+    private final boolean dynamicBatching;
+    private final Optional<Boolean> decoupled;
+
+    private ModelCompletion(
+            OptionalInt maxBatchSize,
+            List<TensorSpec> inputs,
+            List<TensorSpec> outputs,
+            boolean dynamicBatching,
+            Optional<Boolean> decoupled) {
+        this.maxBatchSize = maxBatchSize;
+        this.inputs = List.copyOf(inputs);
+        this.outputs = List.copyOf(outputs);
+        this.dynamicBatching = dynamicBatching;
+        this.decoupled = decoupled;
+    }
+
+    /**
+     * Sets the largest batch.
+     *
+     * @param size the largest batch the model takes; 0 if its tensors have no batch dimension
+     * @return the changed completion
+     */
+    public ModelCompletion withMaxBatchSize(int size) {
+        if (size < 0) {
+            throw new IllegalArgumentException("size: " + size + " (expected: >= 0)");
+        }
+        return new ModelCompletion(OptionalInt.of(size), inputs, outputs, dynamicBatching, decoupled);
+    }
+
+    /**
+     * Sets all inputs.
+     *
+     * @param specs the inputs, without batch dimension if the model batches
+     * @return the changed completion
+     */
+    public ModelCompletion withInputs(List<TensorSpec> specs) {
+        return new ModelCompletion(maxBatchSize, specs, outputs, dynamicBatching, decoupled);
+    }
+
+    /**
+     * Sets all outputs.
+     *
+     * @param specs the outputs, without batch dimension if the model batches
+     * @return the changed completion
+     */
+    public ModelCompletion withOutputs(List<TensorSpec> specs) {
+        return new ModelCompletion(maxBatchSize, inputs, specs, dynamicBatching, decoupled);
+    }
+
+    /**
+     * Asks for dynamic batching, which is granted if the configuration chooses no scheduler.
+     *
+     * @return the changed completion
+     */
+    public ModelCompletion withDynamicBatching() {
+        return new ModelCompletion(maxBatchSize, inputs, outputs, true, decoupled);
+    }
+
+    /**
+     * Sets whether the model answers a request with any number of responses.
+     *
+     * @param value {@code true} for 0 to n responses, {@code false} for exactly one
+     * @return the changed completion
+     */
+    public ModelCompletion withDecoupled(boolean value) {
+        return new ModelCompletion(maxBatchSize, inputs, outputs, dynamicBatching, Optional.of(value));
+    }
+
+    /**
+     * Returns the largest batch found.
+     *
+     * @return the size, or empty to keep what is configured
+     */
+    public OptionalInt maxBatchSize() {
+        return maxBatchSize;
+    }
+
+    /**
+     * Returns the inputs found.
+     *
+     * @return all inputs, or an empty list to keep what is configured
+     */
+    public List<TensorSpec> inputs() {
+        return inputs;
+    }
+
+    /**
+     * Returns the outputs found.
+     *
+     * @return all outputs, or an empty list to keep what is configured
+     */
+    public List<TensorSpec> outputs() {
+        return outputs;
+    }
+
+    /**
+     * Says whether dynamic batching is asked for.
+     *
+     * @return {@code false} by default
+     */
+    public boolean dynamicBatching() {
+        return dynamicBatching;
+    }
+
+    /**
+     * Returns the transaction policy found.
+     *
+     * @return whether the model is decoupled, or empty to keep what is configured
+     */
+    public Optional<Boolean> decoupled() {
+        return decoupled;
+    }
+}

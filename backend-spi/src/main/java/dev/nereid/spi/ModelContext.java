@@ -1,0 +1,46 @@
+package dev.nereid.spi;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * One version of a model as its backend sees it while it is completed, loaded and served. Safe for use by several
+ * threads. <em>Implemented by the server.</em>
+ */
+public interface ModelContext {
+    /**
+     * Returns the model's configuration, completed and checked (during {@link Backend#complete}: as far as known).
+     *
+     * @return the configuration
+     */
+    ModelSettings settings();
+
+    /**
+     * Returns the model's folder in the repository: label files, and a folder for each version.
+     *
+     * @return an existing folder; read only
+     */
+    Path modelDirectory();
+
+    /**
+     * Returns the folder of the version that is loaded, which holds the model's file or files.
+     *
+     * @return an existing folder; read only
+     */
+    Path versionDirectory();
+
+    /**
+     * Returns where instances of the model will be made: one entry for each, in the order of their making. A backend
+     * uses it to size what instances share, such as threads. Empty during {@link Backend#complete}.
+     *
+     * @return the devices of the instances to come
+     */
+    List<Device> instances();
+
+    /**
+     * Returns the log of the model.
+     *
+     * @return a logger named after backend and model
+     */
+    System.Logger logger();
+}

@@ -1,0 +1,42 @@
+package dev.nereid.spi;
+
+/**
+ * Sends the responses of one request to a decoupled model: any number, at any time, from any thread, also after
+ * {@link ModelInstance#execute} returned. Safe for use by several threads, one response at a time each.
+ * <em>Implemented by the server.</em>
+ *
+ * <p>Exactly one call of {@link #complete} or {@link #fail} ends the request; what follows it is dropped. The
+ * request's inputs stay valid until then.
+ */
+public interface ResponseSender {
+    /**
+     * Starts a response.
+     *
+     * @return an empty response, owned by the caller until it is sent
+     */
+    InferenceResponse newResponse();
+
+    /**
+     * Sends a response.
+     *
+     * @param response made by {@link #newResponse} of this sender and not sent before; the server's from now on
+     */
+    void send(InferenceResponse response);
+
+    /** Ends the request: no more responses follow. */
+    void complete();
+
+    /**
+     * Ends the request with an error.
+     *
+     * @param error what went wrong
+     */
+    void fail(BackendException error);
+
+    /**
+     * Says whether the client withdrew the request. The sender must still be ended.
+     *
+     * @return whether it was withdrawn
+     */
+    boolean isCancelled();
+}

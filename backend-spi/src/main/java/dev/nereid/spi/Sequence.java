@@ -1,0 +1,39 @@
+package dev.nereid.spi;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * The place of a request in a sequence of requests that a stateful model sees in order. Immutable.
+ *
+ * @param id which sequence
+ * @param start whether this is the first request of the sequence
+ * @param end whether this is the last request of the sequence
+ */
+public record Sequence(Id id, boolean start, boolean end) {
+    /** Checks the components. */
+    public Sequence {
+        requireNonNull(id, "id");
+    }
+
+    /** What tells one sequence from another. Numbers and texts are different ids: 1 is not "1". */
+    public sealed interface Id {
+        /**
+         * A number.
+         *
+         * @param value an unsigned 64-bit number other than 0
+         */
+        record Number(long value) implements Id {}
+
+        /**
+         * A text.
+         *
+         * @param value a text that is not empty
+         */
+        record Text(String value) implements Id {
+            /** Checks the component. */
+            public Text {
+                requireNonNull(value, "value");
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package dev.nereid.spi;
+
+/**
+ * A pre- or post-processing step in Java: one class, one method from tensors to tensors. <em>Implemented by
+ * backends.</em>
+ *
+ * <p>The plugin is a jar with a class such as this, and its name in
+ * {@code META-INF/services/dev.nereid.spi.BackendProvider}:
+ *
+ * {@snippet :
+ * public final class Twice implements TensorFunction {
+ *     @Override
+ *     public String name() {
+ *         return "twice";
+ *     }
+ *
+ *     @Override
+ *     public void apply(InferenceRequest request, ModelSettings settings) throws BackendException {
+ *         Tensor in = request.input("INPUT").orElseThrow();
+ *         Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
+ *         for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
+ *             float value = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, at);
+ *             out.data().set(ValueLayout.JAVA_FLOAT_UNALIGNED, at, 2 * value);
+ *         }
+ *     }
+ * }
+ * }
+ */
+public interface TensorFunction extends BackendProvider {
+    /**
+     * Computes the response of one request. Called by one thread at a time for each instance of a model, and by
+     * several threads at once for several instances or models: keep no state in fields. Should take microseconds and
+     * must not block; a function that does implements {@link BackendProvider} instead.
+     *
+     * @param request the request, to be answered through {@link InferenceRequest#response()}
+     * @param settings the configuration of the model
+     * @throws BackendException if this request failed; the others of its batch are not touched
+     */
+    void apply(InferenceRequest request, ModelSettings settings) throws BackendException;
+
+    /**
+     * Creates the backend around this function.
+     *
+     * @param context not used
+     * @return a backend with {@link BackendTraits.Execution#SHORT} executions
+     */
+    @Override
+    default Backend create(BackendContext context) {
+        return new FunctionBackend(this);
+    }
+}

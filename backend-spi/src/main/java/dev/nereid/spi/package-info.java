@@ -1,0 +1,16 @@
+/**
+ * The promise to backend authors: everything a backend of Nereid compiles against, and nothing else.
+ *
+ * <p>Starting points: a Java pre- or post-processing step implements {@link dev.nereid.spi.TensorFunction}, one
+ * class with one method. A backend for a whole framework implements {@link dev.nereid.spi.BackendProvider}, which
+ * leads to {@link dev.nereid.spi.Backend}, {@link dev.nereid.spi.Model} and
+ * {@link dev.nereid.spi.ModelInstance}; work arrives as a {@link dev.nereid.spi.Batch}.
+ *
+ * <p>Interfaces marked <em>implemented by the server</em> may gain methods in a minor version of the SPI; interfaces
+ * marked <em>implemented by backends</em> gain {@code default} methods only. Enums are open: a backend must handle a
+ * constant that it does not know by refusing the model or the request.
+ */
+@NullMarked
+package dev.nereid.spi;
+
+import org.jspecify.annotations.NullMarked;
