@@ -14,7 +14,7 @@ import java.util.Map;
  *
  * @param model which model
  * @param id the caller's name for the call; empty for none
- * @param inputs the inputs, in any order
+ * @param inputs the inputs as the caller claims them, in any order
  * @param outputs the names of the outputs wanted; empty for all
  * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
  * @param options how the call is to be scheduled
@@ -23,7 +23,7 @@ import java.util.Map;
 public record InferCall(
         ModelRef model,
         String id,
-        List<NamedTensor> inputs,
+        List<InputTensor> inputs,
         List<String> outputs,
         Map<String, ParameterValue> parameters,
         CallOptions options,
@@ -47,7 +47,7 @@ public record InferCall(
      * @param release frees the memory of the inputs
      * @return the call
      */
-    public static InferCall of(ModelRef model, List<NamedTensor> inputs, Runnable release) {
+    public static InferCall of(ModelRef model, List<InputTensor> inputs, Runnable release) {
         return new InferCall(model, "", List.copyOf(inputs), List.of(), Map.of(), CallOptions.DEFAULT, release);
     }
 }

@@ -1,0 +1,50 @@
+package dev.nereid.scheduler;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.ParameterValue;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A call that agrees with the configuration of the model version it goes to: what schedulers take. Immutable as a view
+ * of its memory, which belongs to whoever holds the call.
+ *
+ * @param model the model's name
+ * @param version the version that serves the call; never a stand-in for the latest
+ * @param batchSize the first dimension that all inputs share if the model batches, else 1; at least 1
+ * @param id the caller's name for the call; empty for none
+ * @param inputs the inputs in the order of the configuration, in the shapes that the backend sees, batch dimension
+ *     included; without those optional inputs that the caller left out
+ * @param outputs the names of the outputs wanted, in the order of the configuration; never empty unless the model has
+ *     no outputs
+ * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
+ * @param options how the call is to be scheduled
+ * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
+ */
+public record CheckedCall(
+        String model,
+        long version,
+        int batchSize,
+        String id,
+        List<NamedTensor> inputs,
+        List<String> outputs,
+        Map<String, ParameterValue> parameters,
+        CallOptions options,
+        Runnable release) {
+    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+    public CheckedCall {
+        requireNonNull(model, "model");
+        requireNonNull(id, "id");
+        requireNonNull(inputs, "inputs");
+        requireNonNull(outputs, "outputs");
+        requireNonNull(parameters, "parameters");
+        requireNonNull(options, "options");
+        requireNonNull(release, "release");
+        if (batchSize < 1) {
+            throw new IllegalArgumentException("batchSize: " + batchSize + " (expected: >= 1)");
+        }
+    }
+}
