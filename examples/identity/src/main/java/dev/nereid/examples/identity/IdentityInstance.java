@@ -1,0 +1,64 @@
+package dev.nereid.examples.identity;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Tensor;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+
+/** Answers each request with its own inputs, where they lie: nothing is copied. Confined to the instance's thread. */
+final class IdentityInstance implements ModelInstance {
+    /** Inputs belong to the server, which keeps them until the response was sent: there is nothing to give back. */
+    private static final Runnable NOTHING = () -> {};
+
+    private final IdentityModel model;
+    private final LongSupplier nanoTime;
+
+    IdentityInstance(IdentityModel model, LongSupplier nanoTime) {
+        this.model = model;
+        this.nanoTime = nanoTime;
+    }
+
+    @Override
+    public void execute(Batch batch) throws BackendException {
+        if (model.delayNanos() > 0) {
+            await(model.delayNanos());
+        }
+        List<InferenceRequest> requests = batch.requests();
+        for (int i = 0; i < requests.size(); i++) {
+            InferenceRequest request = requests.get(i);
+            try {
+                answer(request);
+            } catch (BackendException e) {
+                request.fail(e);
+            }
+        }
+    }
+
+    private void answer(InferenceRequest request) throws BackendException {
+        List<String> names = request.inputs();
+        for (int i = 0; i < names.size(); i++) {
+            String output = model.outputs().get(names.get(i));
+            Optional<Tensor> input = request.input(names.get(i));
+            if (output != null && input.isPresent()) {
+                request.response().put(output, input.get(), NOTHING);
+            }
+        }
+    }
+
+    /** Stands in for a model that computes: waits, unless the thread is told to stop. */
+    private void await(long nanos) throws BackendException {
+        long end = nanoTime.getAsLong() + nanos;
+        for (long left = nanos; left > 0; left = end - nanoTime.getAsLong()) {
+            if (Thread.currentThread().isInterrupted()) {
+                throw new BackendException(ErrorCode.UNAVAILABLE, "execution was interrupted");
+            }
+            LockSupport.parkNanos(this, left);
+        }
+    }
+}
