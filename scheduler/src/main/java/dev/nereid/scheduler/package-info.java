@@ -1,7 +1,10 @@
 /**
- * Queues, batches and instances: decides which requests run together, where, and when.
+ * Queues, batches and instances: decides which requests run together, where, and when. Knows no transport, no protobuf,
+ * no file system.
  *
- * <p>Starting point: {@link dev.nereid.scheduler.CheckedCall}, what is scheduled.
+ * <p>Starting points: {@link dev.nereid.scheduler.ModelScheduler}, one for each version of a model that serves;
+ * {@link dev.nereid.scheduler.CheckedCall}, what is scheduled; {@link dev.nereid.scheduler.BatchingPolicy}, which says
+ * how batches are made.
  */
 @NullMarked
 package dev.nereid.scheduler;
