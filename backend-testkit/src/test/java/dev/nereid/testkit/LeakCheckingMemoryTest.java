@@ -1,0 +1,61 @@
+package dev.nereid.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.TensorBuffer;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.Test;
+
+final class LeakCheckingMemoryTest {
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    @Test
+    void handsOutGarbageAlignedTo64Bytes() {
+        try (TensorBuffer buffer = memory.allocate(3)) {
+            assertThat(buffer.segment().byteSize()).isEqualTo(3);
+            assertThat(buffer.segment().address() % 64).isZero();
+            assertThat(buffer.segment().toArray(ValueLayout.JAVA_BYTE)).doesNotContain(0);
+            assertThat(memory.bytesInUse()).isEqualTo(3);
+        }
+
+        memory.close();
+        assertThat(memory.bytesInUse()).isZero();
+    }
+
+    @Test
+    void tellsWhereALeakedBufferWasTaken() {
+        TensorBuffer leaked = memory.allocate(0);
+
+        assertThatThrownBy(memory::close)
+                .isInstanceOf(AssertionError.class)
+                .hasMessageContaining("buffers not given back: 1")
+                .satisfies(failure -> assertThat(failure.getSuppressed()[0])
+                        .hasStackTraceContaining("tellsWhereALeakedBufferWasTaken"));
+        leaked.close();
+        assertThat(memory.buffersInUse()).isZero();
+    }
+
+    @Test
+    void remembersABufferGivenBackTwice() {
+        TensorBuffer buffer = memory.allocate(1);
+        buffer.close();
+
+        assertThatIllegalStateException().isThrownBy(buffer::close);
+
+        assertThatThrownBy(memory::close)
+                .isInstanceOf(AssertionError.class)
+                .hasMessageContaining("given back twice: 1");
+    }
+
+    @Test
+    void refusesAccessAfterABufferWasGivenBack() {
+        TensorBuffer buffer = memory.allocate(1);
+        MemorySegment segment = buffer.segment();
+        buffer.close();
+
+        assertThatIllegalStateException().isThrownBy(() -> segment.get(ValueLayout.JAVA_BYTE, 0));
+    }
+}
