@@ -1,7 +1,9 @@
 package dev.nereid.testkit;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Queue;
@@ -28,15 +30,32 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     private static final long ALIGNMENT = 64;
     private static final byte GARBAGE = (byte) 0xA5;
 
+    private final long capacity;
     private final AtomicLong bytesInUse = new AtomicLong();
     private final Set<CheckedBuffer> open = ConcurrentHashMap.newKeySet();
     private final Queue<Throwable> closedTwice = new ConcurrentLinkedQueue<>();
 
-    /** Creates memory of which nothing is handed out. */
-    public LeakCheckingMemory() {}
+    /** Creates memory that does not run out. */
+    public LeakCheckingMemory() {
+        this(Long.MAX_VALUE);
+    }
+
+    /**
+     * Creates memory that runs out.
+     *
+     * @param capacity how many bytes can be handed out at a time
+     */
+    public LeakCheckingMemory(long capacity) {
+        this.capacity = capacity;
+    }
 
     @Override
     public TensorBuffer allocate(long byteSize) {
+        if (byteSize > capacity - bytesInUse.get()) {
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE,
+                    "out of memory: " + byteSize + " bytes wanted, " + bytesInUse + " of " + capacity + " in use");
+        }
         CheckedBuffer buffer = new CheckedBuffer(byteSize);
         open.add(buffer);
         bytesInUse.addAndGet(byteSize);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.TensorBuffer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -48,6 +49,19 @@ final class LeakCheckingMemoryTest {
         assertThatThrownBy(memory::close)
                 .isInstanceOf(AssertionError.class)
                 .hasMessageContaining("given back twice: 1");
+    }
+
+    @Test
+    void runsOut() {
+        LeakCheckingMemory small = new LeakCheckingMemory(10);
+        small.allocate(8).close();
+        TensorBuffer buffer = small.allocate(8);
+
+        assertThatThrownBy(() -> small.allocate(3))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage("out of memory: 3 bytes wanted, 8 of 10 in use");
+        buffer.close();
+        small.close();
     }
 
     @Test
