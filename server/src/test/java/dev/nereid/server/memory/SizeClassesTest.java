@@ -1,0 +1,30 @@
+package dev.nereid.server.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SizeClassesTest {
+    @ParameterizedTest
+    @CsvSource({
+        "0, 64", "1, 64", "64, 64", "65, 128", "128, 128", "129, 192", "256, 256", "257, 320", "320, 320",
+        "321, 384", "512, 512", "513, 640", "1024, 1024", "614400, 655360", "67108864, 67108864"
+    })
+    void roundsUpToTheSmallestClassThatFits(long asked, long given) {
+        assertThat(SizeClasses.sizeOf(SizeClasses.indexOf(asked))).isEqualTo(given);
+    }
+
+    @Test
+    void growsByAtMostAQuarterAndStaysAligned() {
+        for (int index = 4; index <= SizeClasses.indexOf(TensorPool.LARGEST_POOLED); index++) {
+            long smaller = SizeClasses.sizeOf(index - 1);
+            long size = SizeClasses.sizeOf(index);
+            assertThat(size).isGreaterThan(smaller).isLessThanOrEqualTo(smaller + smaller / 4);
+            assertThat(size % SizeClasses.ALIGNMENT).isZero();
+            assertThat(SizeClasses.indexOf(size)).isEqualTo(index);
+            assertThat(SizeClasses.indexOf(smaller + 1)).isEqualTo(index);
+        }
+    }
+}
