@@ -1,0 +1,31 @@
+package dev.nereid.server.plugin;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * What became of a plugin, or of one backend in it. Immutable.
+ *
+ * @param backend the name of the backend; empty for a plugin of which nothing could be used
+ * @param plugin the name of the plugin: its folder, or its jar without the extension
+ * @param state the state
+ * @param reason why the backend cannot be used; empty if it can
+ */
+public record BackendStatus(String backend, String plugin, State state, String reason) {
+    /** The states of a backend. */
+    public enum State {
+        /** Can be used. */
+        AVAILABLE,
+        /** Says itself that it cannot work on this machine. */
+        UNAVAILABLE,
+        /** The plugin is broken. */
+        BROKEN
+    }
+
+    /** Checks the components. */
+    public BackendStatus {
+        requireNonNull(backend, "backend");
+        requireNonNull(plugin, "plugin");
+        requireNonNull(state, "state");
+        requireNonNull(reason, "reason");
+    }
+}

@@ -1,0 +1,43 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import java.util.Optional;
+
+/** A plugin's backend behind its boundary. Immutable; as safe for concurrent use as the backend. */
+final class IsolatedBackend implements Backend {
+    private final Backend backend;
+    private final PluginBoundary boundary;
+    private final BackendTraits traits;
+
+    /** Wraps a backend and asks for its traits. */
+    IsolatedBackend(Backend backend, PluginBoundary boundary) throws BackendException {
+        this.backend = backend;
+        this.boundary = boundary;
+        traits = boundary.call("Backend.traits", backend::traits);
+    }
+
+    @Override
+    public BackendTraits traits() {
+        return traits;
+    }
+
+    @Override
+    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+        return boundary.call("Backend.complete", () -> backend.complete(context));
+    }
+
+    @Override
+    public Model load(ModelContext context) throws BackendException {
+        return new IsolatedModel(boundary.call("Backend.load", () -> backend.load(context)), boundary);
+    }
+
+    @Override
+    public void close() {
+        boundary.close("Backend.close", backend::close);
+    }
+}

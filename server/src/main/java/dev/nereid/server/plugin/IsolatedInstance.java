@@ -1,0 +1,52 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.ModelInstance;
+
+/**
+ * A plugin's instance behind its boundary. Immutable; as safe for concurrent use as the instance.
+ *
+ * <p>What {@link #execute} throws passes as it is: the scheduler, which calls it, answers the batch with it.
+ */
+final class IsolatedInstance implements ModelInstance {
+    private final ModelInstance instance;
+    private final PluginBoundary boundary;
+    private final ClassLoader loader;
+
+    IsolatedInstance(ModelInstance instance, PluginBoundary boundary) {
+        this.instance = instance;
+        this.boundary = boundary;
+        loader = boundary.loader();
+    }
+
+    @Override
+    public void execute(Batch batch) throws BackendException {
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        if (before == loader) {
+            instance.execute(batch);
+            return;
+        }
+        thread.setContextClassLoader(loader);
+        try {
+            instance.execute(batch);
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+    }
+
+    @Override
+    public boolean isReady() {
+        try {
+            return boundary.call("ModelInstance.isReady", instance::isReady);
+        } catch (BackendException e) {
+            return false; // logged by the boundary
+        }
+    }
+
+    @Override
+    public void close() {
+        boundary.close("ModelInstance.close", instance::close);
+    }
+}

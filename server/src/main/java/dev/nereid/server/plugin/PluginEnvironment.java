@@ -1,0 +1,36 @@
+package dev.nereid.server.plugin;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * What the server gives to plugins. Immutable.
+ *
+ * @param spi the version of the SPI that plugins are checked against
+ * @param settings the settings of the command line by backend; those for all backends under an empty name
+ * @param cacheRoot the folder in which each plugin gets one of its own for what it unpacks; made when first needed
+ * @param processors how many processors backends may use
+ */
+public record PluginEnvironment(
+        SpiVersion spi, Map<String, Map<String, String>> settings, Path cacheRoot, int processors) {
+    /** The name under which the settings for all backends are kept. */
+    public static final String ALL_BACKENDS = "";
+
+    /** Copies the components. */
+    public PluginEnvironment {
+        Map<String, Map<String, String>> copy = new HashMap<>();
+        settings.forEach((backend, values) -> copy.put(backend, Map.copyOf(values)));
+        settings = Map.copyOf(copy);
+        if (processors < 1) {
+            throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
+        }
+    }
+
+    /** Returns the settings of one backend over those of all. */
+    Map<String, String> settingsOf(String backend) {
+        Map<String, String> merged = new HashMap<>(settings.getOrDefault(ALL_BACKENDS, Map.of()));
+        merged.putAll(settings.getOrDefault(backend, Map.of()));
+        return Map.copyOf(merged);
+    }
+}

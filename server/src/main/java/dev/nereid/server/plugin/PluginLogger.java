@@ -1,0 +1,86 @@
+package dev.nereid.server.plugin;
+
+import java.text.MessageFormat;
+import java.util.MissingResourceException;
+import java.util.ResourceBundle;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
+
+/** The log of a backend or a model, written to the server's own. Immutable. */
+public final class PluginLogger implements System.Logger {
+    private final Logger log;
+
+    /**
+     * Creates a logger.
+     *
+     * @param backend the backend that logs
+     */
+    public PluginLogger(String backend) {
+        log = LoggerFactory.getLogger("nereid.backend." + backend);
+    }
+
+    /**
+     * Creates a logger for one model.
+     *
+     * @param backend the backend that logs
+     * @param model the model that it logs about
+     */
+    public PluginLogger(String backend, String model) {
+        this(backend + "." + model);
+    }
+
+    @Override
+    public String getName() {
+        return log.getName();
+    }
+
+    @Override
+    public boolean isLoggable(Level level) {
+        return switch (level) {
+            case ALL, TRACE -> log.isTraceEnabled();
+            case DEBUG -> log.isDebugEnabled();
+            case INFO -> log.isInfoEnabled();
+            case WARNING -> log.isWarnEnabled();
+            case ERROR -> log.isErrorEnabled();
+            case OFF -> false;
+        };
+    }
+
+    @Override
+    public void log(Level level, @Nullable ResourceBundle bundle, String message, @Nullable Throwable thrown) {
+        if (isLoggable(level)) {
+            at(level).setCause(thrown).log(localized(bundle, message));
+        }
+    }
+
+    @Override
+    public void log(Level level, @Nullable ResourceBundle bundle, String format, @Nullable Object... values) {
+        if (isLoggable(level)) {
+            String text = localized(bundle, format);
+            at(level).log(values == null || values.length == 0 ? text : MessageFormat.format(text, values));
+        }
+    }
+
+    private LoggingEventBuilder at(Level level) {
+        return switch (level) {
+            case ALL, TRACE -> log.atTrace();
+            case DEBUG -> log.atDebug();
+            case INFO -> log.atInfo();
+            case WARNING -> log.atWarn();
+            case ERROR, OFF -> log.atError();
+        };
+    }
+
+    private static String localized(@Nullable ResourceBundle bundle, String key) {
+        if (bundle == null) {
+            return String.valueOf(key);
+        }
+        try {
+            return bundle.getString(key);
+        } catch (MissingResourceException e) {
+            return key;
+        }
+    }
+}

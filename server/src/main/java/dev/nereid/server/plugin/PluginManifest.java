@@ -1,0 +1,67 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.BackendProvider;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.jar.JarFile;
+import java.util.jar.Manifest;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a plugin's jars say of themselves, read before any class of the plugin is loaded: a class built against another
+ * SPI could fail in ways that nobody understands. Static functions only.
+ */
+final class PluginManifest {
+    static final String SPI_VERSION = "Backend-Spi-Version";
+    static final String SERVICE_FILE = "META-INF/services/" + BackendProvider.class.getName();
+
+    private PluginManifest() {}
+
+    /** Checks that the jars can be read, that one of them names a provider, and that each such jar fits {@code ours}. */
+    static void check(PluginSource plugin, SpiVersion ours) throws PluginException {
+        if (plugin.jars().isEmpty()) {
+            throw new PluginException("no file *.jar in its folder (expected: the plugin's jars)");
+        }
+        boolean found = false;
+        for (Path jar : plugin.jars()) {
+            found |= checkJar(jar, ours);
+        }
+        if (!found) {
+            throw new PluginException("no provider: none of its jars has a file " + SERVICE_FILE
+                    + " (expected: the name of a class that implements " + BackendProvider.class.getName() + ")");
+        }
+    }
+
+    private static boolean checkJar(Path path, SpiVersion ours) throws PluginException {
+        String name = path.getFileName().toString();
+        try (JarFile jar = new JarFile(path.toFile())) {
+            if (jar.getEntry(SERVICE_FILE) == null) {
+                return false;
+            }
+            checkVersion(name, jar.getManifest(), ours);
+            return true;
+        } catch (IOException e) {
+            throw new PluginException(name + ": not a readable jar: " + e.getMessage(), e);
+        }
+    }
+
+    private static void checkVersion(
+            String jar, @Nullable Manifest manifest, SpiVersion ours) throws PluginException {
+        String text = manifest == null ? null : manifest.getMainAttributes().getValue(SPI_VERSION);
+        if (text == null) {
+            throw new PluginException(jar + ": its manifest has no " + SPI_VERSION + " (expected: the version of"
+                    + " nereid-backend-spi that the plugin was compiled against, such as " + ours
+                    + "); add the entry to the manifest and build the plugin again");
+        }
+        SpiVersion theirs = SpiVersion.parse(text.strip())
+                .orElseThrow(() -> new PluginException(jar + ": " + SPI_VERSION + ": " + text
+                        + " (expected: a version such as " + ours + ")"));
+        if (!ours.accepts(theirs)) {
+            throw new PluginException(jar + ": " + SPI_VERSION + ": " + theirs + " (expected: " + ours.major()
+                    + ".0 to " + ours + "); "
+                    + (theirs.major() < ours.major()
+                            ? "build the plugin again against nereid-backend-spi " + ours
+                            : "use a newer server, or build the plugin against nereid-backend-spi " + ours));
+        }
+    }
+}
