@@ -19,9 +19,11 @@ final class Slab {
     private long free;
 
     /** Neighbors in the list of slabs with a free piece. */
-    @Nullable Slab previous;
+    @Nullable
+    Slab previous;
 
-    @Nullable Slab next;
+    @Nullable
+    Slab next;
 
     private Slab(Arena arena, MemorySegment memory, long pieceSize, int pieces) {
         this.arena = arena;

@@ -72,8 +72,8 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
             inUse.addAndGet(-byteSize);
             throw new InferenceException(
                     ErrorCode.UNAVAILABLE,
-                    "out of memory for a tensor of " + byteSize + " bytes: the system gives no more, "
-                            + inUse.get() + " bytes are in use");
+                    "out of memory for a tensor of " + byteSize + " bytes: the system gives no more, " + inUse.get()
+                            + " bytes are in use");
         }
     }
 

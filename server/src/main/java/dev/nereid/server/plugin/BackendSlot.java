@@ -35,8 +35,7 @@ final class BackendSlot {
 
     BackendStatus status() {
         String reason = entry.unavailable().orElse("");
-        BackendStatus.State state =
-                reason.isEmpty() ? BackendStatus.State.AVAILABLE : BackendStatus.State.UNAVAILABLE;
+        BackendStatus.State state = reason.isEmpty() ? BackendStatus.State.AVAILABLE : BackendStatus.State.UNAVAILABLE;
         return new BackendStatus(entry.name(), plugin.name(), state, reason);
     }
 
@@ -75,7 +74,12 @@ final class BackendSlot {
         PluginBackendContext context = new PluginBackendContext(entry.name(), plugin, environment);
         Backend made =
                 boundary.call("BackendProvider.create", () -> entry.provider().create(context));
-        return new IsolatedBackend(made, boundary);
+        try {
+            return new IsolatedBackend(made, boundary);
+        } catch (BackendException e) {
+            boundary.close("Backend.close", made::close);
+            throw e;
+        }
     }
 
     private Backend await(CompletableFuture<Backend> theirs) throws BackendException {
@@ -87,8 +91,7 @@ final class BackendSlot {
             }
             throw new IllegalStateException("a backend's creation fails with BackendException only", e);
         } catch (CancellationException e) {
-            throw new BackendException(
-                    ErrorCode.INTERNAL, "backend '" + entry.name() + "' could not be created", e);
+            throw new BackendException(ErrorCode.INTERNAL, "backend '" + entry.name() + "' could not be created", e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new BackendException(

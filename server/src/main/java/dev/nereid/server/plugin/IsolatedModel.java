@@ -17,8 +17,7 @@ final class IsolatedModel implements Model {
 
     @Override
     public ModelInstance newInstance(InstanceContext context) throws BackendException {
-        return new IsolatedInstance(
-                boundary.call("Model.newInstance", () -> model.newInstance(context)), boundary);
+        return new IsolatedInstance(boundary.call("Model.newInstance", () -> model.newInstance(context)), boundary);
     }
 
     @Override

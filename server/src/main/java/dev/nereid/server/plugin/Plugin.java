@@ -73,8 +73,8 @@ final class Plugin implements AutoCloseable {
         for (BackendProvider provider : made) {
             ProviderEntry entry = ProviderEntry.of(provider, boundary);
             if (!names.add(entry.name())) {
-                throw new PluginException(
-                        "backend name: '" + entry.name() + "' twice in one plugin (expected: a name for each provider)");
+                throw new PluginException("backend name: '" + entry.name()
+                        + "' twice in one plugin (expected: a name for each provider)");
             }
             entries.add(entry);
         }
@@ -92,10 +92,7 @@ final class Plugin implements AutoCloseable {
         try {
             loader.close();
         } catch (IOException e) {
-            LOG.atWarn()
-                    .addKeyValue("plugin", source.name())
-                    .setCause(e)
-                    .log("jars of plugin could not be closed");
+            LOG.atWarn().addKeyValue("plugin", source.name()).setCause(e).log("jars of plugin could not be closed");
         }
     }
 }

@@ -29,8 +29,7 @@ final class PluginDirectory {
             if (Files.isDirectory(entry)) {
                 found.add(new PluginSource(name, entry, jars(entry)));
             } else if (isJar(entry)) {
-                found.add(new PluginSource(
-                        name.substring(0, name.length() - JAR.length()), path, List.of(entry)));
+                found.add(new PluginSource(name.substring(0, name.length() - JAR.length()), path, List.of(entry)));
             }
         }
         return found;

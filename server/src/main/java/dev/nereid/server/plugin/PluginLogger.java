@@ -10,6 +10,7 @@ import org.slf4j.spi.LoggingEventBuilder;
 
 /** The log of a backend or a model, written to the server's own. Immutable. */
 public final class PluginLogger implements System.Logger {
+    private final String name;
     private final Logger log;
 
     /**
@@ -18,7 +19,8 @@ public final class PluginLogger implements System.Logger {
      * @param backend the backend that logs
      */
     public PluginLogger(String backend) {
-        log = LoggerFactory.getLogger("nereid.backend." + backend);
+        name = "nereid.backend." + backend;
+        log = LoggerFactory.getLogger(name);
     }
 
     /**
@@ -33,7 +35,7 @@ public final class PluginLogger implements System.Logger {
 
     @Override
     public String getName() {
-        return log.getName();
+        return name;
     }
 
     @Override

@@ -45,8 +45,7 @@ final class PluginManifest {
         }
     }
 
-    private static void checkVersion(
-            String jar, @Nullable Manifest manifest, SpiVersion ours) throws PluginException {
+    private static void checkVersion(String jar, @Nullable Manifest manifest, SpiVersion ours) throws PluginException {
         String text = manifest == null ? null : manifest.getMainAttributes().getValue(SPI_VERSION);
         if (text == null) {
             throw new PluginException(jar + ": its manifest has no " + SPI_VERSION + " (expected: the version of"
@@ -54,8 +53,8 @@ final class PluginManifest {
                     + "); add the entry to the manifest and build the plugin again");
         }
         SpiVersion theirs = SpiVersion.parse(text.strip())
-                .orElseThrow(() -> new PluginException(jar + ": " + SPI_VERSION + ": " + text
-                        + " (expected: a version such as " + ours + ")"));
+                .orElseThrow(() -> new PluginException(
+                        jar + ": " + SPI_VERSION + ": " + text + " (expected: a version such as " + ours + ")"));
         if (!ours.accepts(theirs)) {
             throw new PluginException(jar + ": " + SPI_VERSION + ": " + theirs + " (expected: " + ours.major()
                     + ".0 to " + ours + "); "

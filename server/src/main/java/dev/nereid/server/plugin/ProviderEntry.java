@@ -24,8 +24,7 @@ record ProviderEntry(BackendProvider provider, PluginBoundary boundary, String n
             throw new PluginException(provider.getClass().getName() + ": name: '" + name
                     + "' (expected: lower-case letters, digits, _ and -)");
         }
-        Set<String> platforms =
-                boundary.call("BackendProvider.platforms", () -> Set.copyOf(provider.platforms()));
+        Set<String> platforms = boundary.call("BackendProvider.platforms", () -> Set.copyOf(provider.platforms()));
         return new ProviderEntry(provider, boundary, name, platforms);
     }
 

@@ -9,8 +9,21 @@ import org.junit.jupiter.params.provider.CsvSource;
 class SizeClassesTest {
     @ParameterizedTest
     @CsvSource({
-        "0, 64", "1, 64", "64, 64", "65, 128", "128, 128", "129, 192", "256, 256", "257, 320", "320, 320",
-        "321, 384", "512, 512", "513, 640", "1024, 1024", "614400, 655360", "67108864, 67108864"
+        "0, 64",
+        "1, 64",
+        "64, 64",
+        "65, 128",
+        "128, 128",
+        "129, 192",
+        "256, 256",
+        "257, 320",
+        "320, 320",
+        "321, 384",
+        "512, 512",
+        "513, 640",
+        "1024, 1024",
+        "614400, 655360",
+        "67108864, 67108864"
     })
     void roundsUpToTheSmallestClassThatFits(long asked, long given) {
         assertThat(SizeClasses.sizeOf(SizeClasses.indexOf(asked))).isEqualTo(given);

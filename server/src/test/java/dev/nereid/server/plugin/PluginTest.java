@@ -1,0 +1,300 @@
+package dev.nereid.server.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What plugins see, and what is said of broken ones. Plugins tell what they see as the reason of unavailability. */
+final class PluginTest {
+    @TempDir
+    private Path plugins;
+
+    @Test
+    void findsJarsAndFoldersOfJarsByName() throws IOException {
+        telling("b_backend", "\"\"").write(plugins.resolve("zeta.jar"));
+        telling("a_backend", "\"\"").write(plugins.resolve("alpha/any.jar"));
+        Files.writeString(plugins.resolve("README.md"), "not a plugin");
+        Files.writeString(plugins.resolve(".hidden.jar"), "not a plugin");
+
+        assertThat(open())
+                .extracting(BackendStatus::plugin, BackendStatus::backend)
+                .containsExactly(tuple("alpha", "a_backend"), tuple("zeta", "b_backend"));
+    }
+
+    @Test
+    void hidesTheServerAndItsLibrariesFromPlugins() {
+        telling(
+                        "probe",
+                        "seen(\"dev.nereid.server.plugin.BackendRegistry\")"
+                                + " + seen(\"dev.nereid.api.InferenceServer\")"
+                                + " + seen(\"com.google.protobuf.Message\")"
+                                + " + seen(\"org.slf4j.Logger\")"
+                                + " + seen(\"dev.nereid.spi.Tensor\")"
+                                + " + seen(\"java.sql.Connection\")")
+                .write(plugins.resolve("probe.jar"));
+
+        assertThat(reasons()).containsExactly("nnnnyy");
+    }
+
+    @Test
+    void hidesTheServersResourcesFromPlugins() {
+        telling(
+                        "probe",
+                        "Probe.class.getClassLoader().getResource(\"dev/nereid/server/build.properties\")"
+                                + " + \" \" + Probe.class.getClassLoader().getResource(\"own.txt\").getProtocol()")
+                .entry("own.txt", "own")
+                .write(plugins.resolve("probe.jar"));
+
+        assertThat(reasons()).containsExactly("null jar");
+    }
+
+    @Test
+    void givesTheServersSpiToAPluginThatBringsACopy() {
+        telling(
+                        "probe",
+                        "dev.nereid.spi.Shape.of(1, 2).toString() + dev.nereid.spi.Shape.class.getClassLoader().equals("
+                                + "dev.nereid.spi.BackendProvider.class.getClassLoader())")
+                .entry("dev/nereid/spi/BackendProvider.class", "not even a class file")
+                .entry("dev/nereid/spi/Shape.class", "not even a class file")
+                .write(plugins.resolve("probe.jar"));
+
+        assertThat(reasons()).containsExactly("[1,2]true");
+    }
+
+    @Test
+    void loadsTwoVersionsOfOneLibrarySideBySide() {
+        for (String version : List.of("1", "2")) {
+            Path folder = plugins.resolve("plugin" + version);
+            Path library = PluginJar.of("package lib; public class Greeting { public static String text() {"
+                            + " return \"library " + version + "\"; } }")
+                    .spiVersion("")
+                    .write(folder.resolve("lib.jar"));
+            telling("backend" + version, "lib.Greeting.text()")
+                    .compiledAgainst(library)
+                    .write(folder.resolve("plugin.jar"));
+        }
+
+        assertThat(reasons()).containsExactly("library 1", "library 2");
+    }
+
+    @Test
+    void callsPluginsWithTheirOwnContextClassLoader() {
+        telling("probe", "\"\" + (Thread.currentThread().getContextClassLoader() == Probe.class.getClassLoader())")
+                .write(plugins.resolve("probe.jar"));
+        ClassLoader before = Thread.currentThread().getContextClassLoader();
+
+        assertThat(reasons()).containsExactly("true");
+        assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1.0", "1.0.7"})
+    void acceptsVersionsOfTheSpiThatItHas(String version) {
+        telling("probe", "\"\"").spiVersion(version).write(plugins.resolve("probe.jar"));
+
+        assertThat(open()).extracting(BackendStatus::state).containsExactly(BackendStatus.State.AVAILABLE);
+    }
+
+    @Test
+    void reportsAPluginForANewerSpi() {
+        telling("probe", "\"\"").spiVersion("1.1").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason())
+                .isEqualTo(
+                        "probe.jar: Backend-Spi-Version: 1.1 (expected: 1.0 to 1.0); use a newer server, or build the"
+                                + " plugin against nereid-backend-spi 1.0");
+    }
+
+    @Test
+    void reportsAPluginForAnOlderSpi() {
+        telling("probe", "\"\"").spiVersion("0.9").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason())
+                .isEqualTo("probe.jar: Backend-Spi-Version: 0.9 (expected: 1.0 to 1.0); build the plugin again against"
+                        + " nereid-backend-spi 1.0");
+    }
+
+    @Test
+    void reportsAPluginWithoutSpiVersion() {
+        telling("probe", "\"\"").spiVersion("").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason())
+                .startsWith("probe.jar: its manifest has no Backend-Spi-Version (expected: ")
+                .contains("add the entry to the manifest");
+    }
+
+    @Test
+    void reportsAnSpiVersionThatIsNone() {
+        telling("probe", "\"\"").spiVersion("one").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).isEqualTo("probe.jar: Backend-Spi-Version: one (expected: a version such as 1.0)");
+    }
+
+    @Test
+    void checksTheSpiVersionBeforeItLoadsAClass() {
+        telling("probe", "\"\"").spiVersion("2.0").without("Probe").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).contains("Backend-Spi-Version: 2.0");
+    }
+
+    @Test
+    void reportsAFileThatIsNoJar() throws IOException {
+        Files.writeString(plugins.resolve("probe.jar"), "this is no zip file");
+
+        assertThat(brokenReason()).startsWith("probe.jar: not a readable jar: ");
+    }
+
+    @Test
+    void reportsAFolderWithoutJars() throws IOException {
+        Files.createDirectories(plugins.resolve("probe"));
+
+        assertThat(brokenReason()).isEqualTo("no file *.jar in its folder (expected: the plugin's jars)");
+    }
+
+    @Test
+    void reportsAPluginWithoutProvider() {
+        PluginJar.of("class Probe { }").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason())
+                .startsWith(
+                        "no provider: none of its jars has a file META-INF/services/dev.nereid.spi.BackendProvider");
+    }
+
+    @Test
+    void reportsAServiceFileThatNamesNoClass() {
+        PluginJar.of("class Probe { }").provider("# nothing yet").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).contains("names no class");
+    }
+
+    @Test
+    void reportsAProviderThatIsNotThere() {
+        PluginJar.of("class Probe { }").provider("Missing").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).contains("Missing").contains("not found");
+    }
+
+    @Test
+    void reportsAClassThatIsNotThere() {
+        PluginJar.of(
+                        "public class Probe implements dev.nereid.spi.BackendProvider {"
+                                + " private final Object part = new Part(); "
+                                + rest("probe", "\"\""),
+                        "class Part { }")
+                .provider("Probe")
+                .without("Part")
+                .write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).contains("NoClassDefFoundError: Part");
+    }
+
+    @Test
+    void reportsAProviderThatThrows() {
+        PluginJar.of("public class Probe implements dev.nereid.spi.BackendProvider {"
+                        + " public Probe() { throw new IllegalStateException(\"no license\"); } "
+                        + rest("probe", "\"\""))
+                .provider("Probe")
+                .write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).contains("IllegalStateException: no license");
+    }
+
+    @Test
+    void reportsANameThatNoModelCouldAskFor() {
+        telling("Not A Name", "\"\"").write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason())
+                .isEqualTo("Probe: name: 'Not A Name' (expected: lower-case letters, digits, _ and -)");
+    }
+
+    @Test
+    void reportsANameThatIsNull() {
+        PluginJar.of("public class Probe implements dev.nereid.spi.BackendProvider {"
+                        + " public String name() { return null; }"
+                        + " public dev.nereid.spi.Backend create(dev.nereid.spi.BackendContext c) { return null; } }")
+                .provider("Probe")
+                .write(plugins.resolve("probe.jar"));
+
+        assertThat(brokenReason()).contains("plugin 'probe': BackendProvider.name returned null");
+    }
+
+    @Test
+    void reportsTheSecondOfTwoBackendsOfOneName() {
+        telling("same", "\"\"").write(plugins.resolve("first.jar"));
+        telling("same", "\"\"").write(plugins.resolve("second.jar"));
+
+        List<BackendStatus> statuses = open();
+
+        assertThat(statuses).hasSize(2);
+        assertThat(statuses.getFirst())
+                .isEqualTo(new BackendStatus("same", "first", BackendStatus.State.AVAILABLE, ""));
+        assertThat(statuses.getLast().plugin()).isEqualTo("second");
+        assertThat(statuses.getLast().reason())
+                .isEqualTo("backend name: 'same' is the name of a backend of plugin 'first' already"
+                        + " (expected: a name of its own)");
+    }
+
+    @Test
+    void keepsWorkingPluginsBesideBrokenOnes() throws IOException {
+        Files.writeString(plugins.resolve("a.jar"), "this is no zip file");
+        telling("probe", "\"\"").write(plugins.resolve("b.jar"));
+        telling("other", "\"\"").spiVersion("9.0").write(plugins.resolve("c.jar"));
+
+        assertThat(open())
+                .extracting(BackendStatus::plugin, BackendStatus::state)
+                .containsExactly(
+                        tuple("b", BackendStatus.State.AVAILABLE),
+                        tuple("a", BackendStatus.State.BROKEN),
+                        tuple("c", BackendStatus.State.BROKEN));
+    }
+
+    private List<BackendStatus> open() {
+        try (BackendRegistry registry = BackendRegistry.open(List.of(plugins), environment(plugins))) {
+            return registry.statuses();
+        }
+    }
+
+    private List<String> reasons() {
+        List<BackendStatus> statuses = open();
+        assertThat(statuses).noneMatch(status -> status.state() == BackendStatus.State.BROKEN);
+        return statuses.stream().map(BackendStatus::reason).toList();
+    }
+
+    private String brokenReason() {
+        List<BackendStatus> statuses = open();
+        assertThat(statuses).hasSize(1);
+        assertThat(statuses.getFirst().plugin()).isEqualTo("probe");
+        assertThat(statuses.getFirst().state()).isEqualTo(BackendStatus.State.BROKEN);
+        return statuses.getFirst().reason();
+    }
+
+    private static PluginEnvironment environment(Path root) {
+        return new PluginEnvironment(new SpiVersion(1, 0), Map.of(), root.resolve("cache"), 2);
+    }
+
+    /** A plugin whose provider gives the value of an expression as the reason why it is unavailable. */
+    private static PluginJar telling(String name, String expression) {
+        return PluginJar.of("public class Probe implements dev.nereid.spi.BackendProvider { "
+                        + "static String seen(String c) { try { Class.forName(c); return \"y\"; }"
+                        + " catch (ClassNotFoundException e) { return \"n\"; } } "
+                        + rest(name, expression))
+                .provider("Probe");
+    }
+
+    private static String rest(String name, String expression) {
+        return "public String name() { return \"" + name + "\"; }"
+                + " public java.util.Optional<String> unavailable() {"
+                + " String told = " + expression + ";"
+                + " return told.isEmpty() ? java.util.Optional.empty() : java.util.Optional.of(told); }"
+                + " public dev.nereid.spi.Backend create(dev.nereid.spi.BackendContext c) { return null; } }";
+    }
+}
