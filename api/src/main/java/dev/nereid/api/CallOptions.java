@@ -14,8 +14,7 @@ import java.util.OptionalLong;
  * @param deadlineNanos when the caller loses interest, on the scale of {@link System#nanoTime()}
  * @param sequence the call's place in a sequence
  */
-public record CallOptions(
-        long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence) {
+public record CallOptions(long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence) {
     /** No priority, no time-out, no deadline, no sequence. */
     public static final CallOptions DEFAULT = new CallOptions(0, 0, OptionalLong.empty(), Optional.empty());
 

@@ -56,8 +56,7 @@ public record ModelRef(String name, long version) {
         if (number < 0) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "invalid model version specified '" + version
-                            + "' , version should be an integral value > 0");
+                    "invalid model version specified '" + version + "' , version should be an integral value > 0");
         }
         return new ModelRef(name, number);
     }

@@ -22,7 +22,7 @@ public record Sequence(Id id, boolean start, boolean end) {
          *
          * @param value an unsigned 64-bit number other than 0
          */
-        record Number(long value) implements Id {}
+        record Numeric(long value) implements Id {}
 
         /**
          * A text.
