@@ -1,0 +1,176 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A call to a {@link FakeInferenceServer}, answered by the test. Safe for use by any thread, except that responses of
+ * one call are given one at a time. The first terminal answer counts; what comes after it is ignored.
+ */
+public final class FakeCall implements Cancellation {
+    private final InferCall call;
+    private final ResponseObserver observer;
+    private final AtomicBoolean answered = new AtomicBoolean();
+    private final AtomicBoolean cancelled = new AtomicBoolean();
+    /** One for the call until it is answered, one for each response until it is closed. */
+    private final AtomicInteger users = new AtomicInteger(1);
+
+    FakeCall(InferCall call, ResponseObserver observer) {
+        this.call = call;
+        this.observer = observer;
+    }
+
+    /**
+     * Returns what was asked.
+     *
+     * @return the call; its memory may be read until the call was answered and every response closed
+     */
+    public InferCall call() {
+        return call;
+    }
+
+    /**
+     * Returns an input as a tensor.
+     *
+     * @param index its place in the call
+     * @param name the name to give to it
+     * @return a view of the input
+     * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if type, shape and size contradict each other
+     */
+    public NamedTensor input(int index, String name) {
+        var input = call.inputs().get(index);
+        try {
+            DataType type = DataType.ofName(input.datatype()).orElseThrow();
+            return new NamedTensor(name, new Tensor(type, Shape.of(input.dims()), input.data(), input.place()));
+        } catch (RuntimeException e) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "fake model: " + input + " with " + input.data().byteSize() + " bytes");
+        }
+    }
+
+    /** Answers with the inputs, each called OUTPUT instead of INPUT, those that the call asks for. */
+    public void respondWithInputs() {
+        List<NamedTensor> outputs = new ArrayList<>(call.inputs().size());
+        try {
+            for (int i = 0; i < call.inputs().size(); i++) {
+                String name = call.inputs().get(i).name().replace("INPUT", "OUTPUT");
+                if (call.outputs().isEmpty() || call.outputs().contains(name)) {
+                    outputs.add(input(i, name));
+                }
+            }
+        } catch (InferenceException e) {
+            fail(e.code(), e.publicMessage());
+            return;
+        }
+        respond(outputs, Map.of(), true);
+    }
+
+    /**
+     * Gives a response.
+     *
+     * @param outputs the outputs; their memory may be the inputs', or stays valid by the test's own doing
+     * @param parameters the parameters
+     * @param last whether this response ends the call
+     */
+    public void respond(List<NamedTensor> outputs, Map<String, ParameterValue> parameters, boolean last) {
+        if (last ? answered.compareAndSet(false, true) : !answered.get()) {
+            users.incrementAndGet();
+            observer.onResponse(new Response(this, List.copyOf(outputs), parameters, last));
+            if (last) {
+                release();
+            }
+        }
+    }
+
+    /** Ends the call without a response. */
+    public void end() {
+        if (answered.compareAndSet(false, true)) {
+            observer.onEnd();
+            release();
+        }
+    }
+
+    /**
+     * Ends the call with an error.
+     *
+     * @param code the kind of error
+     * @param message the text for the client
+     */
+    public void fail(ErrorCode code, String message) {
+        if (answered.compareAndSet(false, true)) {
+            observer.onError(new InferenceException(code, message));
+            release();
+        }
+    }
+
+    /**
+     * Says whether the front end withdrew the call.
+     *
+     * @return whether {@link #cancel()} was called
+     */
+    public boolean isCancelled() {
+        return cancelled.get();
+    }
+
+    @Override
+    public void cancel() {
+        cancelled.set(true);
+        fail(ErrorCode.CANCELLED, "request was cancelled");
+    }
+
+    private void release() {
+        if (users.decrementAndGet() == 0) {
+            call.release().run();
+        }
+    }
+
+    /** A response; confined to the observer but for {@link #close()}. */
+    private record Response(
+            FakeCall owner,
+            List<NamedTensor> outputs,
+            Map<String, ParameterValue> parameters,
+            boolean isLast,
+            AtomicBoolean closed)
+            implements InferResponse {
+        Response(FakeCall owner, List<NamedTensor> outputs, Map<String, ParameterValue> parameters, boolean isLast) {
+            this(owner, outputs, parameters, isLast, new AtomicBoolean());
+        }
+
+        @Override
+        public String model() {
+            return owner.call.model().name();
+        }
+
+        @Override
+        public long version() {
+            return Math.max(1, owner.call.model().version());
+        }
+
+        @Override
+        public String id() {
+            return owner.call.id();
+        }
+
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                owner.release();
+            }
+        }
+    }
+}

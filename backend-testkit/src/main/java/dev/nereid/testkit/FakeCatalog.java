@@ -1,0 +1,79 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The models of a {@link FakeInferenceServer}. Safe for use by any thread. */
+final class FakeCatalog implements ModelCatalog {
+    private final Map<String, FakeModel> models = new ConcurrentHashMap<>();
+
+    void add(FakeModel model) {
+        models.put(model.description().name(), model);
+    }
+
+    FakeModel find(ModelRef model) {
+        FakeModel found = models.get(model.name());
+        if (found == null) {
+            throw unknown(model);
+        }
+        if (model.version() != ModelRef.LATEST
+                && !found.description().versions().contains(model.version())) {
+            throw unknown(model);
+        }
+        return found;
+    }
+
+    @Override
+    public ModelDescription describe(ModelRef model) {
+        ModelDescription all = find(model).description();
+        List<Long> versions = model.version() == ModelRef.LATEST ? all.versions() : List.of(model.version());
+        return new ModelDescription(
+                all.name(), versions, all.platform(), all.maxBatchSize(), all.decoupled(), all.inputs(), all.outputs());
+    }
+
+    @Override
+    public ModelConfig config(ModelRef model) {
+        ModelDescription description = describe(model);
+        return ModelConfig.newBuilder()
+                .setName(description.name())
+                .setBackend(description.platform())
+                .setMaxBatchSize(description.maxBatchSize())
+                .build();
+    }
+
+    @Override
+    public String configJson(ModelRef model) {
+        ModelDescription description = describe(model);
+        return "{\"name\":\"" + description.name() + "\",\"max_batch_size\":" + description.maxBatchSize() + "}";
+    }
+
+    @Override
+    public boolean isReady(ModelRef model) {
+        return find(model).isReady();
+    }
+
+    @Override
+    public List<ModelStatus> index() {
+        return models.values().stream()
+                .map(FakeModel::description)
+                .sorted(Comparator.comparing(ModelDescription::name))
+                .flatMap(description -> description.versions().stream()
+                        .map(version -> new ModelStatus(
+                                description.name(), OptionalLong.of(version), ModelStatus.State.READY, "")))
+                .toList();
+    }
+
+    private static InferenceException unknown(ModelRef model) {
+        return new InferenceException(ErrorCode.NOT_FOUND, "Request for unknown model: " + model + " is not found");
+    }
+}

@@ -1,0 +1,118 @@
+package dev.nereid.testkit;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.ServerInfo;
+import dev.nereid.api.TensorMemory;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedDeque;
+
+/**
+ * A server whose models are written by the test: for tests of front ends. Safe for use by any thread.
+ *
+ * <p>It keeps the promises of the port, above all that every call's memory is released once, after the last response
+ * was closed; it does not check calls against models.
+ */
+public final class FakeInferenceServer implements InferenceServer {
+    private static final int REMEMBERED = 1000;
+
+    private final TensorMemory memory;
+    private final FakeCatalog catalog = new FakeCatalog();
+    private final ConcurrentLinkedDeque<FakeCall> calls = new ConcurrentLinkedDeque<>();
+    private volatile boolean live = true;
+    private volatile boolean ready = true;
+
+    /**
+     * Creates a server without models that is live and ready.
+     *
+     * @param memory where inputs and outputs lie
+     */
+    public FakeInferenceServer(TensorMemory memory) {
+        this.memory = requireNonNull(memory, "memory");
+    }
+
+    /**
+     * Adds a model, or replaces the one of the same name.
+     *
+     * @param model the model
+     * @return this server
+     */
+    public FakeInferenceServer add(FakeModel model) {
+        catalog.add(model);
+        return this;
+    }
+
+    /**
+     * Sets what {@link #isLive()} says.
+     *
+     * @param now the answer from now on
+     */
+    public void setLive(boolean now) {
+        live = now;
+    }
+
+    /**
+     * Sets what {@link #isReady()} says.
+     *
+     * @param now the answer from now on
+     */
+    public void setReady(boolean now) {
+        ready = now;
+    }
+
+    /**
+     * Returns the calls that reached a model.
+     *
+     * @return the last thousand, oldest first
+     */
+    public List<FakeCall> calls() {
+        return List.copyOf(calls);
+    }
+
+    @Override
+    public Cancellation infer(InferCall call, ResponseObserver observer) {
+        FakeCall fake = new FakeCall(call, observer);
+        try {
+            FakeModel model = catalog.find(call.model());
+            calls.add(fake);
+            if (calls.size() > REMEMBERED) {
+                calls.poll();
+            }
+            model.answer(fake);
+        } catch (InferenceException e) {
+            fake.fail(e.code(), e.publicMessage());
+        }
+        return fake;
+    }
+
+    @Override
+    public ModelCatalog models() {
+        return catalog;
+    }
+
+    @Override
+    public TensorMemory memory() {
+        return memory;
+    }
+
+    @Override
+    public ServerInfo info() {
+        return new ServerInfo("fake", "0.0", List.of("binary_tensor_data"));
+    }
+
+    @Override
+    public boolean isLive() {
+        return live;
+    }
+
+    @Override
+    public boolean isReady() {
+        return ready;
+    }
+}

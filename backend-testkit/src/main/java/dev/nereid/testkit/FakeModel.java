@@ -1,0 +1,101 @@
+package dev.nereid.testkit;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.ModelDescription;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+
+/**
+ * A model of a {@link FakeInferenceServer}. Immutable.
+ *
+ * @param description what clients are told of the model; each of its versions serves
+ * @param answer answers a call, now or later, on any thread
+ * @param executor where {@code answer} runs
+ * @param isReady what the model says of its readiness
+ */
+public record FakeModel(ModelDescription description, Consumer<FakeCall> answer, Executor executor, boolean isReady) {
+    /** Checks the components. */
+    public FakeModel {
+        requireNonNull(description, "description");
+        requireNonNull(answer, "answer");
+        requireNonNull(executor, "executor");
+    }
+
+    /**
+     * Describes a model in version 1 that answers each call with its inputs, on the caller's thread.
+     *
+     * @param name the model's name
+     * @param type the type of INPUT0 and OUTPUT0
+     * @param maxBatchSize the largest batch, or 0 for none
+     * @param dims the dimensions of INPUT0 and OUTPUT0 without batch dimension
+     * @return the model
+     */
+    public static FakeModel identity(String name, DataType type, int maxBatchSize, long... dims) {
+        Shape shape = Shape.of(dims);
+        ModelDescription description = new ModelDescription(
+                name,
+                List.of(1L),
+                "identity",
+                maxBatchSize,
+                false,
+                List.of(TensorSpec.of("INPUT0", type, shape)),
+                List.of(TensorSpec.of("OUTPUT0", type, shape)));
+        return new FakeModel(description, FakeCall::respondWithInputs, Runnable::run, true);
+    }
+
+    /**
+     * Returns the same model with another answer.
+     *
+     * @param changed answers a call, now or later, on any thread
+     * @return the changed model
+     */
+    public FakeModel answering(Consumer<FakeCall> changed) {
+        return new FakeModel(description, changed, executor, isReady);
+    }
+
+    /**
+     * Returns the same model answering elsewhere.
+     *
+     * @param changed where answers are made
+     * @return the changed model
+     */
+    public FakeModel on(Executor changed) {
+        return new FakeModel(description, answer, changed, isReady);
+    }
+
+    /**
+     * Returns the same model with another word on its readiness.
+     *
+     * @param changed whether it says that it is ready
+     * @return the changed model
+     */
+    public FakeModel ready(boolean changed) {
+        return new FakeModel(description, answer, executor, changed);
+    }
+
+    /**
+     * Returns the same model as a decoupled one.
+     *
+     * @return the changed model
+     */
+    public FakeModel decoupled() {
+        ModelDescription changed = new ModelDescription(
+                description.name(),
+                description.versions(),
+                description.platform(),
+                description.maxBatchSize(),
+                true,
+                description.inputs(),
+                description.outputs());
+        return new FakeModel(changed, answer, executor, isReady);
+    }
+
+    void answer(FakeCall call) {
+        executor.execute(() -> answer.accept(call));
+    }
+}

@@ -1,0 +1,127 @@
+package dev.nereid.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** What front ends may rely on when they are tested against the fake. */
+class FakeInferenceServerTest {
+    private final FakeInferenceServer server = new FakeInferenceServer(new NoMemory());
+    private final Recorder recorder = new Recorder();
+    private final AtomicInteger released = new AtomicInteger();
+
+    @Test
+    void answersWithTheInputsAndReleasesThemAfterTheResponse() {
+        server.add(FakeModel.identity("identity", DataType.INT8, 0, -1));
+
+        server.infer(call("identity"), recorder);
+
+        InferResponse response = recorder.responses.getFirst();
+        assertThat(response.outputs().getFirst().name()).isEqualTo("OUTPUT0");
+        assertThat(response.isLast()).isTrue();
+        assertThat(released).hasValue(0);
+        response.close();
+        response.close();
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void answersAWithdrawnCallOnce() {
+        List<FakeCall> kept = new ArrayList<>();
+        server.add(FakeModel.identity("later", DataType.INT8, 0, -1).answering(kept::add));
+
+        server.infer(call("later"), recorder).cancel();
+        kept.getFirst().respondWithInputs();
+
+        assertThat(recorder.errors)
+                .singleElement()
+                .extracting(InferenceException::code)
+                .isEqualTo(ErrorCode.CANCELLED);
+        assertThat(recorder.responses).isEmpty();
+        assertThat(kept.getFirst().isCancelled()).isTrue();
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void keepsTheInputsUntilTheLastResponseOfADecoupledCallIsClosed() {
+        server.add(FakeModel.identity("two", DataType.INT8, 0, -1).decoupled().answering(call -> {
+            call.respond(List.of(call.input(0, "OUT")), java.util.Map.of(), false);
+            call.respond(List.of(call.input(0, "OUT")), java.util.Map.of(), false);
+            call.end();
+        }));
+
+        server.infer(call("two"), recorder);
+
+        assertThat(recorder.responses).hasSize(2);
+        assertThat(recorder.ends).hasValue(1);
+        recorder.responses.getFirst().close();
+        assertThat(released).hasValue(0);
+        recorder.responses.getLast().close();
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void saysThatAModelIsUnknown() {
+        server.infer(call("none"), recorder);
+
+        assertThat(recorder.errors)
+                .singleElement()
+                .extracting(InferenceException::publicMessage)
+                .isEqualTo("Request for unknown model: 'none' is not found");
+        assertThat(released).hasValue(1);
+    }
+
+    private InferCall call(String model) {
+        InputTensor input =
+                InputTensor.of("INPUT0", "INT8", new long[] {2}, MemorySegment.ofArray(new byte[2]), MemoryPlace.HOST);
+        return InferCall.of(ModelRef.latest(model), List.of(input), released::incrementAndGet);
+    }
+
+    private static final class NoMemory implements TensorMemory {
+        @Override
+        public TensorBuffer allocate(long byteSize) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "no memory");
+        }
+
+        @Override
+        public long bytesInUse() {
+            return 0;
+        }
+    }
+
+    private static final class Recorder implements ResponseObserver {
+        final List<InferResponse> responses = new ArrayList<>();
+        final List<InferenceException> errors = new ArrayList<>();
+        final AtomicInteger ends = new AtomicInteger();
+
+        @Override
+        public void onResponse(InferResponse response) {
+            responses.add(response);
+        }
+
+        @Override
+        public void onEnd() {
+            ends.incrementAndGet();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            errors.add(error);
+        }
+    }
+}
