@@ -1,0 +1,207 @@
+package dev.nereid.server.config;
+
+import static dev.nereid.server.config.ConfigErrors.invalid;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import inference.ModelDynamicBatching;
+import inference.ModelInput;
+import inference.ModelOutput;
+import inference.ModelTransactionPolicy;
+import java.util.List;
+import java.util.Set;
+
+/** Fills in what a configuration leaves out: first from the names of the model's files, then from its backend. */
+public final class ConfigCompletion {
+    private static final String SAVED_MODEL = "tensorflow_savedmodel";
+    private static final String GRAPH_DEF = "tensorflow_graphdef";
+    private static final String SAVED_MODEL_FOLDER = "model.savedmodel";
+    private static final String GRAPH_DEF_FILE = "model.graphdef";
+
+    /**
+     * A framework that is recognized by its platforms and by a file of a fixed name.
+     *
+     * @param platforms the platforms that mean the backend; the first is filled in where none is given
+     * @param mayBeFolder whether the model may be a folder of that name as well
+     */
+    private record Framework(String backend, List<String> platforms, String filename, boolean mayBeFolder) {
+        boolean fits(ModelConfig.Builder config, VersionEntries entries) {
+            if (platforms.contains(config.getPlatform())
+                    || config.getDefaultModelFilename().equals(filename)) {
+                return true;
+            }
+            return isBlank(config) && (entries.hasFile(filename) || mayBeFolder && entries.hasFolder(filename));
+        }
+
+        void fill(ModelConfig.Builder config) {
+            config.setBackend(backend);
+            if (config.getPlatform().isEmpty() && !platforms.isEmpty()) {
+                config.setPlatform(platforms.getFirst());
+            }
+            if (config.getDefaultModelFilename().isEmpty()) {
+                config.setDefaultModelFilename(filename);
+            }
+        }
+    }
+
+    /** What lies in the folder of a version; names of folders end in a slash. */
+    private record VersionEntries(Set<String> names) {
+        boolean hasFile(String name) {
+            return names.contains(name);
+        }
+
+        boolean hasFolder(String name) {
+            return names.contains(name + "/");
+        }
+    }
+
+    /** In the order in which they are tried; TensorFlow comes before them. */
+    private static final List<Framework> FRAMEWORKS = List.of(
+            new Framework("tensorrt", List.of("tensorrt_plan"), "model.plan", false),
+            new Framework("onnxruntime", List.of("onnxruntime_onnx"), "model.onnx", true),
+            new Framework("openvino", List.of(), "model.xml", true),
+            new Framework("pytorch", List.of("pytorch_libtorch", "libtorch"), "model.pt", false),
+            new Framework("pytorch", List.of("torch_aoti"), "model.pt2", false),
+            new Framework("python", List.of(), "model.py", true));
+
+    private ConfigCompletion() {}
+
+    /**
+     * Fills in name, backend, platform and file name as far as the folders and files of a model tell them.
+     *
+     * @param config the configuration as read; empty if the model has none
+     * @param directoryName the name of the model's folder
+     * @param versionEntries the names of what lies in the first version's folder, in the order of the names as text;
+     *     those of folders end in {@code /}; empty if there is no version
+     * @return the completed configuration
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if nothing tells the backend
+     */
+    public static ModelConfig fromFiles(ModelConfig config, String directoryName, Set<String> versionEntries) {
+        ModelConfig.Builder completed = config.toBuilder();
+        if (completed.getName().isEmpty()) {
+            completed.setName(directoryName);
+        }
+        completeBackend(completed, directoryName, new VersionEntries(versionEntries));
+        return completed.build();
+    }
+
+    private static void completeBackend(ModelConfig.Builder config, String directoryName, VersionEntries entries) {
+        completeTensorFlowPlatform(config, entries);
+        if (config.getPlatform().equals(SAVED_MODEL) || config.getPlatform().equals(GRAPH_DEF)) {
+            completeTensorFlow(config);
+            return;
+        }
+        for (Framework framework : FRAMEWORKS) {
+            if (config.getBackend().isEmpty() ? framework.fits(config, entries) : isGiven(framework, config)) {
+                framework.fill(config);
+                return;
+            }
+        }
+        if (config.getBackend().isEmpty() && isBlank(config)) {
+            completeFromName(config, directoryName);
+        }
+    }
+
+    private static void completeTensorFlowPlatform(ModelConfig.Builder config, VersionEntries entries) {
+        boolean mayBeTensorFlow =
+                config.getBackend().isEmpty() || config.getBackend().equals("tensorflow");
+        if (!config.getPlatform().isEmpty() || !mayBeTensorFlow) {
+            return;
+        }
+        String filename = config.getDefaultModelFilename();
+        // A folder with both is a graph: the reference looks for the graph last.
+        if (filename.equals(GRAPH_DEF_FILE) || filename.isEmpty() && entries.hasFile(GRAPH_DEF_FILE)) {
+            config.setPlatform(GRAPH_DEF);
+        } else if (filename.equals(SAVED_MODEL_FOLDER) || filename.isEmpty() && entries.hasFolder(SAVED_MODEL_FOLDER)) {
+            config.setPlatform(SAVED_MODEL);
+        }
+    }
+
+    private static void completeTensorFlow(ModelConfig.Builder config) {
+        if (config.getBackend().isEmpty()) {
+            config.setBackend("tensorflow");
+        }
+        if (config.getDefaultModelFilename().isEmpty()) {
+            config.setDefaultModelFilename(
+                    config.getPlatform().equals(SAVED_MODEL) ? SAVED_MODEL_FOLDER : GRAPH_DEF_FILE);
+        }
+    }
+
+    /** Whether the configuration asks for the framework's backend, and for no platform but the framework's. */
+    private static boolean isGiven(Framework framework, ModelConfig.Builder config) {
+        List<String> platforms = framework.platforms();
+        return framework.backend().equals(config.getBackend())
+                && (config.getPlatform().isEmpty() || platforms.isEmpty() || platforms.contains(config.getPlatform()));
+    }
+
+    private static void completeFromName(ModelConfig.Builder config, String directoryName) {
+        int dot = directoryName.indexOf('.');
+        if (dot < 0) {
+            throw invalid("Invalid model name: Could not determine backend for model '" + directoryName
+                    + "' with no backend in model configuration. Expected model name of the form"
+                    + " 'model.<backend_name>'.");
+        }
+        String backend = directoryName.substring(dot + 1);
+        config.setBackend(backend).setDefaultModelFilename("model." + backend);
+    }
+
+    /** Whether neither platform nor file name says anything, so that the files may. */
+    private static boolean isBlank(ModelConfig.Builder config) {
+        return config.getPlatform().isEmpty()
+                && config.getDefaultModelFilename().isEmpty();
+    }
+
+    /**
+     * Adds what a backend found out about a model. The largest batch, the inputs and the outputs replace those of the
+     * configuration, of which label files and image formats are kept, since no backend knows them; dynamic batching and the transaction policy are taken over only where the configuration chooses
+     * none, so that a scheduler that it does choose is never changed.
+     *
+     * @param config the configuration so far
+     * @param completion what the backend found
+     * @return the completed configuration, to be normalized again
+     */
+    public static ModelConfig merge(ModelConfig config, ModelCompletion completion) {
+        ModelConfig.Builder merged = config.toBuilder();
+        completion.maxBatchSize().ifPresent(merged::setMaxBatchSize);
+        if (!completion.inputs().isEmpty()) {
+            merged.clearInput();
+            completion.inputs().forEach(spec -> merged.addInput(input(spec, config)));
+        }
+        if (!completion.outputs().isEmpty()) {
+            merged.clearOutput();
+            completion.outputs().forEach(spec -> merged.addOutput(output(spec, config)));
+        }
+        if (completion.dynamicBatching()
+                && merged.getSchedulingChoiceCase() == ModelConfig.SchedulingChoiceCase.SCHEDULINGCHOICE_NOT_SET) {
+            merged.setDynamicBatching(ModelDynamicBatching.getDefaultInstance());
+        }
+        if (completion.decoupled().isPresent() && !merged.hasModelTransactionPolicy()) {
+            merged.setModelTransactionPolicy(ModelTransactionPolicy.newBuilder()
+                    .setDecoupled(completion.decoupled().get()));
+        }
+        return merged.build();
+    }
+
+    private static ModelInput input(TensorSpec found, ModelConfig config) {
+        ModelInput.Builder input = TensorSpecs.input(found).toBuilder();
+        for (ModelInput configured : config.getInputList()) {
+            if (configured.getName().equals(found.name())) {
+                input.setFormatValue(configured.getFormatValue());
+            }
+        }
+        return input.build();
+    }
+
+    private static ModelOutput output(TensorSpec found, ModelConfig config) {
+        ModelOutput.Builder output = TensorSpecs.output(found).toBuilder();
+        for (ModelOutput configured : config.getOutputList()) {
+            if (configured.getName().equals(found.name())) {
+                output.setLabelFilename(configured.getLabelFilename());
+            }
+        }
+        return output.build();
+    }
+}

@@ -1,0 +1,14 @@
+package dev.nereid.server.config;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+
+/** Makes the errors of wrong configurations. */
+final class ConfigErrors {
+    private ConfigErrors() {}
+
+    /** A configuration that would be wrong at any time. */
+    static InferenceException invalid(String message) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+}

@@ -1,0 +1,91 @@
+package dev.nereid.server.config;
+
+import com.google.protobuf.TextFormat;
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+
+/**
+ * Reads model configurations in protobuf's text format. Without state; called on control threads, since it reads files.
+ *
+ * <p>Strict: a field that is unknown, given twice or of the wrong type fails the whole file, and the error says where
+ * it is and what was expected there.
+ */
+public final class ModelConfigReader {
+    private static final TextFormat.Parser PARSER = TextFormat.Parser.newBuilder()
+            .setSingularOverwritePolicy(TextFormat.Parser.SingularOverwritePolicy.FORBID_SINGULAR_OVERWRITES)
+            .build();
+
+    /** A byte order mark, which editors on some systems write and the reference's parser skips. */
+    private static final String BYTE_ORDER_MARK = "\uFEFF";
+
+    private ModelConfigReader() {}
+
+    /**
+     * Reads the configuration file of a model that lies directly in its repository.
+     *
+     * @param file {@code <repository>/<model>/config.pbtxt}
+     * @return what the file says, nothing added
+     * @throws InferenceException as {@link #read(Path, Path)}
+     */
+    public static ModelConfig read(Path file) {
+        Path model = file.toAbsolutePath().getParent();
+        Path repository = model == null ? null : model.getParent();
+        return read(repository == null ? file.toAbsolutePath().getRoot() : repository, file);
+    }
+
+    /**
+     * Reads a configuration file.
+     *
+     * @param repository the repository that the file belongs to; errors name the file relative to it
+     * @param file the file
+     * @return what the file says, nothing added
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with line, column and what was expected if the text
+     *     is no configuration, {@link ErrorCode#NOT_FOUND} if there is no such file, {@link ErrorCode#INTERNAL} if it
+     *     cannot be read
+     */
+    public static ModelConfig read(Path repository, Path file) {
+        String shown =
+                repository.toAbsolutePath().relativize(file.toAbsolutePath()).toString();
+        try {
+            return parse(shown, Files.readString(file));
+        } catch (NoSuchFileException e) {
+            throw failure(ErrorCode.NOT_FOUND, shown, "there is no such file");
+        } catch (java.nio.charset.CharacterCodingException e) {
+            throw failure(ErrorCode.INVALID_ARGUMENT, shown, "bytes that are no UTF-8 (expected: UTF-8 text)");
+        } catch (IOException e) {
+            throw failure(
+                    ErrorCode.INTERNAL,
+                    shown,
+                    "the file cannot be read: " + e.getClass().getSimpleName());
+        }
+    }
+
+    /**
+     * Reads a configuration from text.
+     *
+     * @param shown how errors name the text, for instance {@code simple/config.pbtxt}
+     * @param text the configuration in protobuf's text format
+     * @return what the text says, nothing added
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with line, column and what was expected if the text
+     *     is no configuration
+     */
+    public static ModelConfig parse(String shown, String text) {
+        String plain = text.startsWith(BYTE_ORDER_MARK) ? text.substring(1) : text;
+        ModelConfig.Builder config = ModelConfig.newBuilder();
+        try {
+            PARSER.merge(plain, config);
+        } catch (TextFormat.ParseException e) {
+            throw failure(ErrorCode.INVALID_ARGUMENT, shown, new TextFormatError(e, plain).describe());
+        }
+        return config.build();
+    }
+
+    private static InferenceException failure(ErrorCode code, String shown, String reason) {
+        return new InferenceException(code, "failed to read text proto from " + shown + ": " + reason);
+    }
+}

@@ -1,0 +1,100 @@
+package dev.nereid.server.config;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import inference.ModelDynamicBatching;
+import inference.ModelOptimizationPolicy.ExecutionAccelerators;
+import inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator;
+import java.util.List;
+
+/** Turns checked configurations into what backends, schedulers and clients see of them. */
+public final class ModelSettingsReader {
+    private static final long NANOS_PER_MICRO = 1_000;
+
+    private ModelSettingsReader() {}
+
+    /**
+     * Returns a configuration as a backend needs it.
+     *
+     * @param config a configuration; if it is to be completed yet, inputs and outputs may be missing
+     * @param version the version to be loaded
+     * @return the settings
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type
+     */
+    public static ModelSettings settings(ModelConfig config, long version) {
+        ModelSettings.Builder settings = ModelSettings.builder(config.getName(), version)
+                .maxBatchSize(config.getMaxBatchSize())
+                .decoupled(config.getModelTransactionPolicy().getDecoupled())
+                .modelFilename(config.getDefaultModelFilename())
+                .json(ModelConfigJson.write(config));
+        inputs(config).forEach(settings::input);
+        outputs(config).forEach(settings::output);
+        config.getParametersMap().forEach((key, value) -> settings.parameter(key, value.getStringValue()));
+        if (config.getOptimization().hasGraph()) {
+            settings.graphLevel(config.getOptimization().getGraph().getLevel());
+        }
+        ExecutionAccelerators accelerators = config.getOptimization().getExecutionAccelerators();
+        accelerators.getGpuExecutionAcceleratorList().forEach(one -> add(settings, Device.Kind.GPU, one));
+        accelerators.getCpuExecutionAcceleratorList().forEach(one -> add(settings, Device.Kind.CPU, one));
+        config.getModelOperations().getOpLibraryFilenameList().forEach(settings::operatorLibrary);
+        return settings.build();
+    }
+
+    private static void add(ModelSettings.Builder settings, Device.Kind kind, Accelerator accelerator) {
+        settings.accelerator(
+                new ModelSettings.Accelerator(kind, accelerator.getName(), accelerator.getParametersMap()));
+    }
+
+    /**
+     * Returns how a model's requests are put together.
+     *
+     * @param config a normalized, checked configuration
+     * @return the policy of its dynamic batching, or {@link BatchingPolicy#NONE}
+     */
+    public static BatchingPolicy batchingPolicy(ModelConfig config) {
+        if (!config.hasDynamicBatching()) {
+            return BatchingPolicy.NONE;
+        }
+        ModelDynamicBatching batching = config.getDynamicBatching();
+        return new BatchingPolicy(
+                true, batching.getPreferredBatchSizeList(), nanos(batching.getMaxQueueDelayMicroseconds()));
+    }
+
+    /** Unsigned microseconds as nanoseconds; as many as there are if that is too many. */
+    private static long nanos(long micros) {
+        boolean fits = Long.compareUnsigned(micros, Long.MAX_VALUE / NANOS_PER_MICRO) <= 0;
+        return fits ? micros * NANOS_PER_MICRO : Long.MAX_VALUE;
+    }
+
+    /**
+     * Describes a model as clients see it.
+     *
+     * @param config a completed, checked configuration
+     * @param versions the versions to list, in rising order
+     * @return the description
+     */
+    public static ModelDescription description(ModelConfig config, List<Long> versions) {
+        return new ModelDescription(
+                config.getName(),
+                versions,
+                config.getPlatform().isEmpty() ? config.getBackend() : config.getPlatform(),
+                config.getMaxBatchSize(),
+                config.getModelTransactionPolicy().getDecoupled(),
+                inputs(config),
+                outputs(config));
+    }
+
+    private static List<TensorSpec> inputs(ModelConfig config) {
+        return config.getInputList().stream().map(TensorSpecs::of).toList();
+    }
+
+    private static List<TensorSpec> outputs(ModelConfig config) {
+        return config.getOutputList().stream().map(TensorSpecs::of).toList();
+    }
+}

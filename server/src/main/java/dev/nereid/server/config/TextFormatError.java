@@ -1,0 +1,169 @@
+package dev.nereid.server.config;
+
+import com.google.protobuf.Descriptors.Descriptor;
+import com.google.protobuf.Descriptors.EnumDescriptor;
+import com.google.protobuf.Descriptors.EnumValueDescriptor;
+import com.google.protobuf.Descriptors.FieldDescriptor;
+import com.google.protobuf.Descriptors.FileDescriptor;
+import com.google.protobuf.TextFormat;
+import inference.ModelConfigProto;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/**
+ * Says in one line what the text-format parser found, where, and what it expected. Immutable.
+ *
+ * <p>The parser's own messages mix several styles, some of two lines and some without the expectation; whatever is not
+ * recognized here is passed on in the parser's words.
+ */
+final class TextFormatError {
+    private static final Pattern POSITION = Pattern.compile("^\\d+:\\d+: ");
+    private static final Pattern UNKNOWN_FIELD =
+            Pattern.compile("unknown fields and/or extensions:\\s+\\d+:\\d+:\\s+([\\w.]+)\\.(\\[?[^\\s]+)");
+    private static final Pattern UNKNOWN_ENUM_VALUE =
+            Pattern.compile("Enum type \"([\\w.]+)\" has no value (?:named|with number) \"?([^\"]+?)\"?\\.$");
+    private static final Pattern TWICE = Pattern.compile("Non-repeated field \"[\\w.]+?(\\w+)\" cannot be overwritten");
+    private static final Pattern ONEOF =
+            Pattern.compile("Field \"[\\w.]+?(\\w+)\" is specified along with field \"[\\w.]+?(\\w+)\"");
+    private static final Pattern INTEGER_RANGE = Pattern.compile("Number out of range for ([\\w-]+ \\w+ integer)");
+    private static final Pattern EXPECTED = Pattern.compile("^Expected (.+?)\\.(?: Found .*)?$", Pattern.DOTALL);
+    private static final Pattern TOKEN = Pattern.compile("[^\\s\\[\\]{}<>,;:#\"']+|\\S");
+
+    private final int line;
+    private final int column;
+    private final String problem;
+    private final String token;
+
+    TextFormatError(TextFormat.ParseException error, String text) {
+        line = error.getLine();
+        column = error.getColumn();
+        problem = POSITION.matcher(String.valueOf(error.getMessage())).replaceFirst("");
+        token = tokenAt(text);
+    }
+
+    /** Returns {@code <line>:<column>: <what is there> (expected: <what should be>)}. */
+    String describe() {
+        return line + ":" + column + ": " + explain();
+    }
+
+    private String explain() {
+        return unknownField()
+                .or(this::unknownEnumValue)
+                .or(this::givenTwice)
+                .or(this::unexpectedToken)
+                .orElseGet(() -> problem.replaceAll("\\s+", " "));
+    }
+
+    private Optional<String> unknownField() {
+        Matcher found = UNKNOWN_FIELD.matcher(problem);
+        if (!found.find()) {
+            return Optional.empty();
+        }
+        String message = simpleName(found.group(1));
+        String fields = message(found.group(1))
+                .map(type ->
+                        type.getFields().stream().map(FieldDescriptor::getName).collect(Collectors.joining(", ")))
+                .orElse("a field of " + message);
+        return Optional.of("unknown field '" + found.group(2) + "' in " + message + " (expected: " + fields + ")");
+    }
+
+    private Optional<String> unknownEnumValue() {
+        Matcher found = UNKNOWN_ENUM_VALUE.matcher(problem);
+        if (!found.find()) {
+            return Optional.empty();
+        }
+        String type = simpleName(found.group(1));
+        String values = enumType(found.group(1))
+                .map(known -> known.getValues().stream()
+                        .map(EnumValueDescriptor::getName)
+                        .collect(Collectors.joining(", ")))
+                .orElse("a value of " + type);
+        return Optional.of("unknown value '" + found.group(2) + "' (expected: " + values + ")");
+    }
+
+    private Optional<String> givenTwice() {
+        Matcher twice = TWICE.matcher(problem);
+        if (twice.find()) {
+            return Optional.of("field '" + twice.group(1) + "' is given twice (expected: at most once)");
+        }
+        Matcher oneof = ONEOF.matcher(problem);
+        if (oneof.find()) {
+            return Optional.of("field '" + oneof.group(1) + "' is given beside '" + oneof.group(2)
+                    + "' (expected: at most one of the two)");
+        }
+        return Optional.empty();
+    }
+
+    private Optional<String> unexpectedToken() {
+        String expected;
+        Matcher range = INTEGER_RANGE.matcher(problem);
+        Matcher plain = EXPECTED.matcher(problem);
+        if (range.find()) {
+            expected = "a " + range.group(1);
+        } else if (problem.contains("Number must be positive")) {
+            expected = "an integer of 0 or more";
+        } else if (problem.startsWith("Couldn't parse integer")) {
+            expected = "an integer";
+        } else if (problem.startsWith("Couldn't parse number")) {
+            expected = "a number";
+        } else if (problem.startsWith("String missing ending quote")) {
+            expected = "a string that ends on the same line with the quote it starts with";
+        } else if (plain.find()) {
+            expected = plain.group(1).replace("identifier", "a name").replace('"', '\'');
+        } else {
+            return Optional.empty();
+        }
+        return Optional.of("found " + token + " (expected: " + expected + ")");
+    }
+
+    private String tokenAt(String text) {
+        List<String> lines = text.lines().toList();
+        if (line > lines.size()) {
+            return "the end of the file";
+        }
+        String here = lines.get(line - 1);
+        String rest = here.substring(Math.min(column - 1, here.length()));
+        Matcher next = TOKEN.matcher(rest);
+        if (!rest.isEmpty() && next.lookingAt()) {
+            return next.group().startsWith("'") ? "\"'\"" : "'" + next.group() + "'";
+        }
+        return line == lines.size() ? "the end of the file" : "the end of the line";
+    }
+
+    private static String simpleName(String fullName) {
+        return fullName.substring(fullName.lastIndexOf('.') + 1);
+    }
+
+    private static Optional<Descriptor> message(String fullName) {
+        return find(file().getMessageTypes(), fullName);
+    }
+
+    private static Optional<Descriptor> find(List<Descriptor> types, String fullName) {
+        for (Descriptor type : types) {
+            Optional<Descriptor> found =
+                    type.getFullName().equals(fullName) ? Optional.of(type) : find(type.getNestedTypes(), fullName);
+            if (found.isPresent()) {
+                return found;
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static Optional<EnumDescriptor> enumType(String fullName) {
+        List<EnumDescriptor> types = file().getEnumTypes();
+        int cut = fullName.lastIndexOf('.');
+        List<EnumDescriptor> nested = message(fullName.substring(0, Math.max(cut, 0)))
+                .map(Descriptor::getEnumTypes)
+                .orElse(types);
+        return nested.stream()
+                .filter(type -> type.getFullName().equals(fullName))
+                .findFirst();
+    }
+
+    private static FileDescriptor file() {
+        return ModelConfigProto.getDescriptor();
+    }
+}

@@ -1,0 +1,13 @@
+/**
+ * Model configurations: read from files, completed, filled with defaults, checked, and turned into what the rest of the
+ * server works with.
+ *
+ * <p>Starting points, in the order in which a load uses them: {@link dev.nereid.server.config.ModelConfigReader},
+ * {@link dev.nereid.server.config.ConfigCompletion}, {@link dev.nereid.server.config.ConfigNormalization},
+ * {@link dev.nereid.server.config.ConfigValidation}, {@link dev.nereid.server.config.ModelSettingsReader} and
+ * {@link dev.nereid.server.config.ModelConfigJson}. All of them are functions without state.
+ */
+@NullMarked
+package dev.nereid.server.config;
+
+import org.jspecify.annotations.NullMarked;

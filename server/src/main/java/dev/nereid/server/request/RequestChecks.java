@@ -1,0 +1,256 @@
+package dev.nereid.server.request;
+
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Checks calls against the configuration of one model version and turns them into what schedulers take. Immutable, safe
+ * for use by any thread; called on event loops.
+ *
+ * <p>A valid call costs a few comparisons for each tensor; only the content of byte strings is walked over. Where a
+ * call is wrong in several ways, the error is the one that the reference server reports, which looks at inputs last to
+ * first.
+ */
+public final class RequestChecks {
+    /** Names are compared one by one up to this number, which is faster than hashing. */
+    private static final int FEW = 8;
+
+    private static final int UNKNOWN = -1;
+
+    private final String model;
+    private final long version;
+    private final int maxBatchSize;
+    private final InputCheck[] inputs;
+    private final int requiredInputs;
+    private final Names inputNames;
+    private final Names outputNames;
+
+    private RequestChecks(ModelSettings settings) {
+        model = settings.name();
+        version = settings.version();
+        maxBatchSize = settings.maxBatchSize();
+        inputs = settings.inputs().stream()
+                .map(spec -> new InputCheck(model, settings.batches(), spec))
+                .toArray(InputCheck[]::new);
+        requiredInputs =
+                (int) Arrays.stream(inputs).filter(input -> !input.isOptional()).count();
+        inputNames = Names.of(settings.inputs());
+        outputNames = Names.of(settings.outputs());
+    }
+
+    /**
+     * Prepares the checks of a model version.
+     *
+     * @param settings its completed, checked configuration
+     * @return the checks
+     */
+    public static RequestChecks forModel(ModelSettings settings) {
+        return new RequestChecks(settings);
+    }
+
+    /**
+     * Checks a call. The memory stays with the caller if the call is refused, and goes on with the result otherwise.
+     *
+     * @param call a call to this model version; the version that it names is not looked at
+     * @return the call as schedulers take it, sharing the memory of the inputs
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the call does not fit the configuration
+     */
+    public CheckedCall check(InferCall call) {
+        String id = call.id();
+        int[] slots = inputSlots(id, call.inputs());
+        List<String> outputs = outputs(id, call.outputs());
+        checkCount(id, call.inputs(), slots);
+        long batch = batch(id, call.inputs(), slots);
+        return new CheckedCall(
+                model,
+                version,
+                (int) Math.max(batch, 1),
+                id,
+                tensors(id, call.inputs(), slots, batch),
+                outputs,
+                call.parameters(),
+                call.options(),
+                call.release());
+    }
+
+    /** For each given input its place in the configuration, or {@link #UNKNOWN}. */
+    private int[] inputSlots(String id, List<InputTensor> given) {
+        int[] slots = new int[given.size()];
+        boolean[] taken = new boolean[inputs.length];
+        boolean areKnown = true;
+        for (int i = 0; i < slots.length; i++) {
+            String name = given.get(i).name();
+            int slot = inputNames.indexOf(name, i);
+            slots[i] = slot;
+            if (slot == UNKNOWN) {
+                areKnown = false;
+            } else if (taken[slot]) {
+                throw RequestErrors.duplicateInput(id, name);
+            } else {
+                taken[slot] = true;
+            }
+        }
+        if (!areKnown) {
+            Set<String> seen = new HashSet<>();
+            for (InputTensor input : given) {
+                if (!seen.add(input.name())) {
+                    throw RequestErrors.duplicateInput(id, input.name());
+                }
+            }
+        }
+        return slots;
+    }
+
+    /** The wanted outputs in the order of the configuration. */
+    private List<String> outputs(String id, List<String> wanted) {
+        if (wanted.isEmpty()) {
+            return outputNames.all();
+        }
+        boolean[] taken = new boolean[outputNames.all().size()];
+        int known = 0;
+        for (int i = 0; i < wanted.size(); i++) {
+            int slot = outputNames.indexOf(wanted.get(i), i);
+            if (slot != UNKNOWN && !taken[slot]) {
+                taken[slot] = true;
+                known++;
+            }
+        }
+        if (known < wanted.size()) {
+            throw wrongOutputs(id, wanted);
+        }
+        if (known == taken.length) {
+            return outputNames.all();
+        }
+        List<String> outputs = new ArrayList<>(known);
+        for (int slot = 0; slot < taken.length; slot++) {
+            if (taken[slot]) {
+                outputs.add(outputNames.all().get(slot));
+            }
+        }
+        return outputs;
+    }
+
+    /** Duplicates are told first; of unknown names, the first by the alphabet. */
+    private InferenceException wrongOutputs(String id, List<String> wanted) {
+        Set<String> seen = new HashSet<>();
+        for (String output : wanted) {
+            if (!seen.add(output)) {
+                return RequestErrors.duplicateOutput(id, output);
+            }
+        }
+        String unknown = wanted.stream()
+                .filter(output -> outputNames.indexOf(output, 0) == UNKNOWN)
+                .min(String::compareTo)
+                .orElseThrow();
+        return RequestErrors.unknownOutput(unknown, model);
+    }
+
+    private void checkCount(String id, List<InputTensor> given, int[] slots) {
+        boolean fits = slots.length >= requiredInputs && slots.length <= inputs.length;
+        if (fits && (requiredInputs == inputs.length || hasAllRequired(slots))) {
+            return;
+        }
+        List<String> names = given.stream().map(InputTensor::name).toList();
+        Set<String> present = Set.copyOf(names);
+        List<String> missing = Arrays.stream(inputs)
+                .filter(input -> !input.isOptional() && !present.contains(input.name()))
+                .map(InputCheck::name)
+                .toList();
+        throw RequestErrors.inputCount(id, model, names, missing, requiredInputs, inputs.length);
+    }
+
+    /** With optional inputs the number alone does not tell; an unknown name is told by its own error later. */
+    private boolean hasAllRequired(int[] slots) {
+        int required = 0;
+        for (int slot : slots) {
+            if (slot == UNKNOWN) {
+                return true;
+            }
+            required += inputs[slot].isOptional() ? 0 : 1;
+        }
+        return required == requiredInputs;
+    }
+
+    /** The first dimension that the inputs share; 1 if none of them has a batch dimension. */
+    private long batch(String id, List<InputTensor> given, int[] slots) {
+        long batch = 1;
+        boolean isKnown = false;
+        for (int i = slots.length - 1; i >= 0; i--) {
+            InputTensor input = given.get(i);
+            if (slots[i] == UNKNOWN) {
+                throw RequestErrors.unknownInput(input.name(), model);
+            }
+            if (!inputs[slots[i]].hasBatchDimension()) {
+                continue;
+            }
+            if (input.rank() == 0) {
+                throw RequestErrors.noBatchDimension(id, input.name(), model);
+            }
+            if (isKnown && input.dim(0) != batch) {
+                throw RequestErrors.differingBatch(id, input.name(), model);
+            }
+            batch = input.dim(0);
+            isKnown = true;
+        }
+        if (isKnown && (batch < 0 || batch > maxBatchSize)) {
+            throw RequestErrors.batchTooLarge(id, model, maxBatchSize);
+        }
+        return batch;
+    }
+
+    private List<NamedTensor> tensors(String id, List<InputTensor> given, int[] slots, long batch) {
+        NamedTensor[] tensors = new NamedTensor[inputs.length];
+        for (int i = slots.length - 1; i >= 0; i--) {
+            tensors[slots[i]] = inputs[slots[i]].check(id, given.get(i), batch);
+        }
+        List<NamedTensor> present = new ArrayList<>(slots.length);
+        for (NamedTensor tensor : tensors) {
+            if (tensor != null) {
+                present.add(tensor);
+            }
+        }
+        return present;
+    }
+
+    /**
+     * The names of a model's inputs or outputs, for finding the place of one.
+     *
+     * @param all the names in the order of the configuration
+     * @param places the place of each; empty if there are few
+     */
+    private record Names(List<String> all, Map<String, Integer> places) {
+        static Names of(List<TensorSpec> specs) {
+            List<String> all = specs.stream().map(TensorSpec::name).toList();
+            Map<String, Integer> places = new HashMap<>();
+            for (int i = 0; all.size() > FEW && i < all.size(); i++) {
+                places.put(all.get(i), i);
+            }
+            return new Names(all, Map.copyOf(places));
+        }
+
+        /**
+         * Finds the place of a name.
+         *
+         * @param guess where to look first
+         */
+        int indexOf(String name, int guess) {
+            if (guess < all.size() && all.get(guess).equals(name)) {
+                return guess;
+            }
+            return places.isEmpty() ? all.indexOf(name) : places.getOrDefault(name, UNKNOWN);
+        }
+    }
+}

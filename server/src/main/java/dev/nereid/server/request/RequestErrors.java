@@ -1,0 +1,145 @@
+package dev.nereid.server.request;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * The texts with which calls are refused. Clients match on them, so they are the reference server's to the letter: most
+ * start with the call's id, those of unknown names do not.
+ */
+final class RequestErrors {
+    private static final String BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a"
+            + " batch dimension to be prepended to each input shape. If you want to specify the full shape including"
+            + " the batch dim in your input dims config, try setting max_batch_size to zero. See the model"
+            + " configuration docs for more info on max_batch_size.";
+
+    private RequestErrors() {}
+
+    static InferenceException duplicateInput(String id, String input) {
+        return of(id, "input '" + input + "' already exists in request");
+    }
+
+    static InferenceException duplicateOutput(String id, String output) {
+        return of(id, "output '" + output + "' already exists in request");
+    }
+
+    static InferenceException unknownInput(String input, String model) {
+        return invalid("unexpected inference input '" + input + "' for model '" + model + "'");
+    }
+
+    static InferenceException unknownOutput(String output, String model) {
+        return invalid("unexpected inference output '" + output + "' for model '" + model + "'");
+    }
+
+    /**
+     * Tells that inputs are missing or too many.
+     *
+     * @param given the names of the call's inputs
+     * @param missing the names of the inputs that the call lacks
+     * @param required how many inputs a call must have
+     * @param most how many it may have
+     */
+    static InferenceException inputCount(
+            String id, String model, List<String> given, List<String> missing, int required, int most) {
+        String expected = required == most
+                ? "expected " + most + " inputs"
+                : "expected number of inputs between " + required + " and " + most;
+        // The reference prints the given names last to first, and half a bracket where nothing is missing.
+        return of(
+                id,
+                expected + " but got " + given.size() + " inputs for model '" + model + "'. Got input(s) ["
+                        + quoted(given.reversed()) + "], but missing required input(s) "
+                        + (missing.isEmpty() ? "]" : "[" + quoted(missing) + "]")
+                        + ". Please provide all required input(s).");
+    }
+
+    static InferenceException noBatchDimension(String id, String input, String model) {
+        return of(id, "input '" + input + "' has no shape but model requires batch dimension for '" + model + "'");
+    }
+
+    static InferenceException differingBatch(String id, String input, String model) {
+        return of(id, "input '" + input + "' batch size does not match other inputs for '" + model + "'");
+    }
+
+    static InferenceException batchTooLarge(String id, String model, int maxBatchSize) {
+        return of(id, "inference request batch-size must be <= " + maxBatchSize + " for '" + model + "'");
+    }
+
+    static InferenceException emptyBatch(String id, String model) {
+        return of(id, "inference request batch-size must be >= 1 for '" + model + "'");
+    }
+
+    static InferenceException dataType(String id, InputTensor input, String model, DataType expected) {
+        String claimed = DataType.ofName(input.datatype()).isPresent() ? input.datatype() : "<invalid>";
+        return of(
+                id,
+                "inference input '" + input.name() + "' data-type is '" + claimed + "', but model '" + model
+                        + "' expects '" + expected + "'");
+    }
+
+    static InferenceException unspecifiedDimension(String id, InputTensor input, String model) {
+        return of(
+                id,
+                "All input dimensions should be specified for input '" + input.name() + "' for model '" + model
+                        + "', got " + text(input.dims()));
+    }
+
+    static InferenceException shape(String id, InputTensor input, String model, Shape dims, boolean batches) {
+        return of(
+                id,
+                "unexpected shape for input '" + input.name() + "' for model '" + model + "'. Expected "
+                        + (batches ? dims.prepend(Shape.VARIABLE) : dims) + ", got " + text(input.dims()) + ". "
+                        + (batches ? BATCH_NOTE : ""));
+    }
+
+    static InferenceException byteSize(String id, String input, String model, long expected, long given) {
+        return of(
+                id,
+                "input byte size mismatch for input '" + input + "' for model '" + model + "'. Expected " + expected
+                        + ", got " + given);
+    }
+
+    static InferenceException cutLength(String id, String input, String model, long available) {
+        return of(
+                id,
+                "incomplete string length indicator for inference input '" + input + "' for model '" + model
+                        + "', expecting 4 bytes but only " + available + " bytes available. Please make sure the"
+                        + " string length indicator is in one buffer.");
+    }
+
+    static InferenceException tooManyStrings(String id, String input, String model, long expected) {
+        return of(
+                id,
+                "unexpected number of string elements " + (expected + 1) + " for inference input '" + input
+                        + "' for model '" + model + "', expecting " + expected);
+    }
+
+    static InferenceException tooFewStrings(String id, String input, String model, long expected, long given) {
+        return of(
+                id,
+                "expected " + expected + " string elements for inference input '" + input + "' for model '" + model
+                        + "', got " + given);
+    }
+
+    private static InferenceException of(String id, String message) {
+        return invalid("[request id: " + (id.isEmpty() ? "<id_unknown>" : id) + "] " + message);
+    }
+
+    private static InferenceException invalid(String message) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+
+    private static String quoted(List<String> names) {
+        return names.stream().map(name -> "'" + name + "'").collect(Collectors.joining(","));
+    }
+
+    private static String text(long[] dims) {
+        return Arrays.stream(dims).mapToObj(Long::toString).collect(Collectors.joining(",", "[", "]"));
+    }
+}

@@ -1,0 +1,9 @@
+/**
+ * The checks that every call passes before it is scheduled.
+ *
+ * <p>Starting point: {@link dev.nereid.server.request.RequestChecks}, made once for each model version.
+ */
+@NullMarked
+package dev.nereid.server.request;
+
+import org.jspecify.annotations.NullMarked;
