@@ -1,0 +1,94 @@
+package dev.nereid.backend.onnx;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.Locale;
+import java.util.Optional;
+
+/**
+ * An operating system and processor for which ONNX Runtime is published. Immutable.
+ *
+ * @param directory the name of the platform's folder in the artifact, such as {@code linux-x64}
+ * @param libraryFile the file name of the native library
+ * @param widePaths whether paths are UTF-16 in the C API (Windows) rather than bytes
+ */
+record NativePlatform(String directory, String libraryFile, boolean widePaths) {
+    /** The size of a field of {@code struct utsname}: glibc and musl, and macOS. */
+    private static final int LINUX_FIELD_BYTES = 65;
+
+    private static final int MACOS_FIELD_BYTES = 256;
+
+    private static final int UTSNAME_BYTES = 5 * MACOS_FIELD_BYTES;
+    private static final int MACHINE_FIELD = 4;
+
+    /**
+     * Returns the platform with the names that {@code uname} gives to it.
+     *
+     * @param system the operating system: {@code Linux}, {@code Darwin} or {@code Windows}
+     * @param machine the processor, such as {@code x86_64}
+     * @throws UnsupportedOperationException if ONNX Runtime is not published for it
+     */
+    static NativePlatform of(String system, String machine) {
+        String processor = switch (machine.toLowerCase(Locale.ROOT)) {
+            case "x86_64", "amd64" -> "x64";
+            case "aarch64", "arm64" -> "aarch64";
+            default -> machine;
+        };
+        return switch (system + "-" + processor) {
+            case "Linux-x64" -> new NativePlatform("linux-x64", "libonnxruntime.so", false);
+            case "Linux-aarch64" -> new NativePlatform("linux-aarch64", "libonnxruntime.so", false);
+            case "Darwin-aarch64" -> new NativePlatform("osx-aarch64", "libonnxruntime.dylib", false);
+            case "Windows-x64" -> new NativePlatform("win-x64", "onnxruntime.dll", true);
+            default ->
+                throw new UnsupportedOperationException("platform: " + system + " " + machine
+                        + " (expected: Linux x86_64, Linux aarch64, Darwin arm64 or Windows x86_64)");
+        };
+    }
+
+    /**
+     * Returns the platform of this process, as its C library tells it.
+     *
+     * <p>Asked of the C library because the alternatives are worse: system properties can be set by anybody, and the
+     * management bean for the same names takes 10 to 90 ms to start.
+     *
+     * @throws UnsupportedOperationException if ONNX Runtime is not published for it
+     */
+    static NativePlatform current() {
+        Linker linker = Linker.nativeLinker();
+        Optional<MemorySegment> uname = linker.defaultLookup().find("uname");
+        if (uname.isEmpty()) {
+            return of("Windows", "x86_64"); // the only system without uname, and the only processor published for it
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment names = arena.allocate(UTSNAME_BYTES);
+            callUname(linker, uname.get(), names);
+            String system = names.getString(0);
+            long field = system.equals("Linux") ? LINUX_FIELD_BYTES : MACOS_FIELD_BYTES;
+            return of(system, names.getString(MACHINE_FIELD * field));
+        }
+    }
+
+    @SuppressWarnings("restricted")
+    private static void callUname(Linker linker, MemorySegment uname, MemorySegment names) {
+        MethodHandle call =
+                linker.downcallHandle(uname, FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+        int result;
+        try {
+            result = (int) call.invokeExact(names);
+        } catch (Throwable e) {
+            throw new IllegalStateException("uname failed", e);
+        }
+        if (result < 0) {
+            throw new IllegalStateException("uname: " + result + " (expected: >= 0)");
+        }
+    }
+
+    /** Returns the name of the native library's resource in the artifact. */
+    String resource() {
+        return "ai/onnxruntime/native/" + directory + "/" + libraryFile;
+    }
+}

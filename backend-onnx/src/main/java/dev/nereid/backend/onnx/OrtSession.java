@@ -1,0 +1,143 @@
+package dev.nereid.backend.onnx;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A loaded model. Any thread may use it, several at a time; each runs it through an {@link OrtExecution} of its own.
+ *
+ * <p>Closing it lets no further execution be created. The model is released when the last execution is closed, on the
+ * thread that does so.
+ */
+final class OrtSession implements AutoCloseable {
+    private final OrtLibrary library;
+    private final Arena arena;
+    private final long handle;
+    private final List<OrtTensorInfo> inputs;
+    private final List<OrtTensorInfo> outputs;
+    private final MemorySegment inputNames;
+    private final MemorySegment outputNames;
+    private final Lifetime lifetime;
+
+    private OrtSession(OrtLibrary library, Arena arena, long handle, String name) throws OrtException {
+        this.library = library;
+        this.arena = arena;
+        this.handle = handle;
+        OrtSessionReader reader = new OrtSessionReader(library, handle);
+        inputs = reader.inputs();
+        outputs = reader.outputs();
+        inputNames = names(inputs);
+        outputNames = names(outputs);
+        lifetime = new Lifetime(name, this::unload);
+    }
+
+    /**
+     * Loads the model in the file {@code model}; its external data is looked for beside it.
+     *
+     * @throws OrtException if ONNX Runtime cannot load it
+     * @throws IllegalStateException if the library was closed
+     */
+    static OrtSession open(OrtLibrary library, Path model, OrtSessionOptions options) throws OrtException {
+        library.lifetime().acquire();
+        Arena arena = Arena.ofShared();
+        long handle = 0;
+        try {
+            handle = create(library, arena, model, options);
+            return new OrtSession(library, arena, handle, options.logging().id());
+        } catch (OrtException | RuntimeException e) {
+            release(library, arena, handle);
+            throw e;
+        }
+    }
+
+    private static long create(OrtLibrary library, Arena arena, Path model, OrtSessionOptions options)
+            throws OrtException {
+        OrtApi api = library.api();
+        long nativeOptions = options.create(library, arena);
+        try (Arena scratch = Arena.ofConfined()) {
+            MemorySegment out = scratch.allocate(JAVA_LONG);
+            long path = CStrings.writePath(scratch, model, library.platform());
+            api.call(OrtFunction.CreateSession, library.environment(), path, nativeOptions, out.address());
+            return out.get(JAVA_LONG, 0);
+        } finally {
+            api.release(OrtFunction.ReleaseSessionOptions, nativeOptions);
+        }
+    }
+
+    private MemorySegment names(List<OrtTensorInfo> infos) {
+        MemorySegment pointers = arena.allocate(JAVA_LONG, Math.max(1, infos.size()));
+        for (int i = 0; i < infos.size(); i++) {
+            pointers.setAtIndex(JAVA_LONG, i, CStrings.write(arena, infos.get(i).name()));
+        }
+        return pointers;
+    }
+
+    /** Returns what the model says about its inputs, in its order. */
+    List<OrtTensorInfo> inputs() {
+        return inputs;
+    }
+
+    /** Returns what the model says about its outputs, in its order. */
+    List<OrtTensorInfo> outputs() {
+        return outputs;
+    }
+
+    /**
+     * Creates a way to run the model, for one thread at a time.
+     *
+     * @param runConfig run config entries by ONNX Runtime's own keys, such as
+     *     {@code memory.enable_memory_arena_shrinkage}
+     * @throws IllegalStateException if the session was closed
+     */
+    OrtExecution newExecution(Map<String, String> runConfig) throws OrtException {
+        return new OrtExecution(this, runConfig);
+    }
+
+    /** Returns the library that the session belongs to. */
+    OrtLibrary library() {
+        return library;
+    }
+
+    /** Returns who decides when the model is released. Executions acquire it for as long as they live. */
+    Lifetime lifetime() {
+        return lifetime;
+    }
+
+    /** Returns the handle; valid between {@link Lifetime#acquire()} and {@link Lifetime#release()} only. */
+    long handle() {
+        return handle;
+    }
+
+    /** Returns the address of the name of input {@code index}; valid as long as the handle. */
+    long inputName(int index) {
+        return inputNames.getAtIndex(JAVA_LONG, index);
+    }
+
+    /** Returns the address of the name of output {@code index}; valid as long as the handle. */
+    long outputName(int index) {
+        return outputNames.getAtIndex(JAVA_LONG, index);
+    }
+
+    /** Lets no further execution be created, and releases the model when none is left. */
+    @Override
+    public void close() {
+        lifetime.close();
+    }
+
+    private void unload() {
+        release(library, arena, handle);
+    }
+
+    private static void release(OrtLibrary library, Arena arena, long handle) {
+        if (handle != 0) {
+            library.api().release(OrtFunction.ReleaseSession, handle);
+        }
+        arena.close(); // after the session: the function of its log lives here
+        library.lifetime().release();
+    }
+}

@@ -1,0 +1,42 @@
+package dev.nereid.backend.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class NativePlatformTest {
+    @ParameterizedTest
+    @CsvSource({
+        "Linux, x86_64, ai/onnxruntime/native/linux-x64/libonnxruntime.so",
+        "Linux, aarch64, ai/onnxruntime/native/linux-aarch64/libonnxruntime.so",
+        "Darwin, arm64, ai/onnxruntime/native/osx-aarch64/libonnxruntime.dylib",
+        "Windows, x86_64, ai/onnxruntime/native/win-x64/onnxruntime.dll",
+    })
+    void namesTheResourceThatTheArtifactHas(String system, String machine, String resource) {
+        NativePlatform platform = NativePlatform.of(system, machine);
+
+        assertThat(platform.resource()).isEqualTo(resource);
+        assertThat(getClass().getClassLoader().getResource(resource)).isNotNull();
+    }
+
+    @Test
+    void refusesAPlatformThatTheArtifactLacks() {
+        assertThatThrownBy(() -> NativePlatform.of("Linux", "riscv64"))
+                .isInstanceOf(UnsupportedOperationException.class)
+                .hasMessageStartingWith("platform: Linux riscv64 (expected: ");
+    }
+
+    @Test
+    void agreesWithTheJvmAboutThePlatformOfThisProcess() {
+        String system = System.getProperty("os.name").startsWith("Windows") ? "Windows" : jvmSystem();
+
+        assertThat(NativePlatform.current()).isEqualTo(NativePlatform.of(system, System.getProperty("os.arch")));
+    }
+
+    private static String jvmSystem() {
+        return System.getProperty("os.name").startsWith("Mac") ? "Darwin" : System.getProperty("os.name");
+    }
+}
