@@ -40,8 +40,8 @@ public interface BackendProvider {
     }
 
     /**
-     * Creates the backend. Called at most once, on a control thread that may block, before the first model that
-     * needs it is loaded.
+     * Creates the backend. Called on a control thread that may block, before the first model that needs it is loaded;
+     * again only after it failed, or after the backend was closed.
      *
      * @param context what the backend may use of the server, valid until the backend is closed
      * @return the backend, owned and later closed by the server

@@ -11,32 +11,60 @@ public final class BackendTraits {
     /** How long the executions of a backend hold the thread that runs them. Open: later versions may add constants. */
     public enum Execution {
         /**
-         * Executions compute or wait for a noticeable time. Each instance has a thread of its own and is only ever
-         * called on that thread, so thread-bound native contexts are safe.
+         * Executions compute or wait for a noticeable time. Each instance has a thread of its own: every
+         * {@link ModelInstance#execute} and the {@link ModelInstance#close} run on it.
          */
         LONG,
         /**
          * Executions take microseconds and never block. An idle instance may be run by any thread that submits a
-         * request, one thread at a time, with a happens-before edge from each execution to the next.
+         * request, one thread at a time, never from within itself, with a happens-before edge from each execution to
+         * the next.
          */
         SHORT,
         /** As {@link #LONG}, but all instances on one GPU share one thread, since executions block the device. */
         DEVICE_BLOCKING
     }
 
-    /**
-     * A group of instances that a backend prefers when a model's configuration names none.
-     *
-     * @param kind where the instances run
-     * @param count how many on each device, at least 1
-     */
-    public record PreferredGroup(Device.Kind kind, int count) {
-        /** Checks the components. */
-        public PreferredGroup {
-            requireNonNull(kind, "kind");
+    /** A group of instances that a backend prefers when a model's configuration names none. Immutable. */
+    public static final class PreferredGroup {
+        private final Device.Kind kind;
+        private final int count;
+
+        private PreferredGroup(Device.Kind kind, int count) {
+            this.kind = requireNonNull(kind, "kind");
+            this.count = count;
+        }
+
+        /**
+         * Describes a group.
+         *
+         * @param kind where the instances run
+         * @param count how many on each device, at least 1
+         * @return the group
+         */
+        public static PreferredGroup of(Device.Kind kind, int count) {
             if (count < 1) {
                 throw new IllegalArgumentException("count: " + count + " (expected: >= 1)");
             }
+            return new PreferredGroup(kind, count);
+        }
+
+        /**
+         * Returns where the instances run.
+         *
+         * @return the kind of device
+         */
+        public Device.Kind kind() {
+            return kind;
+        }
+
+        /**
+         * Returns how many instances run on each device.
+         *
+         * @return at least 1
+         */
+        public int count() {
+            return count;
         }
     }
 

@@ -5,10 +5,16 @@ import java.util.Set;
 
 /**
  * The requests that one execution serves. Confined to the execution: used by the thread that runs it, and after
- * {@link #defer} by whichever thread goes on with it, one at a time. <em>Implemented by the server.</em>
+ * {@link #defer} by whichever thread goes on with it, one at a time. <em>Implemented by the server</em>: tests use the
+ * fakes of the testkit.
  *
  * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #scatter}, as models that batch do; or request
- * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}.
+ * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An output is given one way or
+ * the other, once. What is said of outputs in {@link InferenceResponse} holds here too.
+ *
+ * <p>After the execution was finished every method throws {@link IllegalStateException}; {@link #scatter} runs its
+ * {@code release} even then. Two executions never hold requests of the same sequence at the same time, deferred ones
+ * included.
  */
 public interface Batch {
     /**
@@ -26,7 +32,8 @@ public interface Batch {
     int size();
 
     /**
-     * Returns the names of the inputs that the requests carry. Requests of one batch carry the same inputs.
+     * Returns the names of the inputs that the batch carries: those of its requests, which all carry the same, and
+     * those that the server derives for the batch from the configuration.
      *
      * @return the names in the order of the model's configuration; immutable
      */
@@ -35,18 +42,20 @@ public interface Batch {
     /**
      * Returns the names of the outputs that at least one request wants.
      *
-     * @return the names in the order of the model's configuration, never empty; immutable
+     * @return the names in the order of the model's configuration; empty only for a model without outputs; immutable
      */
     Set<String> requestedOutputs();
 
     /**
      * Returns an input of all requests as one tensor: the requests' tensors one after another along the first
-     * dimension. With a single request this is the request's own tensor and nothing is copied.
+     * dimension. With a single request this is the request's own tensor and nothing is copied. An input that is
+     * {@link TensorSpec.Trait#RAGGED} comes flat, the elements of all requests one after another in one dimension; a
+     * {@link TensorSpec.Trait#SHAPE_TENSOR} comes once, since it is the same for all.
      *
      * @param input the name of an input
-     * @return the tensor, read only, valid until the execution is finished
-     * @throws BackendException if no request carries the input ({@link ErrorCode#INVALID_ARGUMENT}), if requests
-     *     cannot be joined because their further dimensions differ, or if there is no memory
+     * @return the tensor, read only, in memory of the host, valid until the execution is finished
+     * @throws BackendException if the batch does not carry the input ({@link ErrorCode#INVALID_ARGUMENT}), if
+     *     requests cannot be joined because their further dimensions differ, or if there is no memory
      */
     Tensor gather(String input) throws BackendException;
 
@@ -64,23 +73,39 @@ public interface Batch {
     Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
 
     /**
-     * Gives an output for the whole batch that lies in memory of the backend. The server reads it in place, each
-     * request its own items along the first dimension, and says when it is done.
+     * Makes an output of byte strings for the whole batch in memory of the server; otherwise as {@link #allocate}. The
+     * server splits it among the requests by the framing of its elements.
+     *
+     * @param output the name of an output
+     * @param shape its dimensions, the first being {@link #size()} if the model batches
+     * @param byteSize the size of all elements together with their length prefixes, in bytes
+     * @return a tensor of {@link DataType#BYTES} to be written, content undefined
+     * @throws BackendException as {@link #allocate}
+     */
+    Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
+
+    /**
+     * Gives an output for the whole batch that lies in memory of the backend, or in a tensor of this batch's
+     * {@link #gather}. The server reads it in place, each request its own items along the first dimension, and says
+     * when it is done.
      *
      * @param output the name of an output
      * @param tensor the output, its first dimension being {@link #size()} if the model batches; not to be changed
      *     until {@code release} runs
-     * @param release run exactly once, on any thread, when the server no longer needs the memory, also when this
-     *     method throws; short, and must not block
-     * @throws BackendException if the tensor does not fit the batch
+     * @param release run exactly once, on any thread, when the server no longer needs the memory: perhaps before this
+     *     method returns, and also when it throws. Short, must not block; what it throws is logged
+     * @throws BackendException if the tensor does not fit the batch, or lies in memory that other threads may not use
      */
     void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
 
     /**
      * Keeps the batch alive beyond the return of {@link ModelInstance#execute}: the instance counts as free at the
-     * return, and the next execution may start at once. Called at most once, during {@code execute}.
+     * return, and the next execution may start at once. The batch is then ended by the handle and by nothing else:
+     * should {@code execute} throw after this call, requests not answered yet get the error, but inputs and buffers
+     * stay until the handle is ended.
      *
-     * @return the handle with which the execution is finished, from any thread
+     * @return the handle with which the execution is finished, from any thread, perhaps before {@code execute} returns
+     * @throws IllegalStateException if called a second time
      */
     DeferredExecution defer();
 }

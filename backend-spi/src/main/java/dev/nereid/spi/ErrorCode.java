@@ -1,7 +1,7 @@
 package dev.nereid.spi;
 
 /**
- * The eight kinds of failure a client can see. Immutable.
+ * The kinds of failure a client can see. Immutable. Open: later versions may add constants.
  *
  * <p>Each protocol maps them to its own status in one place; a backend only chooses the kind.
  */

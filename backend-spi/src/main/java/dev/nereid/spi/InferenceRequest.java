@@ -7,7 +7,12 @@ import java.util.OptionalLong;
 
 /**
  * One client's request within a batch. Owned by the server; used under the same confinement as its {@link Batch},
- * except {@link #isCancelled} and {@link #onCancel}, which any thread may call. <em>Implemented by the server.</em>
+ * except {@link #isCancelled} and {@link #onCancel}, which any thread may call. <em>Implemented by the server</em>:
+ * tests use the fakes of the testkit.
+ *
+ * <p>After the execution was finished, {@link #isCancelled}, {@link #onCancel} and {@link #fail} do nothing of
+ * consequence, and every other method throws {@link IllegalStateException}. A request whose {@link #sender()} was
+ * taken stays usable, its own inputs included, until the sender is ended.
  */
 public interface InferenceRequest {
     /**
@@ -43,7 +48,7 @@ public interface InferenceRequest {
     /**
      * Returns the outputs that the client wants: all of the model's if it named none.
      *
-     * @return the names, never empty; immutable
+     * @return the names in the order of the model's configuration; empty only for a model without outputs; immutable
      */
     List<String> requestedOutputs();
 
@@ -85,11 +90,13 @@ public interface InferenceRequest {
 
     /**
      * Has an action run when the client withdraws the request: at once if it already did. The action runs at most
-     * once, on any thread, and never after the request was answered; it must be short and must not block.
+     * once, on any thread, and never after the request was answered; it must be short and must not block. What it
+     * throws is logged. Any number of actions may wait; a deadline that passes does not count as a withdrawal here.
      *
      * @param action the action
+     * @return the hook by which the action is taken back
      */
-    void onCancel(Runnable action);
+    CancelHook onCancel(Runnable action);
 
     /**
      * Returns the one response of a request to a model that is not decoupled. It is sent when the execution is
@@ -101,14 +108,16 @@ public interface InferenceRequest {
     InferenceResponse response();
 
     /**
-     * Answers this request with an error; the others of the batch are not touched. A second answer is ignored.
+     * Answers this request with an error; the others of the batch are not touched. A second answer is ignored. The
+     * request keeps its items in what {@link Batch#gather} returns and in what {@link Batch#scatter} takes.
      *
      * @param error what went wrong
      */
     void fail(BackendException error);
 
     /**
-     * Takes the request of a decoupled model out of the execution, to answer it any number of times at any time.
+     * Takes the request of a decoupled model out of the execution, to answer it any number of times at any time. From
+     * now on neither the end of the execution nor an exception of it answers the request: the sender must be ended.
      *
      * @return the sender, the same at every call
      * @throws IllegalStateException if the model is not decoupled

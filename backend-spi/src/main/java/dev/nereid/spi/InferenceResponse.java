@@ -1,9 +1,12 @@
 package dev.nereid.spi;
 
 /**
- * A response under construction. Confined to one thread at a time. <em>Implemented by the server.</em>
+ * A response under construction. Confined to one thread at a time. <em>Implemented by the server</em>: tests use the
+ * fakes of the testkit.
  *
- * <p>Outputs appear in the order in which they were put in; outputs that the client does not want are dropped.
+ * <p>Outputs reach the client in the order of the model's configuration. Those that the client does not want are
+ * dropped; those that were not put in are absent. An output that the configuration does not know, of another type, or
+ * put in twice is an error of the backend: {@link ErrorCode#INTERNAL}, thrown by the call that does it.
  */
 public interface InferenceResponse {
     /**
@@ -29,17 +32,30 @@ public interface InferenceResponse {
     Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
 
     /**
-     * Gives an output that lies in memory of the backend or in an input of the same request. The server reads it in
-     * place and says when it is done.
+     * Gives an output that lies in memory of the backend, or in an input of the same request or a slice of one. The
+     * server reads it in place and says when it is done.
      *
      * @param output the name of an output
      * @param tensor the output, not to be changed until {@code release} runs. An input of the same request may be
      *     given: the server keeps inputs until the response was sent
-     * @param release run exactly once, on any thread, when the server no longer needs the memory, also when this
-     *     method throws; short, and must not block
-     * @throws BackendException if the output was put in before
+     * @param release run exactly once, on any thread, when the server no longer needs the memory: perhaps before this
+     *     method returns, and also when it throws. Short, must not block; what it throws is logged
+     * @throws BackendException if the output was put in before, is none of the model's, or lies in memory that other
+     *     threads may not use
      */
     void put(String output, Tensor tensor, Runnable release) throws BackendException;
+
+    /**
+     * Gives an output whose memory needs no release: an input of the same request, or memory that is never changed and
+     * is freed when nobody refers to it.
+     *
+     * @param output the name of an output
+     * @param tensor the output, as in {@link #put(String, Tensor, Runnable)}
+     * @throws BackendException as {@link #put(String, Tensor, Runnable)}
+     */
+    default void put(String output, Tensor tensor) throws BackendException {
+        put(output, tensor, () -> {});
+    }
 
     /**
      * Adds a parameter to the response; one of the same name is replaced.
@@ -48,4 +64,10 @@ public interface InferenceResponse {
      * @param value its value
      */
     void parameter(String name, ParameterValue value);
+
+    /**
+     * Gives up a response that will not be sent, and frees what was put in. Every response of a
+     * {@link ResponseSender} is sent or discarded; later calls do nothing.
+     */
+    void discard();
 }

@@ -5,6 +5,9 @@ import static java.util.Objects.requireNonNull;
 /**
  * Where the bytes of a tensor lie. Immutable.
  *
+ * <p>A backend is only handed tensors of {@link Kind#HOST} or {@link Kind#PINNED} unless its traits accept other places,
+ * for which later versions of the SPI have room.
+ *
  * @param kind the kind of memory
  * @param deviceId the device that owns it; 0 for {@link Kind#HOST}
  */
@@ -36,6 +39,6 @@ public record MemoryPlace(Kind kind, int deviceId) {
      * @return {@code true} for {@link Kind#HOST} and {@link Kind#PINNED}
      */
     public boolean isHost() {
-        return kind != Kind.GPU;
+        return kind == Kind.HOST || kind == Kind.PINNED;
     }
 }

@@ -3,8 +3,10 @@ package dev.nereid.spi;
 /**
  * One execution context of a loaded model, bound to one device. <em>Implemented by backends.</em>
  *
- * <p>Confined: never called by two threads at once, except {@link #isReady}. With
- * {@link BackendTraits.Execution#LONG} all executions run on one thread, the instance's own.
+ * <p>Confined: never called by two threads at once, except {@link #isReady}. It is made on a control thread; with
+ * {@link BackendTraits.Execution#LONG} and {@code DEVICE_BLOCKING} all executions, and at last {@link #close}, run on
+ * one thread, the instance's own, so that a native context may be bound to it by the first execution. The server never
+ * interrupts that thread while a backend runs on it.
  */
 public interface ModelInstance extends AutoCloseable {
     /**
@@ -12,7 +14,8 @@ public interface ModelInstance extends AutoCloseable {
      *
      * <p>When it returns, the server answers every request that is not answered yet: with the outputs put into its
      * response, or, for a decoupled model whose {@link InferenceRequest#sender() sender} was not taken, with the end
-     * of its responses. Then inputs and buffers of the batch are taken back; the backend must not keep references.
+     * of its responses. Then inputs and buffers of the batch are taken back, but for requests whose sender was taken;
+     * the backend must not keep references.
      * An execution that goes on after the return calls {@link Batch#defer} first.
      *
      * @param batch the requests, at least one, and their tensors; owned by the server
@@ -33,8 +36,8 @@ public interface ModelInstance extends AutoCloseable {
     }
 
     /**
-     * Frees what the instance holds. Called once, after the last {@link #execute} has returned and the last deferred
-     * execution was finished. Does nothing by default.
+     * Frees what the instance holds. Called once, after the last {@link #execute} has returned, and the last deferred
+     * execution and the last {@link ResponseSender} were ended. Does nothing by default.
      */
     @Override
     default void close() {}

@@ -2,7 +2,10 @@ package dev.nereid.spi;
 
 import static java.util.Objects.requireNonNull;
 
-/** The value of a request's or response's parameter: one of four types, as on the wire. Immutable. */
+/**
+ * The value of a request's or response's parameter. Immutable. Open: later versions may add types, so a backend's
+ * {@code switch} over it needs a {@code default}.
+ */
 public sealed interface ParameterValue {
     /**
      * A truth value.

@@ -5,14 +5,14 @@ package dev.nereid.spi;
  * {@link ModelInstance#execute} returned. Safe for use by several threads, one response at a time each.
  * <em>Implemented by the server.</em>
  *
- * <p>Exactly one call of {@link #complete} or {@link #fail} ends the request; what follows it is dropped. The
- * request's inputs stay valid until then.
+ * <p>Exactly one call of {@code complete} or {@link #fail} ends the request; what follows it is dropped. The request
+ * and its own inputs stay usable until then, and the instance is not closed before.
  */
 public interface ResponseSender {
     /**
      * Starts a response.
      *
-     * @return an empty response, owned by the caller until it is sent
+     * @return an empty response, owned by the caller until it is sent or discarded
      */
     InferenceResponse newResponse();
 
@@ -20,8 +20,17 @@ public interface ResponseSender {
      * Sends a response.
      *
      * @param response made by {@link #newResponse} of this sender and not sent before; the server's from now on
+     * @throws IllegalArgumentException if it was made by another sender, sent, or discarded
      */
     void send(InferenceResponse response);
+
+    /**
+     * Sends a response and ends the request with it, so that the client sees at once that it is the last.
+     *
+     * @param last as for {@link #send}
+     * @throws IllegalArgumentException as {@link #send}
+     */
+    void complete(InferenceResponse last);
 
     /** Ends the request: no more responses follow. */
     void complete();

@@ -15,7 +15,7 @@ package dev.nereid.spi;
  *     }
  *
  *     @Override
- *     public void apply(InferenceRequest request, ModelSettings settings) throws BackendException {
+ *     public void apply(InferenceRequest request, ModelContext model) throws BackendException {
  *         Tensor in = request.input("INPUT").orElseThrow();
  *         Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
  *         for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
@@ -33,10 +33,11 @@ public interface TensorFunction extends BackendProvider {
      * must not block; a function that does implements {@link BackendProvider} instead.
      *
      * @param request the request, to be answered through {@link InferenceRequest#response()}
-     * @param settings the configuration of the model
-     * @throws BackendException if this request failed; the others of its batch are not touched
+     * @param model the configuration, files and log of the model
+     * @throws BackendException if this request failed; the others of its batch are not touched, and neither are they
+     *     by any other exception, which is reported as {@link ErrorCode#INTERNAL}
      */
-    void apply(InferenceRequest request, ModelSettings settings) throws BackendException;
+    void apply(InferenceRequest request, ModelContext model) throws BackendException;
 
     /**
      * Creates the backend around this function.

@@ -7,8 +7,9 @@
  * {@link dev.nereid.spi.ModelInstance}; work arrives as a {@link dev.nereid.spi.Batch}.
  *
  * <p>Interfaces marked <em>implemented by the server</em> may gain methods in a minor version of the SPI; interfaces
- * marked <em>implemented by backends</em> gain {@code default} methods only. Enums are open: a backend must handle a
- * constant that it does not know by refusing the model or the request.
+ * marked <em>implemented by backends</em> gain {@code default} methods only. A backend's tests use the fakes of the
+ * testkit instead of implementing the server's interfaces. Enums and sealed types are open: a backend must handle what
+ * it does not know, with a {@code default}, by refusing the model or the request.
  */
 @NullMarked
 package dev.nereid.spi;

@@ -55,7 +55,7 @@ public final class FakeCall implements Cancellation {
         var input = call.inputs().get(index);
         try {
             DataType type = DataType.ofName(input.datatype()).orElseThrow();
-            return new NamedTensor(name, new Tensor(type, Shape.of(input.dims()), input.data(), input.place()));
+            return new NamedTensor(name, Tensor.of(type, Shape.of(input.dims()), input.data(), input.place()));
         } catch (RuntimeException e) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,

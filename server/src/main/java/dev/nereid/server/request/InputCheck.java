@@ -57,7 +57,7 @@ final class InputCheck {
         if (hasBatchDimension && batch == 0) {
             throw RequestErrors.emptyBatch(id, model);
         }
-        return new NamedTensor(spec.name(), new Tensor(spec.type(), Shape.of(shape), claim.data(), claim.place()));
+        return new NamedTensor(spec.name(), Tensor.of(spec.type(), Shape.of(shape), claim.data(), claim.place()));
     }
 
     private void checkDims(String id, InputTensor claim) {

@@ -42,6 +42,11 @@ record OneRequestBatch(RecordedRequest request) implements Batch {
     }
 
     @Override
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) {
+        throw new AssertionError("memory for " + output);
+    }
+
+    @Override
     public void scatter(String output, Tensor tensor, Runnable release) {
         throw new AssertionError("a batch-wide " + output);
     }

@@ -1,6 +1,7 @@
 package dev.nereid.examples.identity;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
@@ -78,7 +79,9 @@ final class RecordedRequest implements InferenceRequest, InferenceResponse {
     }
 
     @Override
-    public void onCancel(Runnable action) {}
+    public CancelHook onCancel(Runnable action) {
+        return () -> {};
+    }
 
     @Override
     public InferenceResponse response() {
@@ -114,5 +117,10 @@ final class RecordedRequest implements InferenceRequest, InferenceResponse {
     @Override
     public void parameter(String name, ParameterValue value) {
         throw new AssertionError("a parameter " + name);
+    }
+
+    @Override
+    public void discard() {
+        throw new AssertionError("a response given up");
     }
 }

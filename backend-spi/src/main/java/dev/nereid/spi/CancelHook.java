@@ -1,0 +1,15 @@
+package dev.nereid.spi;
+
+/**
+ * An action that waits for a request to be withdrawn. Safe for use by any thread. <em>Implemented by the server.</em>
+ *
+ * <p>Close it before what the action touches is freed.
+ */
+public interface CancelHook extends AutoCloseable {
+    /**
+     * Takes the action back. When this returns the action does not run and never will: it waits for an action that
+     * runs at the moment, unless called by the action itself. Later calls do nothing.
+     */
+    @Override
+    void close();
+}
