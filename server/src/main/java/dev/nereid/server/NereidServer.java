@@ -1,0 +1,200 @@
+package dev.nereid.server;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.ServerInfo;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.server.repository.ModelLifecycle;
+import dev.nereid.server.repository.ServedModel;
+import dev.nereid.server.repository.ServedModels;
+import dev.nereid.spi.ErrorCode;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An inference server inside a Java program, without sockets. Safe for use by any thread; only {@link #close} and
+ * {@link #awaitModels} block.
+ *
+ * {@snippet :
+ * try (NereidServer server = NereidServer.builder()
+ *         .modelRepositories(Path.of("models"))
+ *         .pluginDirectories(Path.of("plugins"))
+ *         .start()) {
+ *     TensorBuffer memory = server.memory().allocate(4 * Float.BYTES);
+ *     memory.segment().setAtIndex(ValueLayout.JAVA_FLOAT, 0, 1.5f);
+ *     Tensor input = Tensor.of(DataType.FP32, Shape.of(1, 4), memory.segment());
+ *     server.infer(
+ *             InferCall.of(ModelRef.latest("twice"), List.of(InputTensor.of("INPUT", input)), memory::close),
+ *             observer);
+ * }
+ * }
+ *
+ * <p>It owns plugins, models and memory. Closing it answers the calls it has, then closes instances, models, backends
+ * and plugins, each once.
+ */
+public final class NereidServer implements InferenceServer, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(NereidServer.class);
+    private static final Cancellation NOTHING_TO_CANCEL = () -> {};
+
+    private enum Phase {
+        RUNNING,
+        EXITING,
+        CLOSED
+    }
+
+    private final ServerInfo info;
+    private final TensorPool memory;
+    private final BackendRegistry backends;
+    private final ModelLifecycle lifecycle;
+    private final ServedModels models;
+    private final boolean strictReadiness;
+    private final Duration exitTimeout;
+    private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
+
+    NereidServer(
+            ServerInfo info,
+            TensorPool memory,
+            BackendRegistry backends,
+            ModelLifecycle lifecycle,
+            boolean strictReadiness,
+            Duration exitTimeout) {
+        this.info = info;
+        this.memory = memory;
+        this.backends = backends;
+        this.lifecycle = lifecycle;
+        models = lifecycle.models();
+        this.strictReadiness = strictReadiness;
+        this.exitTimeout = exitTimeout;
+    }
+
+    /**
+     * Begins a server.
+     *
+     * @return a builder with the defaults of the command line
+     */
+    public static NereidServerBuilder builder() {
+        return new NereidServerBuilder();
+    }
+
+    @Override
+    public Cancellation infer(InferCall call, ResponseObserver observer) {
+        ServedModel model;
+        CheckedCall checked;
+        try {
+            if (phase.get() == Phase.CLOSED) {
+                throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+            }
+            model = models.resolve(call.model());
+            checked = model.check(call);
+        } catch (InferenceException e) {
+            return refuse(call, observer, e);
+        } catch (RuntimeException e) {
+            LOG.atError().addKeyValue("model", call.model()).setCause(e).log("check of a call failed");
+            return refuse(call, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+        }
+        return model.submit(checked, observer);
+    }
+
+    @Override
+    public ModelCatalog models() {
+        return models;
+    }
+
+    @Override
+    public TensorMemory memory() {
+        return memory;
+    }
+
+    @Override
+    public ServerInfo info() {
+        return info;
+    }
+
+    @Override
+    public boolean isLive() {
+        return phase.get() == Phase.RUNNING;
+    }
+
+    @Override
+    public boolean isReady() {
+        return isLive() && (!strictReadiness || models.allReady());
+    }
+
+    /**
+     * Tells what became of the plugins and their backends.
+     *
+     * @return the states: what can be used first, then what is broken
+     */
+    public List<BackendStatus> backends() {
+        return backends.statuses();
+    }
+
+    /**
+     * Waits until every model is loaded or has failed. Needed only after
+     * {@link NereidServerBuilder#startLoading()}.
+     *
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     * @throws InferenceException {@link ErrorCode#INTERNAL} with all names and reasons if a model could not be loaded;
+     *     the server goes on to serve the others
+     */
+    public void awaitModels() throws InterruptedException {
+        lifecycle.awaitLoaded();
+        List<ModelStatus> failures = lifecycle.failures();
+        if (!failures.isEmpty()) {
+            throw new InferenceException(
+                    ErrorCode.INTERNAL,
+                    failures.stream()
+                            .map(NereidServer::describe)
+                            .collect(Collectors.joining("\n  ", "failed to load all models:\n  ", "")));
+        }
+    }
+
+    /**
+     * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
+     *
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer than the exit timeout; what was still
+     *     in use then is not closed, for closing it under a running execution could bring down the process
+     */
+    @Override
+    public void close() {
+        if (!phase.compareAndSet(Phase.RUNNING, Phase.EXITING)) {
+            return;
+        }
+        boolean drained = lifecycle.close(exitTimeout);
+        phase.set(Phase.CLOSED);
+        if (!drained) {
+            throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
+        }
+        backends.close();
+        memory.close();
+    }
+
+    private static Cancellation refuse(InferCall call, ResponseObserver observer, InferenceException error) {
+        call.release().run();
+        try {
+            observer.onError(error);
+        } catch (RuntimeException e) {
+            LOG.atWarn().addKeyValue("model", call.model()).setCause(e).log("observer failed");
+        }
+        return NOTHING_TO_CANCEL;
+    }
+
+    private static String describe(ModelStatus failure) {
+        String version =
+                failure.version().isPresent() ? " version " + failure.version().getAsLong() : "";
+        return failure.name() + version + ": " + failure.reason();
+    }
+}

@@ -1,0 +1,318 @@
+package dev.nereid.server;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ServerInfo;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.repository.LoadOptions;
+import dev.nereid.server.repository.ModelLifecycle;
+import dev.nereid.server.repository.ModelRepository;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Collects the options of a server and starts it. Confined to one thread.
+ *
+ * <p>The defaults are those of the command line.
+ */
+public final class NereidServerBuilder {
+    /** What the server speaks, in the order in which the reference lists it. */
+    private static final List<String> EXTENSIONS = List.of(
+            "classification",
+            "sequence",
+            "model_repository",
+            "model_repository(unload_dependents)",
+            "schedule_policy",
+            "model_configuration",
+            "system_shared_memory",
+            "cuda_shared_memory",
+            "binary_tensor_data",
+            "parameters",
+            "statistics",
+            "trace",
+            "logging");
+
+    private static final long SMALLEST_DEFAULT_MEMORY = 8L << 30;
+
+    private final Map<String, Map<String, String>> backendSettings = new HashMap<>();
+    private List<Path> modelRepositories = List.of();
+    private List<Path> pluginDirectories = List.of();
+    private List<Integer> gpus = List.of();
+    private String serverId = "nereid";
+    private String modelConfigName = "";
+    private boolean exitOnError = true;
+    private boolean strictReadiness = true;
+    private boolean autoComplete = true;
+    private int processors = Runtime.getRuntime().availableProcessors();
+    private int modelLoadThreads = 4;
+    private long memoryLimit = Math.max(2 * Runtime.getRuntime().maxMemory(), SMALLEST_DEFAULT_MEMORY);
+    private long idleMemoryLimit = TensorPool.DEFAULT_IDLE_LIMIT;
+    private Duration exitTimeout = Duration.ofSeconds(30);
+    private Path cacheDirectory = Path.of("");
+
+    NereidServerBuilder() {
+        backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
+    }
+
+    /**
+     * Sets the folders that hold models. Required.
+     *
+     * @param folders existing folders
+     * @return this builder
+     */
+    public NereidServerBuilder modelRepositories(Path... folders) {
+        modelRepositories = List.of(folders);
+        return this;
+    }
+
+    /**
+     * Sets the folders that hold plugins. None by default.
+     *
+     * @param folders existing folders; where two plugins bring a backend of one name, the first wins
+     * @return this builder
+     */
+    public NereidServerBuilder pluginDirectories(Path... folders) {
+        pluginDirectories = List.of(folders);
+        return this;
+    }
+
+    /**
+     * Sets the folder in which plugins unpack native libraries and the like.
+     *
+     * @param folder made when a plugin needs it; {@code .cache} in the first folder of plugins by default
+     * @return this builder
+     */
+    public NereidServerBuilder cacheDirectory(Path folder) {
+        cacheDirectory = requireNonNull(folder, "folder");
+        return this;
+    }
+
+    /**
+     * Sets the name by which the server calls itself.
+     *
+     * @param id the name; {@code nereid} by default
+     * @return this builder
+     */
+    public NereidServerBuilder serverId(String id) {
+        serverId = requireNonNull(id, "id");
+        return this;
+    }
+
+    /**
+     * Sets whether {@link #start} fails if a model cannot be loaded.
+     *
+     * @param value {@code true} by default
+     * @return this builder
+     */
+    public NereidServerBuilder exitOnError(boolean value) {
+        exitOnError = value;
+        return this;
+    }
+
+    /**
+     * Sets whether the server counts as ready only if every model is.
+     *
+     * @param value {@code true} by default
+     * @return this builder
+     */
+    public NereidServerBuilder strictReadiness(boolean value) {
+        strictReadiness = value;
+        return this;
+    }
+
+    /**
+     * Sets whether backends complete configurations from the models' files.
+     *
+     * @param value {@code true} by default
+     * @return this builder
+     */
+    public NereidServerBuilder autoComplete(boolean value) {
+        autoComplete = value;
+        return this;
+    }
+
+    /**
+     * Has models configured by {@code configs/<name>.pbtxt} where they have such a file.
+     *
+     * @param name the name; empty by default, for {@code config.pbtxt} alone
+     * @return this builder
+     */
+    public NereidServerBuilder modelConfigName(String name) {
+        modelConfigName = requireNonNull(name, "name");
+        return this;
+    }
+
+    /**
+     * Gives a setting to a backend.
+     *
+     * @param backend the name of the backend; empty for all
+     * @param key the setting; {@code default-max-batch-size} is 4 for all backends unless set
+     * @param value its value
+     * @return this builder
+     */
+    public NereidServerBuilder backendConfig(String backend, String key, String value) {
+        backendSettings.computeIfAbsent(backend, name -> new HashMap<>()).put(key, value);
+        return this;
+    }
+
+    /**
+     * Sets how many processors backends may use.
+     *
+     * @param number at least 1; those of the machine, as far as this process may use them, by default
+     * @return this builder
+     */
+    public NereidServerBuilder processors(int number) {
+        processors = number;
+        return this;
+    }
+
+    /**
+     * Sets the graphics processors that instances may run on.
+     *
+     * @param numbers their numbers; none by default
+     * @return this builder
+     */
+    public NereidServerBuilder gpus(int... numbers) {
+        gpus = Arrays.stream(numbers).boxed().toList();
+        return this;
+    }
+
+    /**
+     * Sets how many models are loaded at a time.
+     *
+     * @param number at least 1; 4 by default
+     * @return this builder
+     */
+    public NereidServerBuilder modelLoadThreads(int number) {
+        modelLoadThreads = number;
+        return this;
+    }
+
+    /**
+     * Sets how much memory tensors may take at a time; calls beyond that are refused.
+     *
+     * @param bytes by default twice the largest heap, which is half of the machine unless the heap was set, and at
+     *     least 8 GiB
+     * @return this builder
+     */
+    public NereidServerBuilder memoryLimit(long bytes) {
+        memoryLimit = bytes;
+        return this;
+    }
+
+    /**
+     * Sets how much memory is kept for tensors to come.
+     *
+     * @param bytes 256 MiB by default
+     * @return this builder
+     */
+    public NereidServerBuilder idleMemoryLimit(long bytes) {
+        idleMemoryLimit = bytes;
+        return this;
+    }
+
+    /**
+     * Sets how long {@link NereidServer#close} waits for calls to end.
+     *
+     * @param timeout 30 seconds by default
+     * @return this builder
+     */
+    public NereidServerBuilder exitTimeout(Duration timeout) {
+        exitTimeout = requireNonNull(timeout, "timeout");
+        return this;
+    }
+
+    /**
+     * Starts the server and waits until every model is loaded or has failed. Blocks meanwhile.
+     *
+     * @return the server, owned by the caller
+     * @throws IllegalArgumentException if an option is wrong or a folder is missing
+     * @throws InferenceException if a repository cannot be read, or if a model cannot be loaded and the server is to
+     *     exit on errors; everything was closed again
+     * @throws InterruptedException if the thread is interrupted meanwhile; everything was closed again
+     */
+    public NereidServer start() throws InterruptedException {
+        NereidServer server = startLoading();
+        boolean started = false;
+        try {
+            server.awaitModels();
+            started = true;
+        } catch (InferenceException e) {
+            if (exitOnError) {
+                throw e;
+            }
+            started = true;
+        } finally {
+            if (!started) {
+                server.close();
+            }
+        }
+        return server;
+    }
+
+    /**
+     * Starts the server and returns while its models are loading, whether the server is to exit on errors or not.
+     * {@link NereidServer#awaitModels} tells the end.
+     *
+     * @return the server, live but with strict readiness not ready yet, owned by the caller
+     * @throws IllegalArgumentException if an option is wrong or a folder is missing
+     * @throws InferenceException if a repository cannot be read
+     */
+    public NereidServer startLoading() {
+        requireFolders("modelRepositories", modelRepositories);
+        requireFolders("pluginDirectories", pluginDirectories);
+        if (modelRepositories.isEmpty()) {
+            throw new IllegalArgumentException("modelRepositories: none (expected: at least one folder)");
+        }
+        ServerBuild build = ServerBuild.read();
+        LoadOptions loadOptions = new LoadOptions(autoComplete, modelConfigName, modelLoadThreads, processors, gpus);
+        TensorPool memory = new TensorPool(memoryLimit, idleMemoryLimit);
+        BackendRegistry backends = BackendRegistry.open(
+                pluginDirectories, new PluginEnvironment(build.spi(), backendSettings, cacheRoot(), processors));
+        boolean started = false;
+        try {
+            ModelLifecycle lifecycle = new ModelLifecycle(
+                    new ModelRepository(modelRepositories),
+                    backends,
+                    loadOptions,
+                    new SchedulerEnvironment(memory, System::nanoTime));
+            lifecycle.start();
+            started = true;
+            return new NereidServer(
+                    new ServerInfo(serverId, build.version(), EXTENSIONS),
+                    memory,
+                    backends,
+                    lifecycle,
+                    strictReadiness,
+                    exitTimeout);
+        } finally {
+            if (!started) {
+                backends.close();
+            }
+        }
+    }
+
+    private Path cacheRoot() {
+        if (!cacheDirectory.toString().isEmpty() || pluginDirectories.isEmpty()) {
+            return cacheDirectory;
+        }
+        return pluginDirectories.getFirst().resolve(".cache");
+    }
+
+    private static void requireFolders(String option, List<Path> folders) {
+        for (Path folder : folders) {
+            if (!Files.isDirectory(folder)) {
+                throw new IllegalArgumentException(option + ": " + folder + " (expected: an existing folder)");
+            }
+        }
+    }
+}

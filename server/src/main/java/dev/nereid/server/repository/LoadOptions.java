@@ -1,0 +1,28 @@
+package dev.nereid.server.repository;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.List;
+
+/**
+ * How models are loaded. Immutable.
+ *
+ * @param autoComplete whether backends complete configurations from the models' files
+ * @param configName the name of a configuration in each model's {@code configs/} that goes first; empty for none
+ * @param threads how many models are loaded at a time, at least 1
+ * @param processors how many processors the instances of one model may be made on, at least 1
+ * @param gpus the numbers of the graphics processors that instances may run on
+ */
+public record LoadOptions(boolean autoComplete, String configName, int threads, int processors, List<Integer> gpus) {
+    /** Checks and copies the components. */
+    public LoadOptions {
+        requireNonNull(configName, "configName");
+        gpus = List.copyOf(gpus);
+        if (threads < 1) {
+            throw new IllegalArgumentException("threads: " + threads + " (expected: >= 1)");
+        }
+        if (processors < 1) {
+            throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
+        }
+    }
+}

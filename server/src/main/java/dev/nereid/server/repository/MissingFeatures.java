@@ -1,0 +1,61 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
+import inference.ModelDynamicBatching;
+import inference.ModelInput;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a configuration may ask for and this version does not do. Static functions only. */
+final class MissingFeatures {
+    private MissingFeatures() {}
+
+    /** Refuses models that would answer wrongly without the feature. */
+    static void check(ModelConfig config) {
+        if (config.hasSequenceBatching()) {
+            throw unsupported(config, "sequence batching");
+        }
+        if (config.hasEnsembleScheduling()) {
+            throw unsupported(config, "ensemble scheduling");
+        }
+        if (config.getBatchInputCount() > 0 || config.getBatchOutputCount() > 0) {
+            throw unsupported(config, "deriving inputs or outputs from the batch");
+        }
+        if (config.getInputList().stream().anyMatch(ModelInput::getAllowRaggedBatch)) {
+            throw unsupported(config, "ragged batching");
+        }
+    }
+
+    /** Lists settings that are accepted and have no effect: the model answers rightly without them. */
+    static List<String> ignored(ModelConfig config) {
+        List<String> settings = new ArrayList<>();
+        ModelDynamicBatching batching = config.getDynamicBatching();
+        if (batching.getPreserveOrdering()) {
+            settings.add("dynamic_batching.preserve_ordering");
+        }
+        if (batching.getPriorityLevels() != 0) {
+            settings.add("dynamic_batching.priority_levels");
+        }
+        if (batching.hasDefaultQueuePolicy() || batching.getPriorityQueuePolicyCount() > 0) {
+            settings.add("dynamic_batching queue policies");
+        }
+        if (config.getResponseCache().getEnable()) {
+            settings.add("response_cache");
+        }
+        if (config.getModelWarmupCount() > 0) {
+            settings.add("model_warmup");
+        }
+        if (config.getInstanceGroupList().stream().anyMatch(group -> group.hasRateLimiter())) {
+            settings.add("instance_group.rate_limiter");
+        }
+        return settings;
+    }
+
+    private static InferenceException unsupported(ModelConfig config, String feature) {
+        return new InferenceException(
+                ErrorCode.UNSUPPORTED,
+                feature + " is not supported by this version, model '" + config.getName() + "' asks for it");
+    }
+}

@@ -1,0 +1,114 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The folder of one model. Immutable; reads the disk at each call, on control threads.
+ *
+ * @param root the repository that holds it
+ * @param name the name of the folder, and of the model
+ */
+record ModelDirectory(Path root, String name) {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelDirectory.class);
+
+    /** Folders that belong to a model and are no versions. */
+    private static final Set<String> OTHER_FOLDERS = Set.of("warmup", "initial_state", "configs");
+
+    private static final String CONFIG_FILE = "config.pbtxt";
+    private static final Pattern DIGITS = Pattern.compile("\\d+");
+
+    Path path() {
+        return root.resolve(name);
+    }
+
+    /**
+     * Returns the file that configures the model.
+     *
+     * @param configName the name of a configuration in {@code configs/} that goes first; empty for none
+     * @return an existing file, or empty if there is none
+     */
+    Optional<Path> configFile(String configName) {
+        Path named = path().resolve("configs").resolve(configName + ".pbtxt");
+        if (!configName.isEmpty() && Files.isRegularFile(named)) {
+            return Optional.of(named);
+        }
+        Path usual = path().resolve(CONFIG_FILE);
+        return Files.isRegularFile(usual) ? Optional.of(usual) : Optional.empty();
+    }
+
+    /** Returns the folders of versions by number; other folders are ignored, with a warning if they look like one. */
+    TreeSet<Long> versions() {
+        TreeSet<Long> versions = new TreeSet<>();
+        for (Path entry : entries(path())) {
+            String folder = entry.getFileName().toString();
+            if (Files.isDirectory(entry) && !OTHER_FOLDERS.contains(folder)) {
+                version(folder).ifPresent(versions::add);
+            }
+        }
+        return versions;
+    }
+
+    Path versionDirectory(long version) {
+        return path().resolve(Long.toString(version));
+    }
+
+    /**
+     * Returns the names of what lies in the first version's folder, the first by name as text; those of folders end in
+     * {@code /}.
+     */
+    Set<String> firstVersionEntries() {
+        Optional<String> first =
+                versions().stream().map(String::valueOf).sorted().findFirst();
+        Set<String> names = new TreeSet<>();
+        if (first.isPresent()) {
+            for (Path entry : entries(path().resolve(first.get()))) {
+                names.add(entry.getFileName() + (Files.isDirectory(entry) ? "/" : ""));
+            }
+        }
+        return names;
+    }
+
+    private Optional<Long> version(String folder) {
+        if (!DIGITS.matcher(folder).matches()) {
+            return ignored(folder, "a version is a whole number");
+        }
+        if (folder.startsWith("0") && folder.length() > 1) {
+            return ignored(folder, "a version has no leading zero");
+        }
+        try {
+            return Optional.of(Long.parseLong(folder));
+        } catch (NumberFormatException e) {
+            return ignored(folder, "a version is at most " + Long.MAX_VALUE);
+        }
+    }
+
+    private Optional<Long> ignored(String folder, String reason) {
+        LOG.atWarn()
+                .addKeyValue("model", name)
+                .addKeyValue("folder", folder)
+                .addKeyValue("reason", reason)
+                .log("folder in model ignored");
+        return Optional.empty();
+    }
+
+    private List<Path> entries(Path folder) {
+        try (Stream<Path> entries = Files.list(folder)) {
+            return entries.sorted().toList();
+        } catch (IOException e) {
+            throw new InferenceException(
+                    ErrorCode.INTERNAL, "model '" + name + "': cannot list its folder: " + e.getMessage());
+        }
+    }
+}

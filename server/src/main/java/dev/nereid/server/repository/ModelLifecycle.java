@@ -1,0 +1,268 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.spi.BackendException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Loads the models of a repository, several at a time, and closes them. Owns what it loads. Started and closed once by
+ * the server; safe for use by any thread in between.
+ *
+ * <p>The versions of a model are loaded together or not at all: if one of them fails, those already loaded are closed
+ * again. A model that fails is reported by name and reason and never keeps another from being served. Each model's entry
+ * in the catalog is changed by the one load thread that loads it, and, after the load threads have ended, by
+ * {@link #close}.
+ */
+public final class ModelLifecycle {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelLifecycle.class);
+
+    private final ModelRepository repository;
+    private final ModelPreparation preparation;
+    private final VersionLoader loader;
+    private final LongSupplier nanoTime;
+    private final ServedModels models = new ServedModels();
+    private final ExecutorService loadThreads;
+    private final List<Future<?>> loads = new ArrayList<>();
+    private volatile boolean closing;
+
+    /**
+     * Creates the life cycle of a repository's models.
+     *
+     * @param repository where the models lie
+     * @param backends the backends that load them
+     * @param options how they are loaded
+     * @param environment memory and clock of their schedulers
+     */
+    public ModelLifecycle(
+            ModelRepository repository,
+            BackendRegistry backends,
+            LoadOptions options,
+            SchedulerEnvironment environment) {
+        this.repository = repository;
+        preparation = new ModelPreparation(backends, options);
+        loader = new VersionLoader(backends, options, environment);
+        nanoTime = environment.nanoTime();
+        loadThreads = Executors.newFixedThreadPool(
+                options.threads(), Thread.ofPlatform().name("load/", 0).factory());
+    }
+
+    /**
+     * Scans the repository and begins to load every model in it. Called once.
+     *
+     * @throws InferenceException if the repository cannot be read; nothing is loaded then
+     */
+    public void start() {
+        try {
+            RepositoryScan scan = repository.scan();
+            scan.duplicates().forEach(this::refuseDuplicate);
+            for (ModelDirectory directory : scan.models()) {
+                models.put(directory.name(), ModelEntry.of(directory.name(), new VersionState.Loading()));
+            }
+            for (ModelDirectory directory : scan.models()) {
+                loads.add(loadThreads.submit(() -> load(directory)));
+            }
+        } finally {
+            loadThreads.shutdown(); // its threads end with the last load
+        }
+    }
+
+    /**
+     * Waits until every model is loaded or has failed.
+     *
+     * @throws InterruptedException if the thread is interrupted meanwhile
+     */
+    public void awaitLoaded() throws InterruptedException {
+        for (Future<?> load : loads) {
+            try {
+                load.get();
+            } catch (ExecutionException e) {
+                LOG.atError().setCause(e.getCause()).log("load thread died");
+            }
+        }
+    }
+
+    /**
+     * Returns the models that are known.
+     *
+     * @return the catalog, the same at every call
+     */
+    public ServedModels models() {
+        return models;
+    }
+
+    /**
+     * Lists what could not be loaded.
+     *
+     * @return models and versions with their reasons, by name
+     */
+    public List<ModelStatus> failures() {
+        return models.failures();
+    }
+
+    /**
+     * Ends loading, lets every model answer the calls it has, and closes it. Blocks meanwhile. Called once.
+     *
+     * @param budget how long this may take
+     * @return whether everything was closed in time; what was not keeps its resources
+     */
+    public boolean close(Duration budget) {
+        long deadline = nanoTime.getAsLong() + budget.toNanos();
+        closing = true;
+        loadThreads.shutdown();
+        try {
+            if (!loadThreads.awaitTermination(remaining(deadline), TimeUnit.NANOSECONDS)) {
+                return false;
+            }
+            return closeReady(deadline);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private boolean closeReady(long deadline) throws InterruptedException {
+        ExecutorService closers = Executors.newThreadPerTaskExecutor(
+                Thread.ofVirtual().name("unload/", 0).factory());
+        List<Future<?>> closes = new ArrayList<>();
+        for (ServedModel model : models.ready()) {
+            closes.add(closers.submit(() -> close(model)));
+        }
+        closers.shutdown();
+        for (Future<?> close : closes) {
+            try {
+                close.get(remaining(deadline), TimeUnit.NANOSECONDS);
+            } catch (TimeoutException e) {
+                return false;
+            } catch (ExecutionException e) {
+                LOG.atError().setCause(e.getCause()).log("model could not be closed");
+            }
+        }
+        return true;
+    }
+
+    private void close(ServedModel model) {
+        try {
+            model.close();
+        } finally {
+            String name = model.config().getName();
+            models.change(
+                    name, entry -> entry.with(model.version(), new VersionState.Unavailable(VersionState.UNLOADED)));
+        }
+    }
+
+    private long remaining(long deadline) {
+        return Math.max(0, deadline - nanoTime.getAsLong());
+    }
+
+    private void refuseDuplicate(String name) {
+        LOG.atError()
+                .addKeyValue("model", name)
+                .log("failed to poll model '{}': not unique across all model repositories", name);
+        models.put(
+                name, ModelEntry.of(name, new VersionState.Unavailable("model appears in two or more repositories")));
+    }
+
+    private void load(ModelDirectory directory) {
+        String name = directory.name();
+        if (closing) {
+            models.put(name, ModelEntry.of(name, new VersionState.Unavailable(VersionState.UNLOADED)));
+            return;
+        }
+        String reason = "failed with an error of the virtual machine, which the server's log tells";
+        try {
+            PreparedModel prepared = preparation.prepare(directory);
+            reason = "";
+            loadVersions(prepared);
+        } catch (InferenceException e) {
+            reason = e.publicMessage();
+        } catch (RuntimeException e) {
+            reason = unexpected(name, e);
+        } finally {
+            if (!reason.isEmpty()) {
+                LOG.atError()
+                        .addKeyValue("model", name)
+                        .addKeyValue("reason", reason)
+                        .log("model failed to load");
+                models.put(name, ModelEntry.of(name, new VersionState.Unavailable(reason)));
+            }
+        }
+    }
+
+    private void loadVersions(PreparedModel prepared) {
+        String name = prepared.directory().name();
+        TreeMap<Long, VersionState> states = new TreeMap<>();
+        prepared.versions().forEach(version -> states.put(version, new VersionState.Loading()));
+        models.put(name, ModelEntry.of(name, states));
+        for (long version : prepared.versions()) {
+            states.put(version, loadVersion(prepared, version));
+        }
+        models.put(name, ModelEntry.of(name, allOrNone(states)));
+    }
+
+    private VersionState loadVersion(PreparedModel prepared, long version) {
+        String name = prepared.directory().name();
+        long started = nanoTime.getAsLong();
+        String reason;
+        try {
+            ServedModel served = loader.load(prepared, version);
+            LOG.atInfo()
+                    .addKeyValue("model", name)
+                    .addKeyValue("version", version)
+                    .addKeyValue("backend", prepared.config().getBackend())
+                    .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - started))
+                    .log("model loaded");
+            return new VersionState.Ready(served);
+        } catch (BackendException e) {
+            reason = String.valueOf(e.getMessage());
+        } catch (InferenceException e) {
+            reason = e.publicMessage();
+        } catch (RuntimeException e) {
+            reason = unexpected(name, e);
+        }
+        LOG.atError()
+                .addKeyValue("model", name)
+                .addKeyValue("version", version)
+                .addKeyValue("reason", reason)
+                .log("model failed to load");
+        return new VersionState.Unavailable(reason);
+    }
+
+    /** Closes the versions that were loaded if another was not. */
+    private static SortedMap<Long, VersionState> allOrNone(SortedMap<Long, VersionState> states) {
+        List<Long> failed = states.keySet().stream()
+                .filter(version -> states.get(version) instanceof VersionState.Unavailable)
+                .toList();
+        if (!failed.isEmpty()) {
+            String reason = "not served, since another version of this load failed: " + failed;
+            states.reversed().forEach((version, state) -> {
+                if (state instanceof VersionState.Ready(ServedModel model)) {
+                    model.close();
+                }
+            });
+            states.replaceAll((version, state) ->
+                    state instanceof VersionState.Ready ? new VersionState.Unavailable(reason) : state);
+        }
+        return states;
+    }
+
+    private static String unexpected(String model, RuntimeException failure) {
+        LOG.atError().addKeyValue("model", model).setCause(failure).log("load failed unexpectedly");
+        return "internal error: " + failure;
+    }
+}

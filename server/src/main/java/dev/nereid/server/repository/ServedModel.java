@@ -1,0 +1,100 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import inference.ModelConfig;
+import java.util.List;
+
+/**
+ * A loaded version of a model, ready to serve. Owns its scheduler and its model. Immutable; safe for use by any thread.
+ */
+public final class ServedModel implements AutoCloseable {
+    private final ModelConfig config;
+    private final ModelSettings settings;
+    private final ModelDescription description;
+    private final RequestChecks checks;
+    private final ModelScheduler scheduler;
+    private final Model model;
+    private final List<ModelInstance> passive;
+
+    ServedModel(
+            ModelConfig config,
+            ModelSettings settings,
+            ModelScheduler scheduler,
+            Model model,
+            List<ModelInstance> passive) {
+        this.config = config;
+        this.settings = settings;
+        this.scheduler = scheduler;
+        this.model = model;
+        this.passive = List.copyOf(passive);
+        description = ModelSettingsReader.description(config, List.of(settings.version()));
+        checks = RequestChecks.forModel(settings);
+    }
+
+    /**
+     * Checks a call against the model and hands its memory over if it passes.
+     *
+     * @param call the call
+     * @return the call as the model's scheduler takes it
+     * @throws InferenceException if the call is wrong; its memory still belongs to the caller
+     */
+    public CheckedCall check(InferCall call) {
+        return checks.check(call);
+    }
+
+    /**
+     * Queues a call that was checked.
+     *
+     * @param call the call, whose memory is the model's from now on
+     * @param observer who is told the outcome, whatever it is
+     * @return the handle by which the caller withdraws the call
+     */
+    public Cancellation submit(CheckedCall call, ResponseObserver observer) {
+        return scheduler.submit(call, observer);
+    }
+
+    ModelConfig config() {
+        return config;
+    }
+
+    String configJson() {
+        return settings.json();
+    }
+
+    long version() {
+        return settings.version();
+    }
+
+    /** Describes this version alone. */
+    ModelDescription description() {
+        return description;
+    }
+
+    /** Describes this version as that of a model with more versions. */
+    ModelDescription description(List<Long> versions) {
+        return ModelSettingsReader.description(config, versions);
+    }
+
+    boolean isReady() {
+        return scheduler.isReady();
+    }
+
+    /** Takes no more calls, answers those it has, and frees everything. Blocks meanwhile. Called once. */
+    @Override
+    public void close() {
+        scheduler.close();
+        passive.reversed().forEach(ModelInstance::close);
+        model.close();
+    }
+}

@@ -1,0 +1,121 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
+import inference.ModelConfig;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
+
+/**
+ * The models that a server knows. Lock-free for readers: a map of immutable entries, each replaced as a whole; changed
+ * by {@link ModelLifecycle} alone.
+ */
+public final class ServedModels implements ModelCatalog {
+    private final ConcurrentHashMap<String, ModelEntry> entries = new ConcurrentHashMap<>();
+
+    /** Creates an empty catalog. */
+    ServedModels() {}
+
+    /**
+     * Finds the version that a call goes to.
+     *
+     * @param model the model as the client names it
+     * @return the version
+     * @throws InferenceException if it is not known or not ready
+     */
+    public ServedModel resolve(ModelRef model) {
+        return entry(model).resolve(model);
+    }
+
+    @Override
+    public ModelDescription describe(ModelRef model) {
+        return entry(model).describe(model);
+    }
+
+    @Override
+    public ModelConfig config(ModelRef model) {
+        return resolve(model).config();
+    }
+
+    @Override
+    public String configJson(ModelRef model) {
+        return resolve(model).configJson();
+    }
+
+    @Override
+    public boolean isReady(ModelRef model) {
+        return resolve(model).isReady();
+    }
+
+    @Override
+    public List<ModelStatus> index() {
+        List<ModelStatus> index = new ArrayList<>();
+        new TreeMap<>(entries).values().forEach(entry -> index.addAll(entry.statuses()));
+        return List.copyOf(index);
+    }
+
+    /**
+     * Says whether every version of every model serves, by its backend's own word, or was unloaded on purpose.
+     *
+     * @return whether nothing is missing
+     */
+    public boolean allReady() {
+        for (ModelEntry entry : entries.values()) {
+            if (entry.versions().isEmpty()
+                    || !entry.versions().values().stream().allMatch(ServedModels::isFine)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Lists the models and versions that could not be loaded. */
+    List<ModelStatus> failures() {
+        return index().stream()
+                .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
+                .filter(status -> !status.reason().equals(VersionState.UNLOADED))
+                .toList();
+    }
+
+    List<ServedModel> ready() {
+        List<ServedModel> ready = new ArrayList<>();
+        for (ModelEntry entry : entries.values()) {
+            for (VersionState state : entry.versions().values()) {
+                if (state instanceof VersionState.Ready(ServedModel model)) {
+                    ready.add(model);
+                }
+            }
+        }
+        return ready;
+    }
+
+    void put(String name, ModelEntry entry) {
+        entries.put(name, entry);
+    }
+
+    void change(String name, UnaryOperator<ModelEntry> change) {
+        entries.computeIfPresent(name, (key, entry) -> change.apply(entry));
+    }
+
+    private static boolean isFine(VersionState state) {
+        return switch (state) {
+            case VersionState.Loading() -> false;
+            case VersionState.Ready(ServedModel model) -> model.isReady();
+            case VersionState.Unavailable(String reason) -> reason.equals(VersionState.UNLOADED);
+        };
+    }
+
+    private ModelEntry entry(ModelRef model) {
+        ModelEntry entry = entries.get(model.name());
+        if (entry == null) {
+            throw ModelEntry.unknown(model);
+        }
+        return entry;
+    }
+}

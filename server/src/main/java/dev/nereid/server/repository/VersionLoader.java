@@ -1,0 +1,135 @@
+package dev.nereid.server.repository;
+
+import static java.util.stream.Collectors.toList;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.InstanceSlot;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.config.ConfigCompletion;
+import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.server.config.ConfigValidation;
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import inference.ModelConfig;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be used
+ * by several threads at once.
+ *
+ * <p>A load that fails closes what it made, in reverse order, each once.
+ */
+final class VersionLoader {
+    private final BackendRegistry backends;
+    private final LoadOptions options;
+    private final SchedulerEnvironment environment;
+
+    VersionLoader(BackendRegistry backends, LoadOptions options, SchedulerEnvironment environment) {
+        this.backends = backends;
+        this.options = options;
+        this.environment = environment;
+    }
+
+    /**
+     * Loads a version.
+     *
+     * @param prepared its model
+     * @param version the version
+     * @return the version, ready to serve, owned by the caller
+     * @throws BackendException if the backend is missing or fails
+     * @throws InferenceException if the completed configuration is wrong
+     */
+    ServedModel load(PreparedModel prepared, long version) throws BackendException {
+        Backend backend = backends.backend(prepared.config().getBackend());
+        ModelConfig config = complete(prepared, version, backend);
+        List<InstancePlan> plans = InstancePlan.of(config);
+        VersionContext context = context(
+                prepared,
+                version,
+                config,
+                plans.stream().map(InstancePlan::device).collect(toList()));
+        try (Undo undo = new Undo()) {
+            Model model = backend.load(context);
+            undo.add(model::close);
+            List<ModelInstance> instances =
+                    new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
+            ServedModel served = serve(config, context.settings(), model, plans, instances, undo);
+            undo.keep();
+            return served;
+        }
+    }
+
+    private ModelConfig complete(PreparedModel prepared, long version, Backend backend) throws BackendException {
+        ModelConfig config = prepared.config();
+        if (options.autoComplete()) {
+            Optional<ModelCompletion> found = backend.complete(context(prepared, version, config, List.of()));
+            if (found.isEmpty() && !prepared.configured()) {
+                throw new BackendException(
+                        ErrorCode.NOT_FOUND,
+                        "model configuration is not provided for model '" + config.getName() + "'");
+            }
+            config = ConfigNormalization.normalize(ConfigCompletion.merge(config, found.orElse(ModelCompletion.EMPTY)));
+            ConfigValidation.check(config, prepared.directory().name());
+            MissingFeatures.check(config);
+            ConfigValidation.checkTensors(config);
+        }
+        config = ConfigNormalization.instanceGroups(config, backend.traits(), options.gpus());
+        ConfigValidation.checkInstanceGroups(config, options.gpus());
+        return config;
+    }
+
+    private static VersionContext context(
+            PreparedModel prepared, long version, ModelConfig config, List<Device> devices) {
+        return new VersionContext(
+                ModelSettingsReader.settings(config, version),
+                prepared.directory().path(),
+                prepared.directory().versionDirectory(version),
+                devices,
+                new PluginLogger(config.getBackend(), config.getName()));
+    }
+
+    /** Hands the instances that run to a scheduler; those that do not stay with the model. */
+    private ServedModel serve(
+            ModelConfig config,
+            ModelSettings settings,
+            Model model,
+            List<InstancePlan> plans,
+            List<ModelInstance> instances,
+            Undo undo) {
+        List<InstanceSlot> active = new ArrayList<>();
+        List<ModelInstance> passive = new ArrayList<>();
+        for (int i = 0; i < plans.size(); i++) {
+            InstancePlan plan = plans.get(i);
+            if (plan.passive()) {
+                passive.add(instances.get(i));
+            } else {
+                active.add(new InstanceSlot(plan.name(), plan.device(), instances.get(i)));
+            }
+        }
+        if (active.isEmpty()) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model '" + config.getName() + "' has passive instances only (expected: one that runs)");
+        }
+        // From here on the scheduler closes the instances that run, also when its start fails.
+        undo.keep();
+        undo.add(model::close);
+        passive.forEach(instance -> undo.add(instance::close));
+        ModelScheduler scheduler = ModelScheduler.start(
+                settings, ModelSettingsReader.batchingPolicy(config), List.copyOf(active), environment);
+        undo.add(scheduler::close);
+        return new ServedModel(config, settings, scheduler, model, passive);
+    }
+}

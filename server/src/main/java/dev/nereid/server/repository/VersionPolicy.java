@@ -1,0 +1,66 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
+import inference.ModelVersionPolicy;
+import java.util.List;
+import java.util.NavigableSet;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Which of a model's versions are served. Static functions only. */
+final class VersionPolicy {
+    private static final Logger LOG = LoggerFactory.getLogger(VersionPolicy.class);
+
+    private VersionPolicy() {}
+
+    /**
+     * Selects the versions that a model's configuration asks for.
+     *
+     * @param config a normalized configuration
+     * @param existing the versions that there are
+     * @return some of them, at least one
+     * @throws InferenceException if none is left
+     */
+    static SortedSet<Long> select(ModelConfig config, NavigableSet<Long> existing) {
+        ModelVersionPolicy policy = config.getVersionPolicy();
+        SortedSet<Long> selected = switch (policy.getPolicyChoiceCase()) {
+            case SPECIFIC -> specific(config.getName(), policy.getSpecific().getVersionsList(), existing);
+            case LATEST -> latest(policy.getLatest().getNumVersions(), existing);
+            case ALL -> existing;
+            case POLICYCHOICE_NOT_SET -> latest(1, existing);
+        };
+        if (selected.isEmpty()) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "at least one version must be available under the version policy of model '" + config.getName()
+                            + "'");
+        }
+        return selected;
+    }
+
+    private static SortedSet<Long> specific(String model, List<Long> wanted, NavigableSet<Long> existing) {
+        SortedSet<Long> found = new TreeSet<>();
+        for (long version : wanted) {
+            if (existing.contains(version)) {
+                found.add(version);
+            } else {
+                LOG.atError()
+                        .addKeyValue("model", model)
+                        .addKeyValue("version", version)
+                        .log("version of the version policy is not in the model's folder");
+            }
+        }
+        return found;
+    }
+
+    /** The number is unsigned. */
+    private static SortedSet<Long> latest(int number, NavigableSet<Long> existing) {
+        SortedSet<Long> highest = new TreeSet<>();
+        existing.descendingSet().stream().limit(Integer.toUnsignedLong(number)).forEach(highest::add);
+        return highest;
+    }
+}

@@ -1,0 +1,40 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.ModelStatus;
+
+/** How far one version of a model is. */
+sealed interface VersionState {
+    /** The reason of a version that was unloaded on purpose; it does not make a server unready. */
+    String UNLOADED = "unloaded";
+
+    /** On its way to be served. */
+    record Loading() implements VersionState {}
+
+    /**
+     * Served.
+     *
+     * @param model what serves it
+     */
+    record Ready(ServedModel model) implements VersionState {}
+
+    /**
+     * Not served.
+     *
+     * @param reason why not
+     */
+    record Unavailable(String reason) implements VersionState {}
+
+    /** The state as clients see it. */
+    default ModelStatus.State state() {
+        return switch (this) {
+            case Loading() -> ModelStatus.State.LOADING;
+            case Ready(ServedModel model) -> ModelStatus.State.READY;
+            case Unavailable(String reason) -> ModelStatus.State.UNAVAILABLE;
+        };
+    }
+
+    /** Why the version is not served; empty if there is nothing to say. */
+    default String reason() {
+        return this instanceof Unavailable(String reason) ? reason : "";
+    }
+}

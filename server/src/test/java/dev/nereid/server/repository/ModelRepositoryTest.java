@@ -1,0 +1,97 @@
+package dev.nereid.server.repository;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferenceException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class ModelRepositoryTest {
+    @TempDir
+    private Path root;
+
+    @Test
+    void listsFoldersByNameAndNothingElse() throws IOException {
+        folders("b/1", "a/1", ".hidden/1");
+        Files.writeString(root.resolve("README.md"), "not a model");
+
+        RepositoryScan scan = new ModelRepository(List.of(root)).scan();
+
+        assertThat(scan.models()).extracting(ModelDirectory::name).containsExactly("a", "b");
+        assertThat(scan.duplicates()).isEmpty();
+    }
+
+    @Test
+    void keepsModelsApartThatAppearTwice() throws IOException {
+        folders("one/a/1", "one/b/1", "two/b/1", "two/c/1", "three/b/1");
+
+        RepositoryScan scan =
+                new ModelRepository(List.of(root.resolve("one"), root.resolve("two"), root.resolve("three"))).scan();
+
+        assertThat(scan.models()).extracting(ModelDirectory::name).containsExactly("a", "c");
+        assertThat(scan.duplicates()).containsExactly("b");
+        assertThat(scan.models().getLast().path()).isEqualTo(root.resolve("two/c"));
+    }
+
+    @Test
+    void reportsARepositoryThatIsGone() {
+        Path missing = root.resolve("missing");
+
+        assertThatThrownBy(() -> new ModelRepository(List.of(missing)).scan())
+                .isInstanceOf(InferenceException.class)
+                .hasMessageStartingWith("model repository: cannot list " + missing);
+    }
+
+    @Test
+    void takesWholeNumbersForVersions() throws IOException {
+        folders("m/1", "m/10", "m/2", "m/0", "m/01", "m/3abc", "m/-4", "m/warmup", "m/initial_state", "m/configs");
+        folders("m/99999999999999999999", "m/.5");
+        Files.writeString(root.resolve("m/7"), "a file");
+
+        assertThat(model("m").versions()).containsExactly(0L, 1L, 2L, 10L);
+    }
+
+    @Test
+    void listsTheFilesOfTheFirstVersionByText() throws IOException {
+        folders("m/10/model.savedmodel", "m/2");
+        Files.writeString(root.resolve("m/10/model.onnx"), "");
+        Files.writeString(root.resolve("m/2/model.plan"), "");
+
+        assertThat(model("m").firstVersionEntries()).containsExactly("model.onnx", "model.savedmodel/");
+    }
+
+    @Test
+    void findsNoFilesWithoutAVersion() throws IOException {
+        folders("m/warmup");
+
+        assertThat(model("m").firstVersionEntries()).isEmpty();
+    }
+
+    @Test
+    void prefersTheNamedConfiguration() throws IOException {
+        folders("m/configs");
+        assertThat(model("m").configFile("")).isEmpty();
+
+        Files.writeString(root.resolve("m/config.pbtxt"), "");
+        Files.writeString(root.resolve("m/configs/fast.pbtxt"), "");
+
+        assertThat(model("m").configFile("")).contains(root.resolve("m/config.pbtxt"));
+        assertThat(model("m").configFile("fast")).contains(root.resolve("m/configs/fast.pbtxt"));
+        assertThat(model("m").configFile("other")).contains(root.resolve("m/config.pbtxt"));
+    }
+
+    private ModelDirectory model(String name) {
+        return new ModelDirectory(root, name);
+    }
+
+    private void folders(String... names) throws IOException {
+        for (String name : names) {
+            Files.createDirectories(root.resolve(name));
+        }
+    }
+}
