@@ -33,7 +33,7 @@ public final class ConfigCompletion {
                     || config.getDefaultModelFilename().equals(filename)) {
                 return true;
             }
-            return isBlank(config) && (entries.hasFile(filename) || mayBeFolder && entries.hasFolder(filename));
+            return isBlank(config) && (entries.hasFile(filename) || (mayBeFolder && entries.hasFolder(filename)));
         }
 
         void fill(ModelConfig.Builder config) {
@@ -113,9 +113,10 @@ public final class ConfigCompletion {
         }
         String filename = config.getDefaultModelFilename();
         // A folder with both is a graph: the reference looks for the graph last.
-        if (filename.equals(GRAPH_DEF_FILE) || filename.isEmpty() && entries.hasFile(GRAPH_DEF_FILE)) {
+        if (filename.equals(GRAPH_DEF_FILE) || (filename.isEmpty() && entries.hasFile(GRAPH_DEF_FILE))) {
             config.setPlatform(GRAPH_DEF);
-        } else if (filename.equals(SAVED_MODEL_FOLDER) || filename.isEmpty() && entries.hasFolder(SAVED_MODEL_FOLDER)) {
+        } else if (filename.equals(SAVED_MODEL_FOLDER)
+                || (filename.isEmpty() && entries.hasFolder(SAVED_MODEL_FOLDER))) {
             config.setPlatform(SAVED_MODEL);
         }
     }

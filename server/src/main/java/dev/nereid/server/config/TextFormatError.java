@@ -30,7 +30,7 @@ final class TextFormatError {
             Pattern.compile("Field \"[\\w.]+?(\\w+)\" is specified along with field \"[\\w.]+?(\\w+)\"");
     private static final Pattern INTEGER_RANGE = Pattern.compile("Number out of range for ([\\w-]+ \\w+ integer)");
     private static final Pattern EXPECTED = Pattern.compile("^Expected (.+?)\\.(?: Found .*)?$", Pattern.DOTALL);
-    private static final Pattern TOKEN = Pattern.compile("[^\\s\\[\\]{}<>,;:#\"']+|\\S");
+    private static final Pattern TOKEN = Pattern.compile("\"[^\"]*\"?|'[^']*'?|[^\\s\\[\\]{}<>,;:#\"']+|\\S");
 
     private final int line;
     private final int column;
@@ -112,7 +112,10 @@ final class TextFormatError {
         } else if (problem.startsWith("String missing ending quote")) {
             expected = "a string that ends on the same line with the quote it starts with";
         } else if (plain.find()) {
-            expected = plain.group(1).replace("identifier", "a name").replace('"', '\'');
+            expected = plain.group(1)
+                    .replace("identifier", "a name")
+                    .replace("string", "a string")
+                    .replace('"', '\'');
         } else {
             return Optional.empty();
         }
@@ -128,7 +131,8 @@ final class TextFormatError {
         String rest = here.substring(Math.min(column - 1, here.length()));
         Matcher next = TOKEN.matcher(rest);
         if (!rest.isEmpty() && next.lookingAt()) {
-            return next.group().startsWith("'") ? "\"'\"" : "'" + next.group() + "'";
+            String quote = next.group().startsWith("'") ? "\"" : "'";
+            return quote + next.group() + quote;
         }
         return line == lines.size() ? "the end of the file" : "the end of the line";
     }

@@ -1,0 +1,143 @@
+package dev.nereid.server.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ConfigCompletionTest {
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', nullValues = "-", textBlock = """
+            # configuration                           | version's folder   | platform              | backend     | filename
+            -                                         | model.savedmodel/  | tensorflow_savedmodel | tensorflow  | model.savedmodel
+            -                                         | model.graphdef     | tensorflow_graphdef   | tensorflow  | model.graphdef
+            backend: 'tensorflow'                     | model.graphdef     | tensorflow_graphdef   | tensorflow  | model.graphdef
+            default_model_filename: 'model.savedmodel'| other              | tensorflow_savedmodel | tensorflow  | model.savedmodel
+            platform: 'tensorflow_graphdef'           | -                  | tensorflow_graphdef   | tensorflow  | model.graphdef
+            platform: 'tensorflow_graphdef' default_model_filename: 'x' | - | tensorflow_graphdef   | tensorflow  | x
+            -                                         | model.plan         | tensorrt_plan         | tensorrt    | model.plan
+            platform: 'tensorrt_plan'                 | -                  | tensorrt_plan         | tensorrt    | model.plan
+            default_model_filename: 'model.plan'      | -                  | tensorrt_plan         | tensorrt    | model.plan
+            backend: 'tensorrt' default_model_filename: 'a.plan' | -       | tensorrt_plan         | tensorrt    | a.plan
+            -                                         | model.onnx         | onnxruntime_onnx      | onnxruntime | model.onnx
+            -                                         | model.onnx/        | onnxruntime_onnx      | onnxruntime | model.onnx
+            platform: 'onnxruntime_onnx'              | -                  | onnxruntime_onnx      | onnxruntime | model.onnx
+            backend: 'onnxruntime'                    | other              | onnxruntime_onnx      | onnxruntime | model.onnx
+            default_model_filename: 'model.onnx'      | -                  | onnxruntime_onnx      | onnxruntime | model.onnx
+            -                                         | model.xml          | ''                    | openvino    | model.xml
+            default_model_filename: 'model.xml'       | -                  | ''                    | openvino    | model.xml
+            -                                         | model.pt           | pytorch_libtorch      | pytorch     | model.pt
+            platform: 'libtorch'                      | -                  | libtorch              | pytorch     | model.pt
+            backend: 'pytorch'                        | -                  | pytorch_libtorch      | pytorch     | model.pt
+            -                                         | model.pt2          | torch_aoti            | pytorch     | model.pt2
+            platform: 'torch_aoti'                    | -                  | torch_aoti            | pytorch     | model.pt2
+            -                                         | model.py           | ''                    | python      | model.py
+            backend: 'python'                         | -                  | ''                    | python      | model.py
+            backend: 'identity'                       | model.onnx         | ''                    | identity    | ''
+            platform: 'ensemble'                      | model.onnx         | ensemble              | ''          | ''
+            """)
+    void tellsTheBackendFromTheFiles(String config, String entry, String platform, String backend, String filename) {
+        ModelConfig completed = ConfigCompletion.fromFiles(
+                Configs.config(config == null ? "" : config), "m", entry == null ? Set.of() : Set.of(entry));
+
+        assertThat(completed.getPlatform()).isEqualTo(platform);
+        assertThat(completed.getBackend()).isEqualTo(backend);
+        assertThat(completed.getDefaultModelFilename()).isEqualTo(filename);
+        assertThat(completed.getName()).isEqualTo("m");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"model.plan/", "model.pt/", "model.pt2/", "model.graphdef/", "model.savedmodel"})
+    void doesNotTakeAFolderForAFileNorAFileForAFolder(String entry) {
+        assertThatThrownBy(() -> ConfigCompletion.fromFiles(Configs.config(""), "m", Set.of(entry)))
+                .hasMessageStartingWith("Invalid model name: ");
+    }
+
+    @Test
+    void takesTheBackendFromTheModelsNameAtLast() {
+        ModelConfig completed = ConfigCompletion.fromFiles(Configs.config(""), "echo.identity.two", Set.of());
+
+        assertThat(completed.getBackend()).isEqualTo("identity.two");
+        assertThat(completed.getDefaultModelFilename()).isEqualTo("model.identity.two");
+        assertThat(completed.getPlatform()).isEmpty();
+    }
+
+    @Test
+    void refusesAModelWhoseBackendNothingTells() {
+        assertThatThrownBy(() -> ConfigCompletion.fromFiles(Configs.config(""), "m", Set.of("weights.bin")))
+                .hasMessage("Invalid model name: Could not determine backend for model 'm' with no backend in model"
+                        + " configuration. Expected model name of the form 'model.<backend_name>'.");
+    }
+
+    @Test
+    void keepsTheNameThatIsGiven() {
+        ModelConfig completed = ConfigCompletion.fromFiles(Configs.config("name: 'other' backend: 'x'"), "m", Set.of());
+
+        assertThat(completed.getName()).isEqualTo("other");
+    }
+
+    private static final TensorSpec FOUND = TensorSpec.of("x", DataType.BYTES, Shape.of(-1, 2))
+            .withReshape(Shape.of(2, -1))
+            .with(TensorSpec.Trait.OPTIONAL);
+
+    @Test
+    void replacesBatchInputsAndOutputsByWhatTheBackendFound() {
+        ModelConfig config = Configs.config("""
+                max_batch_size: 2
+                input { name: "x" data_type: TYPE_FP32 dims: 1 format: FORMAT_NCHW }
+                input { name: "gone" }
+                output { name: "y" label_filename: "labels.txt" }
+                """);
+        ModelCompletion completion = ModelCompletion.EMPTY
+                .withMaxBatchSize(4)
+                .withInputs(List.of(FOUND))
+                .withOutputs(List.of(TensorSpec.of("y", DataType.FP16, Shape.of(3))));
+
+        assertThat(ConfigCompletion.merge(config, completion)).isEqualTo(Configs.config("""
+                max_batch_size: 4
+                input {
+                  name: "x" data_type: TYPE_STRING dims: [ -1, 2 ] reshape { shape: [ 2, -1 ] }
+                  optional: true format: FORMAT_NCHW
+                }
+                output { name: "y" data_type: TYPE_FP16 dims: 3 label_filename: "labels.txt" }
+                """));
+    }
+
+    @Test
+    void keepsWhatTheBackendLeavesOpen() {
+        ModelConfig config = Configs.valid("input { name: \"x\" } output { name: \"y\" } dynamic_batching {}");
+
+        assertThat(ConfigCompletion.merge(config, ModelCompletion.EMPTY)).isEqualTo(config);
+    }
+
+    @Test
+    void grantsDynamicBatchingOnlyWhereNoSchedulerIsChosen() {
+        ModelCompletion completion = ModelCompletion.EMPTY.withDynamicBatching();
+        ModelConfig sequence = Configs.config("sequence_batching {}");
+        ModelConfig dynamic = Configs.config("dynamic_batching { preserve_ordering: true }");
+
+        assertThat(ConfigCompletion.merge(Configs.config(""), completion))
+                .isEqualTo(Configs.config("dynamic_batching {}"));
+        assertThat(ConfigCompletion.merge(sequence, completion)).isEqualTo(sequence);
+        assertThat(ConfigCompletion.merge(dynamic, completion)).isEqualTo(dynamic);
+    }
+
+    @Test
+    void takesTheTransactionPolicyOnlyWhereNoneIsChosen() {
+        ModelCompletion completion = ModelCompletion.EMPTY.withDecoupled(true);
+        ModelConfig chosen = Configs.config("model_transaction_policy { decoupled: false }");
+
+        assertThat(ConfigCompletion.merge(Configs.config(""), completion))
+                .isEqualTo(Configs.config("model_transaction_policy { decoupled: true }"));
+        assertThat(ConfigCompletion.merge(chosen, completion)).isEqualTo(chosen);
+    }
+}

@@ -1,0 +1,22 @@
+package dev.nereid.server.config;
+
+import inference.ModelConfig;
+
+/** Configurations for tests, written as they are in files. */
+final class Configs {
+    private Configs() {}
+
+    /** Reads a configuration. */
+    static ModelConfig config(String text) {
+        return ModelConfigReader.parse("test/config.pbtxt", text);
+    }
+
+    /** Reads a configuration that passes every check, and then what is added to it. */
+    static ModelConfig valid(String more) {
+        return ConfigNormalization.normalize(config("""
+                name: "m"
+                backend: "custom"
+                max_batch_size: 8
+                """ + more));
+    }
+}

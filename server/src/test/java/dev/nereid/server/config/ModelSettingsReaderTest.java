@@ -1,0 +1,127 @@
+package dev.nereid.server.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class ModelSettingsReaderTest {
+    private static final ModelConfig CONFIG = Configs.config("""
+            name: "m" backend: "b" max_batch_size: 8 default_model_filename: "model.x"
+            input [
+              { name: "x" data_type: TYPE_STRING dims: [ -1 ] reshape { shape: [ 1, -1 ] } optional: true },
+              { name: "r" data_type: TYPE_INT8 dims: 2 allow_ragged_batch: true },
+              { name: "s" data_type: TYPE_INT32 dims: 2 is_shape_tensor: true is_non_linear_format_io: true }
+            ]
+            output { name: "y" data_type: TYPE_FP16 dims: [ 1 ] reshape { shape: [] } }
+            model_transaction_policy { decoupled: true }
+            parameters { key: "k" value { string_value: "v" } }
+            optimization {
+              graph { level: 0 }
+              execution_accelerators {
+                gpu_execution_accelerator { name: "tensorrt" parameters { key: "a" value: "b" } }
+                cpu_execution_accelerator { name: "openvino" }
+              }
+            }
+            model_operations { op_library_filename: [ "one.so", "two.so" ] }
+            """);
+
+    @Test
+    void givesBackendsWhatTheyNeed() {
+        ModelSettings settings = ModelSettingsReader.settings(CONFIG, 3);
+
+        assertThat(settings.name()).isEqualTo("m");
+        assertThat(settings.version()).isEqualTo(3);
+        assertThat(settings.maxBatchSize()).isEqualTo(8);
+        assertThat(settings.decoupled()).isTrue();
+        assertThat(settings.modelFilename()).isEqualTo("model.x");
+        assertThat(settings.inputs()).isEqualTo(inputs());
+        assertThat(settings.outputs())
+                .containsExactly(TensorSpec.of("y", DataType.FP16, Shape.of(1)).withReshape(Shape.SCALAR));
+        assertThat(settings.parameters()).containsExactly(Map.entry("k", "v"));
+        assertThat(settings.graphLevel()).hasValue(0);
+        assertThat(settings.accelerators())
+                .containsExactly(
+                        new ModelSettings.Accelerator(Device.Kind.GPU, "tensorrt", Map.of("a", "b")),
+                        new ModelSettings.Accelerator(Device.Kind.CPU, "openvino", Map.of()));
+        assertThat(settings.operatorLibraries()).containsExactly("one.so", "two.so");
+        assertThat(settings.json()).isEqualTo(ModelConfigJson.write(CONFIG));
+    }
+
+    private static List<TensorSpec> inputs() {
+        return List.of(
+                TensorSpec.of("x", DataType.BYTES, Shape.of(-1))
+                        .withReshape(Shape.of(1, -1))
+                        .with(TensorSpec.Trait.OPTIONAL),
+                TensorSpec.of("r", DataType.INT8, Shape.of(2)).with(TensorSpec.Trait.RAGGED),
+                TensorSpec.of("s", DataType.INT32, Shape.of(2))
+                        .with(TensorSpec.Trait.SHAPE_TENSOR)
+                        .with(TensorSpec.Trait.NON_LINEAR_FORMAT));
+    }
+
+    @Test
+    void leavesTheGraphLevelOpenWhereNoneIsGiven() {
+        assertThat(ModelSettingsReader.settings(Configs.config("name: 'm'"), 1).graphLevel())
+                .isEmpty();
+    }
+
+    @ParameterizedTest
+    @EnumSource(DataType.class)
+    void knowsEveryDataTypeBothWays(DataType type) {
+        ModelConfig config =
+                Configs.config("name: 'm' input { name: 'x' data_type: " + type.configName() + " dims: 1 }");
+
+        TensorSpec spec = ModelSettingsReader.settings(config, 1).inputs().getFirst();
+
+        assertThat(spec.type()).isEqualTo(type);
+        assertThat(TensorSpecs.input(spec)).isEqualTo(config.getInput(0));
+    }
+
+    @Test
+    void refusesTensorsWithoutType() {
+        assertThatThrownBy(() -> ModelSettingsReader.settings(Configs.config("name: 'm' input { name: 'x' }"), 1))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage("tensor 'x' must specify 'data_type'");
+    }
+
+    @Test
+    void readsThePolicyOfDynamicBatching() {
+        assertThat(ModelSettingsReader.batchingPolicy(Configs.valid("dynamic_batching {}")))
+                .isEqualTo(new BatchingPolicy(true, List.of(8), 0));
+        assertThat(ModelSettingsReader.batchingPolicy(Configs.valid(
+                        "dynamic_batching { preferred_batch_size: [ 2, 4 ] max_queue_delay_microseconds: 500 }")))
+                .isEqualTo(new BatchingPolicy(true, List.of(2, 4), 500_000));
+        assertThat(ModelSettingsReader.batchingPolicy(
+                        Configs.valid("dynamic_batching { max_queue_delay_microseconds: 18446744073709551615 }")))
+                .isEqualTo(new BatchingPolicy(true, List.of(8), Long.MAX_VALUE));
+        assertThat(ModelSettingsReader.batchingPolicy(Configs.valid(""))).isSameAs(BatchingPolicy.NONE);
+    }
+
+    @Test
+    void describesAModelToClients() {
+        assertThat(ModelSettingsReader.description(CONFIG, List.of(1L, 3L)))
+                .isEqualTo(new ModelDescription(
+                        "m",
+                        List.of(1L, 3L),
+                        "b",
+                        8,
+                        true,
+                        inputs(),
+                        List.of(TensorSpec.of("y", DataType.FP16, Shape.of(1)).withReshape(Shape.SCALAR))));
+        ModelConfig onnx = Configs.config("name: 'm' backend: 'onnxruntime' platform: 'onnxruntime_onnx'");
+        assertThat(ModelSettingsReader.description(onnx, List.of()).platform()).isEqualTo("onnxruntime_onnx");
+    }
+}

@@ -1,0 +1,79 @@
+package dev.nereid.server.request;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.MemorySegment;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+
+/** Whatever a caller claims, a check ends in a call that holds or in an error for the caller. */
+class RequestChecksProperties {
+    @Provide
+    Arbitrary<long[]> hostileShapes() {
+        Arbitrary<Long> small = Arbitraries.longs().between(-2, 5);
+        Arbitrary<Long> powers = Arbitraries.integers().between(0, 63).map(bits -> 1L << bits);
+        return Arbitraries.oneOf(small, powers, Arbitraries.longs())
+                .array(long[].class)
+                .ofMaxSize(5);
+    }
+
+    @Property
+    void neverFailsInAnotherWay(
+            @ForAll("hostileShapes") long[] dims,
+            @ForAll DataType type,
+            @ForAll @IntRange(max = 64) int byteSize,
+            @ForAll @IntRange(max = 4) int maxBatchSize,
+            @ForAll @IntRange(max = 4) int rank) {
+        long[] variable = new long[rank];
+        java.util.Arrays.fill(variable, Shape.VARIABLE);
+        RequestChecks checks = RequestChecks.forModel(ModelSettings.builder("m", 1)
+                .maxBatchSize(maxBatchSize)
+                .input(TensorSpec.of("a", type, Shape.of(variable)))
+                .build());
+        InputTensor claim = Calls.zeros("a", type.name(), byteSize, dims);
+
+        try {
+            CheckedCall checked = checks.check(Calls.call(claim));
+
+            Tensor tensor = checked.inputs().getFirst().tensor();
+            assertThat(tensor.shape().toArray()).isEqualTo(dims);
+            assertThat(tensor.byteSize()).isEqualTo(byteSize);
+            assertThat(checked.batchSize()).isEqualTo(maxBatchSize == 0 ? 1 : (int) dims[0]);
+        } catch (InferenceException e) {
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        }
+    }
+
+    @Property
+    void readsNoByteBeyondTheEnd(@ForAll @Size(max = 40) byte[] data, @ForAll @IntRange(max = 6) int strings) {
+        RequestChecks checks = RequestChecks.forModel(ModelSettings.builder("m", 1)
+                .input(TensorSpec.of("a", DataType.BYTES, Shape.of(-1)))
+                .build());
+        InputTensor claim = Calls.input("a", "BYTES", MemorySegment.ofArray(data), strings);
+
+        try {
+            assertThat(checks.check(Calls.call(claim))
+                            .inputs()
+                            .getFirst()
+                            .tensor()
+                            .byteSize())
+                    .isEqualTo(data.length);
+        } catch (InferenceException e) {
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        }
+    }
+}
