@@ -1,16 +1,50 @@
 package dev.nereid.scheduler;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ModelSettings;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Queues the calls to one version of a model, batches them, and runs them on the version's instances. Safe for use by
  * any thread.
+ *
+ * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
+ * that withdraws a call. A call that is withdrawn, or that comes to its deadline, while it waits is never executed and is
+ * answered {@link dev.nereid.spi.ErrorCode#CANCELLED}: a withdrawal at once, a deadline when an instance meets it. A call
+ * that is withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its
+ * deadline then matters no more.
+ *
+ * <p>Once all calls have ended, no observer is called and no memory of the model is touched any more: {@link #close}
+ * waits for that moment and closes the instances only then.
  */
 public final class ModelScheduler implements AutoCloseable {
-    private ModelScheduler() {}
+    private static final Logger LOG = LoggerFactory.getLogger(ModelScheduler.class);
+
+    private final ModelScope model;
+    private final RequestQueue queue;
+    private final LongSupplier nanoTime;
+    private final List<InstanceWorker> workers = new ArrayList<>();
+    private final List<Thread> threads = new ArrayList<>();
+    private final AtomicBoolean closing = new AtomicBoolean();
+    private final CountDownLatch closed = new CountDownLatch(1);
+
+    private ModelScheduler(ModelSettings settings, BatchingPolicy policy, SchedulerEnvironment environment) {
+        this.model = ModelScope.of(settings, environment.memory());
+        this.nanoTime = environment.nanoTime();
+        BatchPlanner planner = policy.dynamic() && settings.batches()
+                ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
+                : BatchPlanner.oneByOne();
+        this.queue = new RequestQueue(planner, model.equalInputs(), nanoTime);
+    }
 
     /**
      * Starts a scheduler with one platform thread for each instance, named
@@ -27,27 +61,72 @@ public final class ModelScheduler implements AutoCloseable {
             BatchingPolicy policy,
             List<InstanceSlot> instances,
             SchedulerEnvironment environment) {
-        throw new UnsupportedOperationException("not built yet");
+        if (instances.isEmpty()) {
+            throw new IllegalArgumentException("instances: none (expected: at least one)");
+        }
+        ModelScheduler scheduler = new ModelScheduler(settings, policy, environment);
+        try {
+            scheduler.run(instances);
+            return scheduler;
+        } catch (RuntimeException | Error e) {
+            scheduler.close();
+            throw e;
+        }
+    }
+
+    private void run(List<InstanceSlot> slots) {
+        for (InstanceSlot slot : slots) { // all have their seats before the first one starts
+            workers.add(new InstanceWorker(model, new PluginInstance(slot), queue));
+        }
+        String prefix =
+                "instance/" + model.settings().name() + "/" + model.settings().version() + "/";
+        for (int i = 0; i < workers.size(); i++) {
+            threads.add(Thread.ofPlatform()
+                    .name(prefix + slots.get(i).name())
+                    .daemon(true)
+                    .uncaughtExceptionHandler(ModelScheduler::logDeath)
+                    .start(workers.get(i)));
+        }
+    }
+
+    private static void logDeath(Thread thread, Throwable cause) {
+        LOG.atError().addKeyValue("thread", thread.getName()).setCause(cause).log("instance thread died");
     }
 
     /**
-     * Queues a call. Never blocks and never throws; every outcome is told to the observer.
+     * Queues a call. Never blocks, and tells every outcome to the observer.
      *
      * @param call a call that was checked against the model; its memory is the scheduler's from now on
      * @param observer who is told the responses
      * @return the handle by which the caller withdraws the call
      */
     public Cancellation submit(CheckedCall call, ResponseObserver observer) {
-        throw new UnsupportedOperationException("not built yet");
+        requireNonNull(call, "call");
+        requireNonNull(observer, "observer");
+        ScheduledRequest request = new ScheduledRequest(model, call, observer, nanoTime.getAsLong());
+        switch (queue.offer(request)) {
+            case ACCEPTED -> {}
+            case STOPPED -> request.reject(SchedulerErrors.stopped(call));
+            case NO_INSTANCE -> request.reject(SchedulerErrors.noInstance(call));
+        }
+        return request;
     }
 
     /**
      * Says whether the model can serve. Never blocks.
      *
-     * @return {@code true} while calls are taken and every instance says that it is ready
+     * @return {@code true} while calls are taken and every instance lives and says that it is ready
      */
     public boolean isReady() {
-        throw new UnsupportedOperationException("not built yet");
+        if (!queue.isOpen()) {
+            return false;
+        }
+        for (int i = 0; i < workers.size(); i++) {
+            if (!threads.get(i).isAlive() || !workers.get(i).isReady()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /**
@@ -57,16 +136,45 @@ public final class ModelScheduler implements AutoCloseable {
      * @return the number at this moment
      */
     public int inFlight() {
-        throw new UnsupportedOperationException("not built yet");
+        return model.inFlight().count();
     }
 
     /**
      * Stops taking calls (later ones are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}), executes what is queued,
-     * waits until every call has ended and every response is closed, and then closes the instances. Blocks meanwhile:
-     * to be called on a control thread, not on an instance's own. Later calls wait for the first and do nothing.
+     * waits until every call has ended and every response is closed, and then has each instance closed by its own thread.
+     * Blocks meanwhile: to be called on a control thread, never by a backend or an observer. Later calls wait for the first
+     * and do nothing.
      */
     @Override
     public void close() {
-        throw new UnsupportedOperationException("not built yet");
+        queue.stop();
+        if (closing.compareAndSet(false, true)) {
+            threads.forEach(thread -> uninterruptibly(thread::join));
+            model.inFlight().awaitNone();
+            workers.forEach(InstanceWorker::close); // those whose thread died, or never started
+            closed.countDown();
+        } else {
+            uninterruptibly(closed::await);
+        }
+    }
+
+    /** Something that waits. */
+    private interface Wait {
+        void run() throws InterruptedException;
+    }
+
+    private static void uninterruptibly(Wait wait) {
+        boolean interrupted = false;
+        for (boolean waits = true; waits; ) {
+            try {
+                wait.run();
+                waits = false;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

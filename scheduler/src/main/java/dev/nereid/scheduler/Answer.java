@@ -1,0 +1,28 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+
+/** One thing that an observer is told. */
+interface Answer {
+    /** Tells it. */
+    void tell(ResponseObserver observer);
+
+    /** Takes back what the answer holds, instead of telling it. Nothing by default. */
+    default void discard() {}
+
+    /** The end of the responses of a decoupled model. Immutable. */
+    Answer END = ResponseObserver::onEnd;
+
+    /**
+     * A failure. Immutable.
+     *
+     * @param error what went wrong
+     */
+    record Failure(InferenceException error) implements Answer {
+        @Override
+        public void tell(ResponseObserver observer) {
+            observer.onError(error);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package dev.nereid.scheduler;
+
+import java.util.List;
+
+/**
+ * Decides how many of the requests at the head of a queue make the next batch, and how long to wait for more. Immutable,
+ * and a pure function of queue and time.
+ *
+ * <p>The rules are asked whenever an instance is free:
+ *
+ * <ol>
+ *   <li>A batch is a run of requests from the head of the queue: it ends before the first one that would exceed the
+ *       largest batch or whose inputs cannot be joined. The first request is taken whatever its size.
+ *   <li>Without a delay, or once the oldest request has waited for the whole delay, everything that fits is taken, at
+ *       once, preferred size or not.
+ *   <li>Before, the largest preferred size that the run passes through is taken, and the rest waits; where a run passes
+ *       through none, but its next request would exceed the largest preferred size, what is before that request. A run
+ *       that cannot grow is taken as it is. Any other waits.
+ * </ol>
+ *
+ * <p>While all instances are busy nothing is decided, so requests pile up, and the next decision finds them together.
+ */
+final class BatchPlanner {
+    private final int maxBatchSize;
+    private final int[] preferredSizes;
+    private final int largestPreferred;
+    private final long maxQueueDelayNanos;
+
+    /**
+     * Makes a planner for batches of several requests.
+     *
+     * @param maxBatchSize the largest batch in items, at least 1
+     * @param preferredSizes the sizes worth sending at once; empty for the largest batch alone
+     * @param maxQueueDelayNanos how long the oldest request may wait for others
+     */
+    BatchPlanner(int maxBatchSize, List<Integer> preferredSizes, long maxQueueDelayNanos) {
+        this.maxBatchSize = maxBatchSize;
+        this.maxQueueDelayNanos = maxQueueDelayNanos;
+        int[] sizes = new int[Math.max(1, preferredSizes.size())];
+        sizes[0] = maxBatchSize;
+        int largest = preferredSizes.isEmpty() ? maxBatchSize : 0;
+        for (int i = 0; i < preferredSizes.size(); i++) {
+            sizes[i] = preferredSizes.get(i);
+            largest = Math.max(largest, sizes[i]);
+        }
+        this.preferredSizes = sizes;
+        this.largestPreferred = largest;
+    }
+
+    /** Makes a planner that takes one request at a time, whatever its size, as soon as it can. */
+    static BatchPlanner oneByOne() {
+        return new BatchPlanner(1, List.of(), 0);
+    }
+
+    /**
+     * Decides about the next batch.
+     *
+     * @param queue the requests that wait; the first place is not empty
+     * @param nowNanos the time
+     * @param hurry whether nothing more will come, so that waiting is of no use
+     * @return how many places from the head to take, empty ones included; 0 to wait
+     */
+    int take(QueueView queue, long nowNanos, boolean hurry) {
+        int length = queue.length();
+        if (length == 0) {
+            return 0;
+        }
+        boolean patient = !hurry && waitNanos(queue, nowNanos) > 0;
+        long items = 0;
+        int best = 0;
+        int next = 0;
+        boolean full = false;
+        while (next < length && !full) {
+            int size = queue.items(next, nowNanos);
+            if (items > 0 && size > 0) {
+                if (best == 0 && items + size > largestPreferred) {
+                    best = next;
+                }
+                full = items + size > maxBatchSize || !queue.joinsFirst(next);
+            }
+            if (!full) {
+                items += size;
+                next++;
+                if (size > 0 && isPreferred(items)) {
+                    best = next;
+                }
+            }
+        }
+        if (!patient) {
+            return next;
+        }
+        if (best > 0) {
+            return best;
+        }
+        return full || items >= largestPreferred ? next : 0;
+    }
+
+    /** Returns how long the oldest request may still wait for others, in nanoseconds; 0 or less if not at all. */
+    long waitNanos(QueueView queue, long nowNanos) {
+        return maxQueueDelayNanos - (nowNanos - queue.enqueuedNanos(0));
+    }
+
+    /** Returns how many batches the requests that wait make if all of them can be joined. */
+    long batches(int length, long items) {
+        return maxBatchSize == 1 ? length : (items + maxBatchSize - 1) / maxBatchSize;
+    }
+
+    private boolean isPreferred(long items) {
+        for (int size : preferredSizes) {
+            if (size == items) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

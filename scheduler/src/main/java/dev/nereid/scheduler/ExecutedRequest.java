@@ -1,0 +1,227 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.ResponseSender;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request as its backend sees it during one execution. Confined to the execution, as the SPI says, but for what the
+ * SPI lets any thread do, which goes straight to the {@link ScheduledRequest}.
+ */
+final class ExecutedRequest implements InferenceRequest {
+    private final ScheduledRequest request;
+    private final @Nullable GatheredInputs gathered;
+    private final @Nullable BatchOutputs outputs;
+    private @Nullable ResponseDraft draft;
+
+    /** Volatile for threads that use a sender; nothing but the exception for wrong use depends on it. */
+    private volatile boolean finished;
+
+    /**
+     * Shows a request to a backend.
+     *
+     * @param request the request
+     * @param gathered the inputs of its batch, or {@code null} for a batch of one
+     * @param outputs the outputs of its batch, or {@code null} for a batch of one
+     */
+    ExecutedRequest(ScheduledRequest request, @Nullable GatheredInputs gathered, @Nullable BatchOutputs outputs) {
+        this.request = request;
+        this.gathered = gathered;
+        this.outputs = outputs;
+    }
+
+    /** Returns the call, as long as the backend may use it. */
+    private CheckedCall call() {
+        if (finished && !request.isSending()) {
+            throw new IllegalStateException(
+                    "request '" + request.call().id() + "': its execution is finished (expected: not yet)");
+        }
+        return request.call();
+    }
+
+    @Override
+    public String id() {
+        return call().id();
+    }
+
+    @Override
+    public int batchSize() {
+        return call().batchSize();
+    }
+
+    @Override
+    public List<String> inputs() {
+        List<NamedTensor> inputs = call().inputs();
+        List<String> names = new ArrayList<>(inputs.size());
+        for (NamedTensor input : inputs) {
+            names.add(input.name());
+        }
+        return Collections.unmodifiableList(names);
+    }
+
+    @Override
+    public Optional<Tensor> input(String name) {
+        return Optional.ofNullable(find(call(), name));
+    }
+
+    /** Finds an input that a batch gathers. */
+    static Tensor input(CheckedCall call, String name) throws BackendException {
+        Tensor found = find(call, name);
+        if (found == null) {
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "input '" + name + "' of model '" + call.model() + "': not in the request");
+        }
+        return found;
+    }
+
+    private static @Nullable Tensor find(CheckedCall call, String name) {
+        List<NamedTensor> inputs = call.inputs();
+        for (int i = 0; i < inputs.size(); i++) {
+            NamedTensor input = inputs.get(i);
+            if (input.name().equals(name)) {
+                return input.tensor();
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public List<String> requestedOutputs() {
+        return call().outputs();
+    }
+
+    @Override
+    public Map<String, ParameterValue> parameters() {
+        return call().parameters();
+    }
+
+    @Override
+    public Optional<Sequence> sequence() {
+        return call().options().sequence();
+    }
+
+    @Override
+    public long priority() {
+        return call().options().priority();
+    }
+
+    @Override
+    public OptionalLong deadlineNanos() {
+        return call().options().deadlineNanos();
+    }
+
+    @Override
+    public boolean isCancelled() {
+        return request.isCancelled();
+    }
+
+    @Override
+    public CancelHook onCancel(Runnable action) {
+        return request.onCancel(action);
+    }
+
+    @Override
+    public InferenceResponse response() {
+        if (request.model().settings().decoupled()) {
+            throw new IllegalStateException("response: the model is decoupled (expected: sender)");
+        }
+        call();
+        return draft();
+    }
+
+    @Override
+    public void fail(BackendException error) {
+        request.fail(error);
+    }
+
+    @Override
+    public ResponseSender sender() {
+        if (!request.model().settings().decoupled()) {
+            throw new IllegalStateException("sender: the model is not decoupled (expected: response)");
+        }
+        call();
+        return request.stream(gathered);
+    }
+
+    /** Returns the response that is sent when the execution is finished. */
+    ResponseDraft draft() {
+        if (draft == null) {
+            draft = new ResponseDraft(request, gathered, outputs);
+        }
+        return draft;
+    }
+
+    /** Says whether an output was put into the response. */
+    boolean has(OutputSpec output) {
+        return draft != null && draft.has(output);
+    }
+
+    /** Answers with an error, unless the request was answered or goes on as a stream. */
+    void failUnlessStreaming(BackendException failure) {
+        if (!request.isStreaming()) {
+            request.fail(failure);
+        }
+    }
+
+    /**
+     * Answers the request at the end of its execution, unless it was answered or goes on as a stream, and ends the use
+     * of its inputs by the execution.
+     *
+     * @param failure what failed, or {@code null}
+     * @param firstItem the place of the request in the batch
+     * @return the place of the next request
+     */
+    int finish(@Nullable BackendException failure, int firstItem) {
+        int next = firstItem + request.call().batchSize();
+        try {
+            if (failure != null) {
+                failUnlessStreaming(failure);
+            } else if (!request.isAnswered() && !request.isStreaming()) {
+                answer(firstItem);
+            }
+        } catch (BackendException e) {
+            request.fail(e);
+        } catch (RuntimeException | Error e) {
+            request.log("answering failed", e);
+            request.fail(SchedulerErrors.unexpected(request.model().settings(), e));
+        } finally {
+            finished = true;
+            if (draft != null) {
+                draft.discard();
+            }
+            request.release();
+        }
+        return next;
+    }
+
+    private void answer(int firstItem) throws BackendException {
+        if (request.isCancelled()) {
+            request.answer(Answer.END); // told as withdrawn
+            return;
+        }
+        ResponseDraft response = draft();
+        if (outputs != null) {
+            outputs.putParts(request, firstItem, response);
+        }
+        if (response.isEmpty() && request.model().settings().decoupled()) {
+            request.answer(Answer.END);
+        } else {
+            request.answer(response.finish(true));
+        }
+    }
+}

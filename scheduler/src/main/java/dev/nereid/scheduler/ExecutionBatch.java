@@ -1,0 +1,227 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The requests that one execution serves. Confined to the execution, but for its end: both ends of a deferred execution
+ * race for one compare-and-set, and whoever takes it answers what is not answered and gives back what the batch uses.
+ * Without a deferral the instance's worker ends the batch after the return of its backend.
+ *
+ * <p>A batch of one request is the usual case at low load: it gathers nothing and cuts nothing, inputs and outputs are
+ * the request's own.
+ */
+final class ExecutionBatch implements Batch {
+    private final ModelScope model;
+    private final List<ExecutedRequest> requests;
+    private final CheckedCall first;
+    private final int size;
+    private final @Nullable GatheredInputs gathered;
+    private final @Nullable BatchOutputs outputs;
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private boolean deferred;
+
+    /** Makes a batch of requests that have begun; becomes the user of each in place of the queue. */
+    ExecutionBatch(ModelScope model, List<ScheduledRequest> begun) {
+        this.model = model;
+        this.first = begun.getFirst().call();
+        if (begun.size() == 1) {
+            gathered = null;
+            outputs = null;
+            size = first.batchSize();
+            requests = List.of(new ExecutedRequest(begun.getFirst(), null, null));
+        } else {
+            List<ScheduledRequest> kept = List.copyOf(begun);
+            int items = 0;
+            for (ScheduledRequest request : kept) {
+                items += request.call().batchSize();
+            }
+            size = items;
+            gathered = new GatheredInputs(model, kept);
+            outputs = new BatchOutputs(model, size);
+            ExecutedRequest[] views = new ExecutedRequest[kept.size()];
+            for (int i = 0; i < views.length; i++) {
+                views[i] = new ExecutedRequest(kept.get(i), gathered, outputs);
+            }
+            requests = List.of(views);
+        }
+    }
+
+    @Override
+    public List<InferenceRequest> requests() {
+        checkOpen();
+        return Collections.unmodifiableList(requests);
+    }
+
+    @Override
+    public int size() {
+        checkOpen();
+        return size;
+    }
+
+    @Override
+    public Set<String> inputs() {
+        checkOpen();
+        if (first.inputs().size() == model.inputs().size()) {
+            return model.inputs();
+        }
+        return Collections.unmodifiableSet(
+                new LinkedHashSet<>(requests.getFirst().inputs()));
+    }
+
+    @Override
+    public Set<String> requestedOutputs() {
+        checkOpen();
+        Set<String> all = model.outputs().keySet();
+        Set<String> wanted = new HashSet<>();
+        for (ExecutedRequest request : requests) {
+            if (request.requestedOutputs().size() == all.size()) {
+                return all;
+            }
+            wanted.addAll(request.requestedOutputs());
+        }
+        Set<String> ordered = new LinkedHashSet<>(all);
+        ordered.retainAll(wanted);
+        return Collections.unmodifiableSet(ordered);
+    }
+
+    @Override
+    public Tensor gather(String input) throws BackendException {
+        checkOpen();
+        return gathered == null ? GatheredInputs.single(model, first, input) : gathered.gather(input);
+    }
+
+    @Override
+    public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+        checkOpen();
+        if (outputs == null) {
+            return requests.getFirst().draft().allocate(output, type, shape);
+        }
+        OutputSpec spec = check(outputs, output, type, shape);
+        TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
+        Tensor tensor = Tensor.of(type, shape, buffer.segment());
+        outputs.add(spec, tensor, CountedMemory.of(buffer));
+        return tensor;
+    }
+
+    @Override
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+        checkOpen();
+        if (outputs == null) {
+            return requests.getFirst().draft().allocateBytes(output, shape, byteSize);
+        }
+        OutputSpec spec = check(outputs, output, DataType.BYTES, shape);
+        TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
+        Tensor tensor = Tensor.of(DataType.BYTES, shape, buffer.segment());
+        outputs.add(spec, tensor, CountedMemory.of(buffer));
+        return tensor;
+    }
+
+    @Override
+    public void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
+        if (ended.get()) {
+            CountedMemory.of(release, null).release();
+            checkOpen();
+        }
+        if (outputs == null || gathered == null) {
+            requests.getFirst().draft().put(output, tensor, release);
+            return;
+        }
+        CountedMemory memory = CountedMemory.of(release, gathered.use(tensor));
+        OutputSpec spec;
+        try {
+            spec = check(outputs, output, tensor.type(), tensor.shape());
+            OutputChecks.checkMemory(model, spec, tensor.data());
+        } catch (BackendException | RuntimeException e) {
+            memory.release();
+            throw e;
+        }
+        outputs.add(spec, tensor, memory);
+    }
+
+    private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) throws BackendException {
+        OutputSpec spec = all.check(output, type, shape);
+        for (int i = 0; i < requests.size(); i++) {
+            if (requests.get(i).has(spec)) {
+                throw SchedulerErrors.twice(model.settings(), output);
+            }
+        }
+        return spec;
+    }
+
+    @Override
+    public DeferredExecution defer() {
+        checkOpen();
+        if (deferred) {
+            throw new IllegalStateException("defer: called twice (expected: once)");
+        }
+        deferred = true;
+        return new Deferred();
+    }
+
+    /** Ends the execution after a return of the backend, unless the backend deferred it. */
+    void returned() {
+        if (!deferred) {
+            end(null);
+        }
+    }
+
+    /** Answers what is not answered after the backend threw; ends the execution unless the backend deferred it. */
+    void threw(BackendException error) {
+        if (!deferred) {
+            end(error);
+            return;
+        }
+        for (int i = 0; i < requests.size(); i++) {
+            requests.get(i).failUnlessStreaming(error);
+        }
+    }
+
+    private void end(@Nullable BackendException failure) {
+        if (!ended.compareAndSet(false, true)) {
+            return;
+        }
+        int firstItem = 0;
+        for (int i = 0; i < requests.size(); i++) {
+            firstItem = requests.get(i).finish(failure, firstItem);
+        }
+        if (outputs != null) {
+            outputs.release();
+        }
+        if (gathered != null) {
+            gathered.release();
+        }
+    }
+
+    private void checkOpen() {
+        if (ended.get()) {
+            throw new IllegalStateException("batch: its execution is finished (expected: not yet)");
+        }
+    }
+
+    /** The handle of an execution that goes on. Safe for use by any thread. */
+    private final class Deferred implements DeferredExecution {
+        @Override
+        public void finish() {
+            end(null);
+        }
+
+        @Override
+        public void fail(BackendException error) {
+            end(error);
+        }
+    }
+}

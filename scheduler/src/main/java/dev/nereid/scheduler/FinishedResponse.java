@@ -1,0 +1,87 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ParameterValue;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * A response on its way to the client, which holds its outputs and the inputs of its request until it is closed.
+ * Immutable but for its end; safe for use by any thread.
+ */
+final class FinishedResponse implements InferResponse, Answer {
+    private final ScheduledRequest request;
+    private final List<NamedTensor> outputs;
+    private final List<CountedMemory> memory;
+    private final Map<String, ParameterValue> parameters;
+    private final boolean last;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /** Becomes a user of the request, and takes over the use of each piece of memory. */
+    FinishedResponse(
+            ScheduledRequest request,
+            List<NamedTensor> outputs,
+            List<CountedMemory> memory,
+            Map<String, ParameterValue> parameters,
+            boolean last) {
+        this.request = request;
+        this.outputs = outputs;
+        this.memory = memory;
+        this.parameters = parameters;
+        this.last = last;
+        request.retain();
+    }
+
+    @Override
+    public String model() {
+        return request.call().model();
+    }
+
+    @Override
+    public long version() {
+        return request.call().version();
+    }
+
+    @Override
+    public String id() {
+        return request.call().id();
+    }
+
+    @Override
+    public List<NamedTensor> outputs() {
+        return outputs;
+    }
+
+    @Override
+    public Map<String, ParameterValue> parameters() {
+        return parameters;
+    }
+
+    @Override
+    public boolean isLast() {
+        return last;
+    }
+
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            for (int i = 0; i < memory.size(); i++) {
+                memory.get(i).release();
+            }
+            request.release();
+        }
+    }
+
+    @Override
+    public void tell(ResponseObserver observer) {
+        observer.onResponse(this);
+    }
+
+    @Override
+    public void discard() {
+        close();
+    }
+}

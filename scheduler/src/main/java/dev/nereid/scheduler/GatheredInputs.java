@@ -1,0 +1,155 @@
+package dev.nereid.scheduler;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The inputs of a batch of several requests, each joined into one tensor. Guarded by its own lock, since responses that
+ * lie in gathered memory may be made by any thread.
+ *
+ * <p>The batch is a user of the memory until its execution is finished; an output that lies in it is another.
+ */
+final class GatheredInputs {
+    /** A joined input and what it lies in. */
+    private record Gathered(String name, Tensor tensor, CountedMemory memory) {}
+
+    private final ModelScope model;
+    private final List<ScheduledRequest> requests;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final List<Gathered> gathered = new ArrayList<>(2);
+
+    GatheredInputs(ModelScope model, List<ScheduledRequest> requests) {
+        this.model = model;
+        this.requests = requests;
+    }
+
+    /** Joins an input along the first dimension, by one copy for each request; the same tensor at every call. */
+    Tensor gather(String input) throws BackendException {
+        lock.lock();
+        try {
+            for (Gathered earlier : gathered) {
+                if (earlier.name().equals(input)) {
+                    return earlier.tensor();
+                }
+            }
+            List<Tensor> parts = parts(input);
+            if (is(model, input, TensorSpec.Trait.SHAPE_TENSOR)) {
+                return parts.getFirst(); // the requests of a batch agree in its content
+            }
+            return join(input, parts);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the input of a batch of one: in place, and flat if it is ragged. */
+    static Tensor single(ModelScope model, CheckedCall call, String input) throws BackendException {
+        Tensor tensor = ExecutedRequest.input(call, input);
+        if (!is(model, input, TensorSpec.Trait.RAGGED)) {
+            return tensor;
+        }
+        Shape flat = Shape.of(tensor.shape().elementCount());
+        return Tensor.of(tensor.type(), flat, tensor.data(), tensor.place());
+    }
+
+    private static boolean is(ModelScope model, String input, TensorSpec.Trait trait) {
+        Optional<TensorSpec> spec = model.settings().input(input);
+        return spec.isPresent() && spec.get().is(trait);
+    }
+
+    /** Adds a user to the gathered memory that a tensor lies in; {@code null} if it lies elsewhere. */
+    @Nullable
+    CountedMemory use(Tensor tensor) {
+        lock.lock();
+        try {
+            for (Gathered candidate : gathered) {
+                MemorySegment memory = candidate.tensor().data();
+                if (memory.asOverlappingSlice(tensor.data()).isPresent()) {
+                    candidate.memory().retain();
+                    return candidate.memory();
+                }
+            }
+            return null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the use by the batch. */
+    void release() {
+        List<Gathered> released;
+        lock.lock();
+        try {
+            released = List.copyOf(gathered);
+            gathered.clear();
+        } finally {
+            lock.unlock();
+        }
+        released.forEach(input -> input.memory().release());
+    }
+
+    private List<Tensor> parts(String input) throws BackendException {
+        List<Tensor> parts = new ArrayList<>(requests.size());
+        for (ScheduledRequest request : requests) {
+            parts.add(ExecutedRequest.input(request.call(), input));
+        }
+        return parts;
+    }
+
+    @GuardedBy("lock")
+    private Tensor join(String input, List<Tensor> parts) throws BackendException {
+        Tensor first = parts.getFirst();
+        boolean ragged = is(model, input, TensorSpec.Trait.RAGGED);
+        long length = 0;
+        long byteSize = 0;
+        for (Tensor part : parts) {
+            checkJoins(input, first, part, ragged);
+            Shape shape = part.shape();
+            length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
+            byteSize = Math.addExact(byteSize, part.byteSize());
+        }
+        TensorBuffer buffer = OutputChecks.allocate(model, byteSize);
+        long at = 0;
+        for (Tensor part : parts) {
+            MemorySegment.copy(part.data(), 0, buffer.segment(), at, part.byteSize());
+            at += part.byteSize();
+        }
+        Shape shape = ragged ? Shape.of(length) : first.shape().withFirst(length);
+        Tensor joined = Tensor.of(first.type(), shape, buffer.segment());
+        gathered.add(new Gathered(input, joined, CountedMemory.of(buffer)));
+        return joined;
+    }
+
+    private void checkJoins(String input, Tensor first, Tensor other, boolean ragged) throws BackendException {
+        if (!other.place().isHost()) {
+            throw error(input, ErrorCode.UNSUPPORTED, "lies in " + other.place() + " (expected: ordinary memory)");
+        }
+        Shape shape = other.shape();
+        boolean joins = ragged
+                || (shape.rank() > 0 && shape.withFirst(0).equals(first.shape().withFirst(0)));
+        if (first.type() != other.type() || !joins) {
+            throw error(
+                    input,
+                    ErrorCode.INVALID_ARGUMENT,
+                    other.type() + " " + shape + " cannot be joined with " + first.type() + " " + first.shape());
+        }
+    }
+
+    private BackendException error(String input, ErrorCode code, String problem) {
+        return new BackendException(
+                code, "input '" + input + "' of model '" + model.settings().name() + "': " + problem);
+    }
+}

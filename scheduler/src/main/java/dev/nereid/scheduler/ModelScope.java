@@ -1,0 +1,62 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What all requests of one model version share, looked up once. Immutable but for the count of calls.
+ *
+ * @param settings the model's configuration
+ * @param memory where gathered inputs and outputs lie
+ * @param inFlight the calls that are not done
+ * @param equalInputs which requests may share a batch
+ * @param inputs the names of all inputs, in the order of the configuration
+ * @param outputs all outputs by name, in the order of the configuration
+ */
+record ModelScope(
+        ModelSettings settings,
+        TensorMemory memory,
+        InFlight inFlight,
+        EqualInputs equalInputs,
+        Set<String> inputs,
+        Map<String, OutputSpec> outputs) {
+
+    /** Looks up what requests of a model need. */
+    static ModelScope of(ModelSettings settings, TensorMemory memory) {
+        Set<String> inputs = new LinkedHashSet<>();
+        for (TensorSpec input : settings.inputs()) {
+            inputs.add(input.name());
+        }
+        Map<String, OutputSpec> outputs = new LinkedHashMap<>();
+        for (TensorSpec output : settings.outputs()) {
+            boolean batched = settings.batches() && !output.is(TensorSpec.Trait.SHAPE_TENSOR);
+            OutputSpec spec = new OutputSpec(
+                    outputs.size(), output, batched, output.reshape().isPresent());
+            outputs.put(output.name(), spec);
+        }
+        return new ModelScope(
+                settings,
+                memory,
+                new InFlight(),
+                new EqualInputs(settings),
+                Collections.unmodifiableSet(inputs),
+                Collections.unmodifiableMap(outputs));
+    }
+
+    /** Finds an output that a backend gives. */
+    OutputSpec output(String name) throws BackendException {
+        OutputSpec spec = outputs.get(name);
+        if (spec == null) {
+            throw SchedulerErrors.output(
+                    settings, name, "not in the configuration (expected: one of " + outputs.keySet() + ")");
+        }
+        return spec;
+    }
+}

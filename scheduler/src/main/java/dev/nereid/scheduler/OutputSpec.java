@@ -1,0 +1,13 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.spi.TensorSpec;
+
+/**
+ * An output of a model, as checked at each response. Immutable.
+ *
+ * @param index its place in the order of the configuration
+ * @param tensor what the configuration says of it
+ * @param batched whether it has a batch dimension in front
+ * @param reshaped whether clients see it in another shape than the backend
+ */
+record OutputSpec(int index, TensorSpec tensor, boolean batched, boolean reshaped) {}

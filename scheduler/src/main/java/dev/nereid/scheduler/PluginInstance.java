@@ -1,0 +1,79 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.ModelInstance;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An instance behind the border to its plugin: called with the plugin's class loader as the thread's context, and
+ * whatever it throws stays here. As thread-safe as the instance.
+ */
+final class PluginInstance {
+    private static final Logger LOG = LoggerFactory.getLogger(PluginInstance.class);
+
+    private final ModelInstance instance;
+    private final String name;
+    private final @Nullable ClassLoader loader;
+
+    PluginInstance(InstanceSlot slot) {
+        this.instance = slot.instance();
+        this.name = slot.name();
+        this.loader = slot.instance().getClass().getClassLoader();
+    }
+
+    /** Returns the name of the instance. */
+    String name() {
+        return name;
+    }
+
+    /** Executes a batch; returns what was thrown, {@code null} if nothing was. */
+    @Nullable
+    Throwable execute(Batch batch) {
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        thread.setContextClassLoader(loader);
+        try {
+            instance.execute(batch);
+            return null;
+        } catch (Throwable thrown) {
+            return thrown;
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+    }
+
+    /** Says whether the instance can serve; not if it cannot even say so. */
+    boolean isReady() {
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        thread.setContextClassLoader(loader);
+        try {
+            return instance.isReady();
+        } catch (RuntimeException | Error e) {
+            log("readiness check of instance failed", e);
+            return false;
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+    }
+
+    /** Frees what the instance holds; what that throws is logged. */
+    void close() {
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        thread.setContextClassLoader(loader);
+        try {
+            instance.close();
+        } catch (RuntimeException | Error e) {
+            log("close of instance failed", e);
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+    }
+
+    private void log(String event, Throwable thrown) {
+        LOG.atError().addKeyValue("instance", name).setCause(thrown).log(event);
+    }
+}

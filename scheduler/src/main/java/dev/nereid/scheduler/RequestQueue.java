@@ -1,0 +1,262 @@
+package dev.nereid.scheduler;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The requests of one model that wait, and the instances that wait for them. Guarded by its lock, the one lock of the
+ * model's scheduler; no backend, observer or other foreign code is called under it.
+ *
+ * <p><b>Pull.</b> Callers of {@link #offer} add requests; each instance takes its next batch itself when it is free.
+ * Nobody stands between them, so a request costs one wake-up at most, and none while all instances are busy.
+ *
+ * <p><b>Who is woken.</b> An instance that finds nothing to do waits in one of two ways. One at most is the
+ * <em>leader</em>: requests are there but may still wait for others, and it sleeps until the oldest has waited enough.
+ * All others are <em>idle</em> and sleep until they are called. A request calls the leader if it completes a batch;
+ * without a leader it calls one idle instance, unless as many are on their way already as there are batches to be had.
+ * Whoever takes a batch and leaves something behind does the same. Hence:
+ *
+ * <p><b>No lost wake-up.</b> Whenever the lock is free and requests wait, one of these holds: every instance is busy and
+ * will come by itself; an instance is called and on its way; a leader sleeps, and what waits need not go before it
+ * wakes. Time alone changes the third case, and the leader wakes for it.
+ *
+ * <p>The instance that became idle last is called first: its caches are warm.
+ */
+final class RequestQueue {
+    /** What became of an offered request. */
+    enum Admission {
+        /** It waits, and will be answered. */
+        ACCEPTED,
+        /** The queue takes no more. */
+        STOPPED,
+        /** No instance is left that could execute it. */
+        NO_INSTANCE
+    }
+
+    private final BatchPlanner planner;
+    private final LongSupplier nanoTime;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final RequestRing requests;
+
+    @GuardedBy("lock")
+    private final Deque<Seat> idle = new ArrayDeque<>();
+
+    @GuardedBy("lock")
+    private @Nullable Seat leader;
+
+    /** Instances that were called and did not get the lock yet. */
+    @GuardedBy("lock")
+    private int called;
+
+    @GuardedBy("lock")
+    private int seats;
+
+    @GuardedBy("lock")
+    private boolean stopped;
+
+    RequestQueue(BatchPlanner planner, EqualInputs equalInputs, LongSupplier nanoTime) {
+        this.planner = planner;
+        this.nanoTime = nanoTime;
+        this.requests = new RequestRing(equalInputs);
+    }
+
+    /** Gives an instance its place. */
+    Seat seat() {
+        lock.lock();
+        try {
+            seats++;
+            return new Seat(lock.newCondition());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Adds a request, unless it could not be executed any more. */
+    Admission offer(ScheduledRequest request) {
+        lock.lock();
+        try {
+            if (stopped) {
+                return Admission.STOPPED;
+            }
+            if (seats == 0) {
+                return Admission.NO_INSTANCE;
+            }
+            requests.add(request);
+            callOne(request.enqueuedNanos());
+            return Admission.ACCEPTED;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits for a batch or for requests that have expired, and leaves them at the seat.
+     *
+     * @return {@code false} if there is nothing left to do, ever
+     */
+    boolean take(Seat seat) {
+        lock.lock();
+        try {
+            long now = nanoTime.getAsLong();
+            while (!pull(seat, now)) {
+                if (stopped && requests.length() == 0) {
+                    return false;
+                }
+                await(seat, now);
+                now = nanoTime.getAsLong();
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Does as {@link #take}, but returns {@code false} instead of waiting. */
+    boolean poll(Seat seat) {
+        lock.lock();
+        try {
+            return pull(seat, nanoTime.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Takes no more requests; what waits goes at once. */
+    void stop() {
+        lock.lock();
+        try {
+            stopped = true;
+            if (leader != null) {
+                call(leader);
+            }
+            while (!idle.isEmpty()) {
+                call(idle.peek());
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says whether requests are taken. */
+    boolean isOpen() {
+        lock.lock();
+        try {
+            return !stopped && seats > 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes a seat away whose instance will not come back.
+     *
+     * @return the requests that nobody is left to execute, to be answered by the caller
+     */
+    List<ScheduledRequest> leave() {
+        List<ScheduledRequest> stranded = new ArrayList<>();
+        lock.lock();
+        try {
+            seats--;
+            if (seats == 0) {
+                requests.drainTo(stranded);
+            }
+        } finally {
+            lock.unlock();
+        }
+        return stranded;
+    }
+
+    @GuardedBy("lock")
+    private boolean pull(Seat seat, long now) {
+        clearHead(seat, now);
+        int places = planner.take(requests, now, stopped);
+        for (int i = 0; i < places; i++) {
+            ScheduledRequest request = requests.poll();
+            if (request.isExpired(now)) {
+                seat.expired.add(request);
+            } else if (request.begin()) {
+                seat.taken.add(request);
+            }
+        }
+        callOne(now);
+        return !seat.taken.isEmpty() || !seat.expired.isEmpty();
+    }
+
+    /** Removes what is not to be executed from the head, so that the oldest request is a live one. */
+    @GuardedBy("lock")
+    private void clearHead(Seat seat, long now) {
+        while (requests.length() > 0 && requests.items(0, now) == 0) {
+            ScheduledRequest request = requests.poll();
+            if (request.isWaiting()) {
+                seat.expired.add(request);
+            }
+        }
+    }
+
+    @GuardedBy("lock")
+    private void await(Seat seat, long now) {
+        seat.waiting = true;
+        if (leader == null && requests.length() > 0) {
+            leader = seat;
+            sleep(seat, planner.waitNanos(requests, now));
+        } else {
+            idle.push(seat);
+            while (seat.waiting) {
+                seat.called.awaitUninterruptibly();
+            }
+        }
+        if (seat.waiting) {
+            seat.waiting = false;
+            leader = null;
+        } else {
+            called--;
+        }
+    }
+
+    private static void sleep(Seat seat, long nanos) {
+        long left = nanos;
+        try {
+            while (seat.waiting && left > 0) {
+                left = seat.called.awaitNanos(left);
+            }
+        } catch (InterruptedException e) {
+            // Only a backend has this thread at hand, and no execution runs: there is nothing to interrupt. The caller
+            // looks at queue and clock again in any case.
+        }
+    }
+
+    /** Calls an instance if one more is needed for what waits. */
+    @GuardedBy("lock")
+    private void callOne(long now) {
+        if (requests.length() == 0) {
+            return;
+        }
+        if (leader != null) {
+            if (planner.take(requests, now, stopped) > 0) {
+                call(leader);
+            }
+        } else if (!idle.isEmpty() && called < planner.batches(requests.length(), requests.items())) {
+            call(idle.peek());
+        }
+    }
+
+    @GuardedBy("lock")
+    private void call(Seat seat) {
+        if (seat == leader) {
+            leader = null;
+        } else {
+            idle.remove(seat);
+        }
+        seat.waiting = false;
+        called++;
+        seat.called.signal();
+    }
+}

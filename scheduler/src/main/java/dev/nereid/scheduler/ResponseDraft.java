@@ -1,0 +1,181 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A response that a backend fills. Confined to one thread at a time, and the only user of the memory put in.
+ *
+ * <p>It ends once: it becomes a {@link FinishedResponse}, or it is discarded. Outputs that the client does not want are
+ * kept until then, since the backend may still write to them, and go no further.
+ */
+final class ResponseDraft implements InferenceResponse {
+    private static final String RESERVED = "triton_";
+
+    /** An output as the client will see it, and what it lies in. */
+    private record Output(NamedTensor tensor, CountedMemory memory) {}
+
+    private final ScheduledRequest request;
+    private final ModelScope model;
+    private final @Nullable GatheredInputs gathered;
+    private final @Nullable BatchOutputs shared;
+    private final @Nullable Output[] outputs;
+    private @Nullable Map<String, ParameterValue> parameters;
+    private boolean ended;
+
+    /**
+     * Begins a response.
+     *
+     * @param request the request that is answered
+     * @param gathered the inputs that its batch gathered, in which outputs may lie; {@code null} for a batch of one
+     * @param shared the outputs of the whole batch, of which this response gets its part; {@code null} if it gets none
+     */
+    ResponseDraft(ScheduledRequest request, @Nullable GatheredInputs gathered, @Nullable BatchOutputs shared) {
+        this.request = request;
+        this.model = request.model();
+        this.gathered = gathered;
+        this.shared = shared;
+        this.outputs = new @Nullable Output[model.outputs().size()];
+    }
+
+    @Override
+    public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+        OutputSpec spec = check(output, type, shape);
+        TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
+        return add(spec, Tensor.of(type, shape, buffer.segment()), CountedMemory.of(buffer));
+    }
+
+    @Override
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+        OutputSpec spec = check(output, DataType.BYTES, shape);
+        TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
+        return add(spec, Tensor.of(DataType.BYTES, shape, buffer.segment()), CountedMemory.of(buffer));
+    }
+
+    @Override
+    public void put(String output, Tensor tensor, Runnable release) throws BackendException {
+        CountedMemory memory = CountedMemory.of(release, gathered == null ? null : gathered.use(tensor));
+        OutputSpec spec;
+        try {
+            spec = check(output, tensor.type(), tensor.shape());
+            OutputChecks.checkMemory(model, spec, tensor.data());
+        } catch (BackendException | RuntimeException e) {
+            memory.release();
+            throw e;
+        }
+        add(spec, tensor, memory);
+    }
+
+    @Override
+    public void parameter(String name, ParameterValue value) {
+        if (name.startsWith(RESERVED)) {
+            throw new IllegalArgumentException("name: " + name + " (expected: not to start with " + RESERVED + ")");
+        }
+        checkOpen();
+        if (parameters == null) {
+            parameters = new LinkedHashMap<>();
+        }
+        parameters.put(name, value);
+    }
+
+    @Override
+    public void discard() {
+        ended = true;
+        for (int i = 0; i < outputs.length; i++) {
+            Output output = outputs[i];
+            if (output != null) {
+                outputs[i] = null;
+                output.memory().release();
+            }
+        }
+    }
+
+    /** Adds a request's part of an output of the whole batch; takes over the use of the memory, also when it throws. */
+    void putPart(OutputSpec output, Tensor tensor, CountedMemory memory) throws BackendException {
+        add(output, tensor, memory);
+    }
+
+    /** Says whether an output was put in. */
+    boolean has(OutputSpec output) {
+        return outputs[output.index()] != null;
+    }
+
+    /** Says whether nothing was put in yet. */
+    boolean isEmpty() {
+        for (Output output : outputs) {
+            if (output != null) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Says whether this is a response to a request that can still be sent. */
+    boolean isOpenFor(ScheduledRequest candidate) {
+        return !ended && request == candidate;
+    }
+
+    /** Ends the draft: what the client wants goes into the response, everything else is given back. */
+    FinishedResponse finish(boolean last) {
+        List<NamedTensor> tensors = new ArrayList<>(outputs.length);
+        List<CountedMemory> memory = new ArrayList<>(outputs.length);
+        for (int i = 0; i < outputs.length; i++) {
+            Output output = outputs[i];
+            if (output != null && request.wants(output.tensor().name())) {
+                tensors.add(output.tensor());
+                memory.add(output.memory());
+                outputs[i] = null;
+            }
+        }
+        discard();
+        return new FinishedResponse(
+                request,
+                Collections.unmodifiableList(tensors),
+                memory,
+                parameters == null ? Map.of() : Collections.unmodifiableMap(parameters),
+                last);
+    }
+
+    private Tensor add(OutputSpec output, Tensor tensor, CountedMemory memory) throws BackendException {
+        try {
+            Tensor seen = OutputChecks.forClient(model, output, tensor);
+            outputs[output.index()] = new Output(new NamedTensor(output.tensor().name(), seen), memory);
+            return tensor;
+        } catch (BackendException | RuntimeException | Error e) {
+            memory.release();
+            throw e;
+        }
+    }
+
+    private OutputSpec check(String output, DataType type, Shape shape) throws BackendException {
+        checkOpen();
+        OutputSpec spec = model.output(output);
+        if (has(spec) || (shared != null && shared.has(output))) {
+            throw SchedulerErrors.twice(model.settings(), output);
+        }
+        OutputChecks.checkType(model, spec, type);
+        if (!model.settings().decoupled()) {
+            OutputChecks.checkItems(model, spec, shape, request.call().batchSize());
+        }
+        return spec;
+    }
+
+    private void checkOpen() {
+        if (ended) {
+            throw new IllegalStateException(
+                    "response to request '" + request.call().id() + "': sent or given up (expected: not yet)");
+        }
+    }
+}

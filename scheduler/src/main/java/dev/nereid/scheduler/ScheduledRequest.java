@@ -1,0 +1,258 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One call from its arrival to its end. Lock-free; safe for use by any thread, but {@link #stream} is confined to the
+ * execution of the request. What its backend sees of it is an {@link ExecutedRequest}.
+ *
+ * <p><b>One answer.</b> The state goes from waiting through executing to answered, or from
+ * waiting straight to answered, each step by one compare-and-set. Response, error, withdrawal, deadline and shutdown
+ * race for the step to answered, and whoever takes it tells the observer. A waiting request that is withdrawn is
+ * answered at once and can no longer begin, so it never reaches a backend; its place in the queue is cleared later. One
+ * that is withdrawn while it is executed is answered when its backend is done with it, and always as withdrawn: also
+ * when the backend gives outputs, or an error of its own that tells of the interruption.
+ *
+ * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
+ * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
+ * in inputs, and when no call is in flight nobody reads memory of the model any more.
+ *
+ * <p><b>Withdrawal against answer.</b> {@code actions} is null for most requests. An answer writes the state and then
+ * reads {@code actions}; a withdrawal writes {@code actions} and then reads the state. Both are volatile, so at least one
+ * sees the other, and {@link CancelActions} puts them in order.
+ */
+final class ScheduledRequest implements Cancellation {
+    private static final Logger LOG = LoggerFactory.getLogger(ScheduledRequest.class);
+
+    /** How far a call is. */
+    private enum State {
+        /** In the queue. */
+        WAITING,
+        /** With its backend. */
+        EXECUTING,
+        /** Settled how it ends. */
+        ANSWERED
+    }
+
+    private final ModelScope model;
+    private final CheckedCall call;
+    private final ResponseObserver observer;
+    private final byte @Nullable [] content;
+    private final long enqueuedNanos;
+    private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
+    private final AtomicInteger users = new AtomicInteger(1);
+    private final AtomicReference<@Nullable CancelActions> actions = new AtomicReference<>();
+    private volatile boolean cancelled;
+    private @Nullable ResponseStream stream;
+
+    /** Counts the call as in flight, and takes over its memory. */
+    ScheduledRequest(ModelScope model, CheckedCall call, ResponseObserver observer, long enqueuedNanos) {
+        this.model = model;
+        this.call = call;
+        this.observer = observer;
+        this.content = model.equalInputs().content(call);
+        this.enqueuedNanos = enqueuedNanos;
+        model.inFlight().enter();
+    }
+
+    ModelScope model() {
+        return model;
+    }
+
+    CheckedCall call() {
+        return call;
+    }
+
+    /** Returns what {@link EqualInputs} compares. */
+    byte @Nullable [] content() {
+        return content;
+    }
+
+    long enqueuedNanos() {
+        return enqueuedNanos;
+    }
+
+    /** Says whether the request still waits for its execution. */
+    boolean isWaiting() {
+        return state.get() == State.WAITING;
+    }
+
+    /** Says whether it is settled how the request ends. */
+    boolean isAnswered() {
+        return state.get() == State.ANSWERED;
+    }
+
+    /** Says whether the client's deadline has passed. */
+    boolean isExpired(long nowNanos) {
+        OptionalLong deadline = call.options().deadlineNanos();
+        return deadline.isPresent() && nowNanos - deadline.getAsLong() >= 0;
+    }
+
+    /** Begins the execution, unless the request was answered. */
+    boolean begin() {
+        return state.compareAndSet(State.WAITING, State.EXECUTING);
+    }
+
+    /** Answers a request that waits, if nobody did, and gives its inputs back. */
+    boolean reject(InferenceException error) {
+        if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
+            return false;
+        }
+        tell(new Answer.Failure(error));
+        release();
+        return true;
+    }
+
+    @Override
+    public void cancel() {
+        cancelled = true;
+        if (!reject(SchedulerErrors.cancelled()) && state.get() == State.EXECUTING) {
+            CancelActions current = actions();
+            if (state.get() == State.EXECUTING) {
+                current.cancel();
+            }
+        }
+    }
+
+    /** Says whether the client withdrew the call. */
+    boolean isCancelled() {
+        return cancelled;
+    }
+
+    /** Has an action run when the client withdraws the call, as the SPI says. */
+    CancelHook onCancel(Runnable action) {
+        if (state.get() == State.EXECUTING) {
+            CancelActions current = actions();
+            if (state.get() == State.EXECUTING) {
+                return current.add(action);
+            }
+        }
+        return () -> {};
+    }
+
+    /** Adds a user of the inputs; to be called by a user only. */
+    void retain() {
+        users.incrementAndGet();
+    }
+
+    /** Takes a user of the inputs away; the last one gives them back. */
+    void release() {
+        if (users.decrementAndGet() > 0) {
+            return;
+        }
+        try {
+            call.release().run();
+        } catch (RuntimeException | Error e) {
+            log("release of inputs failed", e);
+        }
+        model.inFlight().leave();
+    }
+
+    /** Opens the responses of a decoupled model; the same at every call. */
+    ResponseStream stream(@Nullable GatheredInputs gathered) {
+        if (stream == null) {
+            stream = new ResponseStream(this, gathered);
+        }
+        return stream;
+    }
+
+    /** Says whether the responses of a decoupled model were opened. */
+    boolean isStreaming() {
+        return stream != null;
+    }
+
+    /** Says whether the responses of a decoupled model were opened, and may still be sent. */
+    boolean isSending() {
+        return stream != null && !stream.isEnded();
+    }
+
+    /** Answers with an error of the backend. */
+    void fail(BackendException error) {
+        answer(new Answer.Failure(SchedulerErrors.of(error)));
+    }
+
+    /** Answers an executing request, unless it was answered; the answer of one that was withdrawn is replaced. */
+    void answer(Answer given) {
+        if (!state.compareAndSet(State.EXECUTING, State.ANSWERED)) {
+            given.discard();
+            return;
+        }
+        Answer answer = given;
+        if (cancelled) {
+            given.discard();
+            answer = new Answer.Failure(SchedulerErrors.cancelled());
+        }
+        CancelActions current = actions.get();
+        if (current == null) {
+            tellLast(answer);
+            return;
+        }
+        Answer settled = answer;
+        retain();
+        Runnable telling = () -> {
+            tellLast(settled);
+            release();
+        };
+        if (current.close(telling)) {
+            telling.run();
+        }
+    }
+
+    private void tellLast(Answer answer) {
+        if (stream == null) {
+            tell(answer);
+        } else {
+            stream.tellLast(answer);
+        }
+    }
+
+    /** Calls the observer; what it throws is logged. */
+    void tell(Answer answer) {
+        try {
+            answer.tell(observer);
+        } catch (RuntimeException | Error e) {
+            log("observer of responses failed", e);
+        }
+    }
+
+    /** Logs what must not have happened to this request. */
+    void log(String event, Throwable cause) {
+        LOG.atError()
+                .addKeyValue("model", call.model())
+                .addKeyValue("version", call.version())
+                .addKeyValue("requestId", call.id())
+                .setCause(cause)
+                .log(event);
+    }
+
+    private CancelActions actions() {
+        CancelActions current = actions.get();
+        if (current != null) {
+            return current;
+        }
+        CancelActions made = new CancelActions();
+        return actions.compareAndSet(null, made) ? made : actions();
+    }
+
+    /** Says whether the client wants an output. */
+    boolean wants(String output) {
+        List<String> wanted = call.outputs();
+        for (int i = 0; i < wanted.size(); i++) {
+            if (wanted.get(i).equals(output)) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,63 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+
+/** The errors that schedulers answer with, and their texts. */
+final class SchedulerErrors {
+    private SchedulerErrors() {}
+
+    /** The client, or its deadline, withdrew the call. */
+    static InferenceException cancelled() {
+        return new InferenceException(ErrorCode.CANCELLED, "request was cancelled");
+    }
+
+    /** The model takes no more calls. */
+    static InferenceException stopped(CheckedCall call) {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "[request id: " + (call.id().isEmpty() ? "<id_unknown>" : call.id())
+                        + "] Server is stopping, scheduler for model has stopped accepting new inference requests");
+    }
+
+    /** The last instance died. */
+    static InferenceException noInstance(CheckedCall call) {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "no instance of model '" + call.model() + "' version " + call.version()
+                        + " is left: the last one failed beyond repair; load the model again");
+    }
+
+    /** A failure of a backend as its client sees it: the same kind, the same text. */
+    static InferenceException of(BackendException error) {
+        return new InferenceException(error.code(), String.valueOf(error.getMessage()));
+    }
+
+    /** A failure of the server as a backend sees it: the same kind, the same text. */
+    static BackendException of(InferenceException error) {
+        return new BackendException(error.code(), error.publicMessage());
+    }
+
+    /** Something that a backend must not throw. */
+    static BackendException unexpected(ModelSettings model, Throwable thrown) {
+        String text = thrown.getMessage() == null ? "" : ": " + thrown.getMessage();
+        return new BackendException(
+                ErrorCode.INTERNAL,
+                "backend of model '" + model.name() + "' failed unexpectedly: "
+                        + thrown.getClass().getSimpleName() + text,
+                thrown);
+    }
+
+    /** An output that a backend gives again. */
+    static BackendException twice(ModelSettings model, String output) {
+        return output(model, output, "given twice (expected: once)");
+    }
+
+    /** An output that does not fit. */
+    static BackendException output(ModelSettings model, String output, String problem) {
+        return new BackendException(
+                ErrorCode.INTERNAL, "output '" + output + "' of model '" + model.name() + "': " + problem);
+    }
+}

@@ -1,0 +1,121 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/** Makes calls whose inputs lie in memory that is checked for leaks. Confined to one thread. */
+final class Calls {
+    private final ModelSettings model;
+    private final TensorMemory memory;
+    private final List<NamedTensor> inputs = new ArrayList<>();
+    private final List<TensorBuffer> buffers = new ArrayList<>();
+    private List<String> outputs;
+    private CallOptions options = CallOptions.DEFAULT;
+    private Runnable alsoReleased = () -> {};
+    private String id = "";
+
+    private Calls(ModelSettings model, TensorMemory memory) {
+        this.model = model;
+        this.memory = memory;
+        this.outputs = model.outputs().stream().map(TensorSpec::name).toList();
+    }
+
+    static Calls to(ModelSettings model, TensorMemory memory) {
+        return new Calls(model, memory);
+    }
+
+    Calls id(String changed) {
+        id = changed;
+        return this;
+    }
+
+    Calls outputs(String... names) {
+        outputs = List.of(names);
+        return this;
+    }
+
+    Calls deadline(long nanos) {
+        options = new CallOptions(0, 0, OptionalLong.of(nanos), Optional.empty());
+        return this;
+    }
+
+    Calls onRelease(Runnable action) {
+        alsoReleased = action;
+        return this;
+    }
+
+    /** Adds an input of numbers, as many as the shape asks for, counting up. */
+    Calls floats(String name, Shape shape, float first) {
+        MemorySegment data = take(shape.byteSize(DataType.FP32));
+        for (int i = 0; i < shape.elementCount(); i++) {
+            data.setAtIndex(ValueLayout.JAVA_FLOAT, i, first + i);
+        }
+        inputs.add(new NamedTensor(name, Tensor.of(DataType.FP32, shape, data)));
+        return this;
+    }
+
+    Calls longs(String name, Shape shape, long... values) {
+        MemorySegment data = take(Long.BYTES * (long) values.length);
+        MemorySegment.copy(values, 0, data, ValueLayout.JAVA_LONG, 0, values.length);
+        inputs.add(new NamedTensor(name, Tensor.of(DataType.INT64, shape, data)));
+        return this;
+    }
+
+    Calls strings(String name, Shape shape, String... texts) {
+        MemorySegment data = take(byteSize(texts));
+        write(data, texts);
+        inputs.add(new NamedTensor(name, Tensor.of(DataType.BYTES, shape, data)));
+        return this;
+    }
+
+    static long byteSize(String... texts) {
+        long size = 0;
+        for (String text : texts) {
+            size += Integer.BYTES + text.getBytes(StandardCharsets.UTF_8).length;
+        }
+        return size;
+    }
+
+    static void write(MemorySegment data, String... texts) {
+        long at = 0;
+        for (String text : texts) {
+            byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+            data.set(ValueLayout.JAVA_INT_UNALIGNED, at, bytes.length);
+            MemorySegment.copy(bytes, 0, data, ValueLayout.JAVA_BYTE, at + Integer.BYTES, bytes.length);
+            at += Integer.BYTES + bytes.length;
+        }
+    }
+
+    /** Makes a call of so many items. */
+    CheckedCall of(int items) {
+        List<TensorBuffer> taken = List.copyOf(buffers);
+        Runnable released = alsoReleased;
+        Runnable release = () -> {
+            taken.forEach(TensorBuffer::close);
+            released.run();
+        };
+        return new CheckedCall(
+                model.name(), model.version(), items, id, List.copyOf(inputs), outputs, Map.of(), options, release);
+    }
+
+    private MemorySegment take(long size) {
+        TensorBuffer buffer = memory.allocate(size);
+        buffers.add(buffer);
+        return buffer.segment();
+    }
+}

@@ -1,0 +1,89 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** An instance that does what a test says, and notices if it is called by two threads or after its end. */
+final class FakeInstance implements ModelInstance {
+    /** What an execution does. */
+    interface Execution {
+        void execute(Batch batch) throws BackendException;
+    }
+
+    private final Execution execution;
+    private final List<List<String>> batches = new CopyOnWriteArrayList<>();
+    private final List<String> mistakes = new CopyOnWriteArrayList<>();
+    private final AtomicBoolean inside = new AtomicBoolean();
+    private final AtomicInteger closed = new AtomicInteger();
+    private volatile boolean ready = true;
+
+    FakeInstance(Execution execution) {
+        this.execution = execution;
+    }
+
+    /** Gives each request its input back: {@code IN} as {@code OUT}, by way of the whole batch. */
+    static void copy(Batch batch) throws BackendException {
+        Tensor in = batch.gather("IN");
+        batch.allocate("OUT", in.type(), in.shape()).data().copyFrom(in.data());
+    }
+
+    @Override
+    public void execute(Batch batch) throws BackendException {
+        if (!inside.compareAndSet(false, true)) {
+            mistakes.add("executed by two threads");
+        }
+        if (closed.get() > 0) {
+            mistakes.add("executed after close");
+        }
+        List<String> ids = new ArrayList<>();
+        for (InferenceRequest request : batch.requests()) {
+            ids.add(request.id());
+        }
+        batches.add(ids);
+        try {
+            execution.execute(batch);
+        } finally {
+            inside.set(false);
+        }
+    }
+
+    @Override
+    public boolean isReady() {
+        return ready;
+    }
+
+    void ready(boolean changed) {
+        ready = changed;
+    }
+
+    @Override
+    public void close() {
+        if (inside.get()) {
+            mistakes.add("closed while executing");
+        }
+        if (closed.incrementAndGet() > 1) {
+            mistakes.add("closed twice");
+        }
+    }
+
+    /** Returns the ids of the requests of each batch. */
+    List<List<String>> batches() {
+        return batches;
+    }
+
+    List<String> mistakes() {
+        return mistakes;
+    }
+
+    boolean isClosed() {
+        return closed.get() > 0;
+    }
+}

@@ -1,0 +1,294 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+final class ModelSchedulerTest {
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ModelSettings model = ModelSettings.builder("m", 7)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .build();
+
+    @Test
+    void answersOnAThreadNamedAfterTheInstanceWithThePluginsClassLoader() {
+        List<String> seen = new ArrayList<>();
+        FakeInstance instance = new FakeInstance(batch -> {
+            Thread thread = Thread.currentThread();
+            seen.add(thread.getName());
+            seen.add(String.valueOf(FakeInstance.class.getClassLoader().equals(thread.getContextClassLoader())));
+            FakeInstance.copy(batch);
+        });
+        RecordingObserver observer = new RecordingObserver();
+
+        try (ModelScheduler scheduler = start(instance)) {
+            scheduler.submit(call("a"), observer);
+            assertThat(observer.await().floats("OUT")).containsExactly(1, 2);
+            assertThat(observer.response().id()).isEqualTo("a");
+            assertThat(observer.response().model()).isEqualTo("m");
+            assertThat(observer.response().version()).isEqualTo(7);
+            assertThat(observer.response().isLast()).isTrue();
+            assertThat(scheduler.inFlight()).isEqualTo(1);
+            observer.close();
+            assertThat(scheduler.inFlight()).isZero();
+        }
+
+        assertThat(seen).containsExactly("instance/m/7/i0", "true");
+    }
+
+    @Test
+    void executesWhatIsQueuedThenClosesAndRefusesTheRest() {
+        CountDownLatch busy = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        FakeInstance instance = new FakeInstance(batch -> {
+            busy.countDown();
+            awaitUninterruptibly(go);
+            FakeInstance.copy(batch);
+        });
+        ModelScheduler scheduler = start(instance);
+        List<RecordingObserver> observers = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            observers.add(new RecordingObserver());
+            scheduler.submit(call("r" + i), observers.get(i));
+        }
+        awaitUninterruptibly(busy);
+        List<Thread> closers =
+                List.of(Thread.startVirtualThread(scheduler::close), Thread.startVirtualThread(scheduler::close));
+        while (scheduler.isReady()) {
+            Thread.onSpinWait();
+        }
+        RecordingObserver late = new RecordingObserver();
+        scheduler.submit(call("late"), late);
+        RecordingObserver unnamed = new RecordingObserver();
+        scheduler.submit(call(""), unnamed);
+
+        late.assertError(
+                ErrorCode.UNAVAILABLE,
+                "[request id: late] Server is stopping, scheduler for model has stopped accepting new inference requests");
+        assertThat(unnamed.error().publicMessage()).startsWith("[request id: <id_unknown>] ");
+        go.countDown();
+        observers.forEach(observer -> observer.await().response());
+        assertThat(instance.isClosed()).isFalse(); // responses are still read
+        observers.forEach(RecordingObserver::close);
+        closers.forEach(ModelSchedulerTest::join);
+        assertThat(instance.isClosed()).isTrue();
+        assertThat(instance.mistakes()).isEmpty();
+        scheduler.close();
+        assertThat(scheduler.inFlight()).isZero();
+    }
+
+    @Test
+    void closesTheInstanceOnItsThreadAfterTheLastDeferredExecution() {
+        BlockingQueue<DeferredExecution> deferred = new LinkedBlockingQueue<>();
+        List<String> closedBy = new ArrayList<>();
+        FakeInstance inner = new FakeInstance(batch -> deferred.add(batch.defer()));
+        ModelScheduler scheduler = ModelScheduler.start(
+                model,
+                BatchingPolicy.NONE,
+                List.of(new InstanceSlot("i0", Device.CPU, new ClosingOn(inner, closedBy))),
+                environment());
+        RecordingObserver observer = new RecordingObserver();
+        scheduler.submit(call("a"), observer);
+        DeferredExecution execution = take(deferred);
+
+        Thread closer = Thread.startVirtualThread(scheduler::close);
+        while (scheduler.isReady()) {
+            Thread.onSpinWait();
+        }
+
+        assertThat(observer.isSilent()).isTrue();
+        assertThat(inner.isClosed()).isFalse();
+        execution.finish();
+        assertThat(observer.await().response().outputs()).isEmpty();
+        observer.close();
+        join(closer);
+        assertThat(closedBy).containsExactly("instance/m/7/i0");
+    }
+
+    @Test
+    void goesOnAfterAnythingThatABackendThrows() {
+        List<FakeInstance.Execution> executions = new ArrayList<>(List.of(
+                batch -> {
+                    throw new BackendException(ErrorCode.UNSUPPORTED, "not here");
+                },
+                batch -> {
+                    throw new IllegalStateException("odd");
+                },
+                batch -> {
+                    throw new LinkageError();
+                },
+                FakeInstance::copy));
+        FakeInstance instance =
+                new FakeInstance(batch -> executions.removeFirst().execute(batch));
+
+        try (ModelScheduler scheduler = start(instance)) {
+            run(scheduler).assertError(ErrorCode.UNSUPPORTED, "not here");
+            run(scheduler)
+                    .assertError(
+                            ErrorCode.INTERNAL, "backend of model 'm' failed unexpectedly: IllegalStateException: odd");
+            run(scheduler).assertError(ErrorCode.INTERNAL, "backend of model 'm' failed unexpectedly: LinkageError");
+            RecordingObserver good = run(scheduler);
+            assertThat(good.response().outputs()).hasSize(1);
+            good.close();
+        }
+        assertThat(instance.mistakes()).isEmpty();
+    }
+
+    @Test
+    void answersEveryRequestAfterItsLastInstanceDied() {
+        CountDownLatch queued = new CountDownLatch(1);
+        FakeInstance instance = new FakeInstance(batch -> {
+            awaitUninterruptibly(queued);
+            throw new StackOverflowError("deep");
+        });
+
+        try (ModelScheduler scheduler = start(instance)) {
+            RecordingObserver first = new RecordingObserver();
+            RecordingObserver second = new RecordingObserver();
+            scheduler.submit(call("a"), first);
+            scheduler.submit(call("b"), second);
+            queued.countDown();
+            first.await()
+                    .assertError(
+                            ErrorCode.INTERNAL, "backend of model 'm' failed unexpectedly: StackOverflowError: deep");
+            second.await();
+            while (scheduler.isReady()) {
+                Thread.onSpinWait();
+            }
+            String text = "no instance of model 'm' version 7 is left: the last one failed beyond repair; load the"
+                    + " model again";
+            run(scheduler).assertError(ErrorCode.UNAVAILABLE, text);
+        }
+        assertThat(instance.isClosed()).isTrue();
+    }
+
+    @Test
+    void goesOnWithTheOtherInstancesWhenOneDied() {
+        FakeInstance mortal = new FakeInstance(batch -> {
+            throw new StackOverflowError();
+        });
+        FakeInstance healthy = new FakeInstance(FakeInstance::copy);
+
+        try (ModelScheduler scheduler = ModelScheduler.start(
+                model,
+                BatchingPolicy.NONE,
+                List.of(new InstanceSlot("a", Device.CPU, mortal), new InstanceSlot("b", Device.CPU, healthy)),
+                environment())) {
+            while (mortal.batches().isEmpty()) {
+                run(scheduler).close();
+            }
+            RecordingObserver after = run(scheduler);
+            assertThat(after.response().outputs()).hasSize(1);
+            after.close();
+        }
+        assertThat(mortal.isClosed() && healthy.isClosed()).isTrue();
+    }
+
+    @Test
+    void isReadyWhileEveryInstanceSaysSo() {
+        FakeInstance instance = new FakeInstance(FakeInstance::copy);
+        ModelScheduler scheduler = start(instance);
+
+        assertThat(scheduler.isReady()).isTrue();
+        instance.ready(false);
+        assertThat(scheduler.isReady()).isFalse();
+        instance.ready(true);
+        scheduler.close();
+        assertThat(scheduler.isReady()).isFalse();
+    }
+
+    @Test
+    void needsAnInstance() {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> ModelScheduler.start(model, BatchingPolicy.NONE, List.of(), environment()))
+                .withMessage("instances: none (expected: at least one)");
+    }
+
+    /** An instance that notes the thread that closes it. */
+    private record ClosingOn(FakeInstance inner, List<String> closedBy) implements ModelInstance {
+        @Override
+        public void execute(Batch batch) throws BackendException {
+            inner.execute(batch);
+        }
+
+        @Override
+        public void close() {
+            closedBy.add(Thread.currentThread().getName());
+            inner.close();
+        }
+    }
+
+    private ModelScheduler start(FakeInstance instance) {
+        return ModelScheduler.start(
+                model,
+                new BatchingPolicy(true, List.of(), 0),
+                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                environment());
+    }
+
+    private SchedulerEnvironment environment() {
+        return new SchedulerEnvironment(memory, System::nanoTime);
+    }
+
+    private RecordingObserver run(ModelScheduler scheduler) {
+        RecordingObserver observer = new RecordingObserver();
+        scheduler.submit(call("x"), observer);
+        return observer.await();
+    }
+
+    private CheckedCall call(String id) {
+        return Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
+    }
+
+    private static <T> T take(BlockingQueue<T> queue) {
+        try {
+            T taken = queue.poll(30, TimeUnit.SECONDS);
+            assertThat(taken).isNotNull();
+            return taken;
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            assertThat(thread.join(Duration.ofSeconds(30))).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** Keeps what it is told, and that it is told properly: one call at a time, nothing after the end. Safe for any thread. */
+final class RecordingObserver implements ResponseObserver, AutoCloseable {
+    private final List<InferResponse> responses = new CopyOnWriteArrayList<>();
+    private final List<InferenceException> errors = new CopyOnWriteArrayList<>();
+    private final List<String> mistakes = new CopyOnWriteArrayList<>();
+    private final AtomicBoolean inside = new AtomicBoolean();
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    @Override
+    public void onResponse(InferResponse response) {
+        enter();
+        responses.add(response);
+        leave(response.isLast());
+    }
+
+    @Override
+    public void onEnd() {
+        enter();
+        leave(true);
+    }
+
+    @Override
+    public void onError(InferenceException error) {
+        enter();
+        errors.add(error);
+        leave(true);
+    }
+
+    private void enter() {
+        if (!inside.compareAndSet(false, true)) {
+            mistakes.add("told two things at a time");
+        }
+        if (hasEnded()) {
+            mistakes.add("told something after the end");
+        }
+    }
+
+    private void leave(boolean last) {
+        inside.set(false);
+        if (last) {
+            ended.countDown();
+        }
+    }
+
+    boolean hasEnded() {
+        return ended.getCount() == 0;
+    }
+
+    boolean isSilent() {
+        return !hasEnded() && responses.isEmpty();
+    }
+
+    /** Waits until the call has ended; fails if that takes too long. */
+    RecordingObserver await() {
+        try {
+            assertThat(ended.await(30, TimeUnit.SECONDS)).as("answered in time").isTrue();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(e);
+        }
+        return this;
+    }
+
+    List<InferResponse> responses() {
+        return responses;
+    }
+
+    /** Returns the only response. */
+    InferResponse response() {
+        check();
+        assertThat(errors).isEmpty();
+        assertThat(responses).hasSize(1);
+        return responses.getFirst();
+    }
+
+    Tensor output(String name) {
+        for (NamedTensor output : response().outputs()) {
+            if (output.name().equals(name)) {
+                return output.tensor();
+            }
+        }
+        throw new AssertionError("no output " + name + " in " + response().outputs());
+    }
+
+    float[] floats(String name) {
+        return output(name).data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
+    }
+
+    void assertError(ErrorCode code, String message) {
+        check();
+        assertThat(errors).hasSize(1);
+        assertThat(errors.getFirst().code()).isEqualTo(code);
+        assertThat(errors.getFirst().publicMessage()).isEqualTo(message);
+    }
+
+    InferenceException error() {
+        check();
+        assertThat(errors).hasSize(1);
+        return errors.getFirst();
+    }
+
+    void check() {
+        assertThat(mistakes).isEmpty();
+    }
+
+    /** Gives the responses back. */
+    @Override
+    public void close() {
+        responses.forEach(InferResponse::close);
+    }
+}
