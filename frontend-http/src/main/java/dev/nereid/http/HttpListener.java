@@ -1,0 +1,65 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceServer;
+import io.vertx.core.Future;
+import io.vertx.core.VerticleBase;
+import io.vertx.core.http.HttpServer;
+import io.vertx.core.http.HttpServerOptions;
+import io.vertx.ext.web.Router;
+import io.vertx.ext.web.RoutingContext;
+import java.util.List;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What serves the connections of one event loop. Confined to it. */
+final class HttpListener extends VerticleBase {
+    private static final Logger log = LoggerFactory.getLogger(HttpListener.class);
+    private static final int BACKLOG = 1024;
+    /** Large bodies come in pieces of this size; every piece has its price. */
+    private static final int PIECE_SIZE = 64 << 10;
+    /** Asks for a free port that all event loops share. */
+    private static final int ANY_SHARED_PORT = -1;
+
+    private final InferenceServer server;
+    private final HttpOptions options;
+    private final List<HttpServer> listeners;
+
+    /**
+     * Creates the listener.
+     *
+     * @param server who infers
+     * @param options where to listen, and within which limits
+     * @param listeners where to tell that it listens
+     */
+    HttpListener(InferenceServer server, HttpOptions options, List<HttpServer> listeners) {
+        this.server = server;
+        this.options = options;
+        this.listeners = listeners;
+    }
+
+    @Override
+    public Future<?> start() {
+        Routes routes = new Routes(server, new InferHandler(server, options, context));
+        Router router = Router.router(vertx);
+        router.route().handler(routing -> routes.handle(routing.request()));
+        router.errorHandler(400, routing -> HttpErrors.sendBadRequest(routing.response(), routing.failure()));
+        router.errorHandler(500, HttpListener::report);
+        return vertx.createHttpServer(new HttpServerOptions()
+                        .setHost(options.address())
+                        .setPort(options.port() == 0 ? ANY_SHARED_PORT : options.port())
+                        .setAcceptBacklog(BACKLOG)
+                        .setMaxChunkSize(PIECE_SIZE)
+                        .setHandle100ContinueAutomatically(true))
+                .requestHandler(router)
+                .listen()
+                .onSuccess(listeners::add);
+    }
+
+    private static void report(RoutingContext routing) {
+        log.atError()
+                .addKeyValue("path", routing.request().path())
+                .setCause(routing.failure())
+                .log("request not handled");
+        HttpErrors.sendInternal(routing.response());
+    }
+}

@@ -1,0 +1,86 @@
+package dev.nereid.http;
+
+import static java.util.Objects.requireNonNull;
+
+import java.time.Duration;
+
+/**
+ * How HTTP is served. Immutable.
+ *
+ * @param address the address to listen on
+ * @param port the port to listen on, or 0 for any that is free
+ * @param eventLoops how many event loops serve connections
+ * @param maxJsonBytes the largest JSON text, and the largest tensor within one, that is accepted
+ * @param maxRequestBytes the largest request body that is accepted
+ * @param closeTimeout how long closing waits for requests in flight
+ */
+public record HttpOptions(
+        String address, int port, int eventLoops, long maxJsonBytes, long maxRequestBytes, Duration closeTimeout) {
+    /** Port 8000 on this machine only; 64 MiB of JSON, 2 GiB in all; half a minute to close. */
+    public static final HttpOptions DEFAULT =
+            new HttpOptions("127.0.0.1", 8000, 1, 64L << 20, 2L << 30, Duration.ofSeconds(30));
+
+    private static final int LARGEST_PORT = 65535;
+
+    /** Checks the components. */
+    public HttpOptions {
+        requireNonNull(address, "address");
+        requireNonNull(closeTimeout, "closeTimeout");
+        if (port < 0 || port > LARGEST_PORT) {
+            throw new IllegalArgumentException("http-port: " + port + " (expected: 0 to " + LARGEST_PORT + ")");
+        }
+        if (eventLoops < 1) {
+            throw new IllegalArgumentException("http-thread-count: " + eventLoops + " (expected: >= 1)");
+        }
+        if (maxJsonBytes < 1 || maxJsonBytes > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    "http-max-input-size: " + maxJsonBytes + " (expected: 1 to " + Integer.MAX_VALUE + ")");
+        }
+        if (maxRequestBytes < maxJsonBytes) {
+            throw new IllegalArgumentException(
+                    "maxRequestBytes: " + maxRequestBytes + " (expected: >= " + maxJsonBytes + ")");
+        }
+    }
+
+    /**
+     * Returns how many event loops serve best: one for two processors, since instances need the others.
+     *
+     * @param processors how many processors the server may use
+     * @return at least 1
+     */
+    public static int eventLoops(int processors) {
+        return Math.max(1, processors / 2);
+    }
+
+    /**
+     * Returns the same options for another place to listen.
+     *
+     * @param changedAddress the address to listen on
+     * @param changedPort the port to listen on, or 0 for any that is free
+     * @return the changed options
+     */
+    public HttpOptions listeningOn(String changedAddress, int changedPort) {
+        return new HttpOptions(changedAddress, changedPort, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout);
+    }
+
+    /**
+     * Returns the same options with other limits.
+     *
+     * @param json the largest JSON text that is accepted
+     * @param request the largest request body that is accepted
+     * @return the changed options
+     */
+    public HttpOptions limitedTo(long json, long request) {
+        return new HttpOptions(address, port, eventLoops, json, request, closeTimeout);
+    }
+
+    /**
+     * Returns the same options with another number of event loops.
+     *
+     * @param changed how many event loops serve connections
+     * @return the changed options
+     */
+    public HttpOptions withEventLoops(int changed) {
+        return new HttpOptions(address, port, changed, maxJsonBytes, maxRequestBytes, closeTimeout);
+    }
+}

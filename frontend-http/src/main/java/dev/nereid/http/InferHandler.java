@@ -1,0 +1,98 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
+import dev.nereid.spi.ErrorCode;
+import io.vertx.core.Context;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+
+/** Takes requests for inferences in. Confined to one event loop. */
+final class InferHandler {
+    /** So much of a body that nobody wants is read, so that the client gets to read its answer. */
+    private static final long MOST_UNWANTED = 8 << 20;
+
+    private final InferenceServer server;
+    private final HttpOptions options;
+    private final Context context;
+    private final Thread eventLoop = Thread.currentThread();
+    private final InferResponseWriter writer = new InferResponseWriter();
+
+    /**
+     * Creates the handler of one event loop, on that loop.
+     *
+     * @param server who infers
+     * @param options the limits
+     * @param context the event loop
+     */
+    InferHandler(InferenceServer server, HttpOptions options, Context context) {
+        this.server = server;
+        this.options = options;
+        this.context = context;
+    }
+
+    /** Checks what can be checked before the body is there, and then waits for it. */
+    void handle(HttpServerRequest request, ModelPath path) {
+        try {
+            ModelRef model = path.ref();
+            ModelDescription description = server.models().describe(model);
+            if (description.decoupled()) {
+                throw new InferenceException(
+                        ErrorCode.UNSUPPORTED,
+                        "HTTP end point doesn't support models with decoupled transaction policy");
+            }
+            checkEncoding(request);
+            InferHead head = InferHead.of(request, options);
+            new InferExchange(this, request, model, description, head).start();
+        } catch (InferenceException e) {
+            HttpErrors.send(request.response(), e, HttpErrors.TEXT);
+            discard(request);
+        }
+    }
+
+    InferenceServer server() {
+        return server;
+    }
+
+    HttpOptions options() {
+        return options;
+    }
+
+    Context context() {
+        return context;
+    }
+
+    boolean isOnEventLoop() {
+        return eventLoop.equals(Thread.currentThread());
+    }
+
+    InferResponseWriter writer() {
+        return writer;
+    }
+
+    /** Reads a body that nobody wants, up to a point. */
+    static void discard(HttpServerRequest request) {
+        if (request.isEnded()) {
+            return;
+        }
+        long[] unwanted = {0};
+        request.exceptionHandler(lost -> {});
+        request.handler((Buffer chunk) -> {
+            unwanted[0] += chunk.length();
+            if (unwanted[0] > MOST_UNWANTED) {
+                request.connection().close();
+            }
+        });
+    }
+
+    private static void checkEncoding(HttpServerRequest request) {
+        String encoding = request.getHeader(HttpHeaders.CONTENT_ENCODING);
+        if (encoding != null && !encoding.isEmpty() && !encoding.equals("identity")) {
+            request.response().putHeader(HttpHeaders.ACCEPT_ENCODING, HttpHeaders.IDENTITY);
+            throw new InferenceException(ErrorCode.UNSUPPORTED, "Unsupported compression type");
+        }
+    }
+}

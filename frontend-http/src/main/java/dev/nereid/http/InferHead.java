@@ -1,0 +1,95 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+
+/**
+ * What the headers of an inference say of its body. Immutable.
+ *
+ * @param bodyLength the size of the body, or {@link #UNKNOWN} if it comes in chunks
+ * @param jsonLength the size of the JSON at its start; {@link #UNKNOWN} if all of it is JSON, 0 if none is
+ */
+record InferHead(long bodyLength, long jsonLength) {
+    static final long UNKNOWN = -1;
+
+    private static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
+
+    /**
+     * Reads the headers.
+     *
+     * @throws InferenceException if they contradict each other, or announce more than is accepted
+     */
+    static InferHead of(HttpServerRequest request, HttpOptions options) {
+        InferHead head = new InferHead(bodyLength(request), jsonLength(request.getHeader(JSON_LENGTH)));
+        if (head.bodyLength != UNKNOWN) {
+            head.checkJsonLength(head.bodyLength);
+            head.checkLimits(head.bodyLength, options);
+        }
+        return head;
+    }
+
+    /** Returns how many bytes of a body are JSON; 0 means that the body is the data of the only input. */
+    long jsonLength(long received) {
+        checkJsonLength(received);
+        return jsonLength == UNKNOWN ? received : jsonLength;
+    }
+
+    /** Checks that the body is not larger than is accepted; its size may be what was received so far. */
+    void checkLimits(long size, HttpOptions options) {
+        long json = jsonLength == UNKNOWN ? size : jsonLength;
+        if (json > options.maxJsonBytes()) {
+            throw JsonFields.invalid(
+                    "request JSON size of " + json + " bytes exceeds the maximum allowed input size of "
+                            + options.maxJsonBytes() + " bytes. Use --http-max-input-size to increase the limit.");
+        }
+        if (size > options.maxRequestBytes()) {
+            throw JsonFields.invalid((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (") + size
+                    + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes() + " bytes.");
+        }
+    }
+
+    private void checkJsonLength(long size) {
+        if (jsonLength > size || jsonLength < UNKNOWN) {
+            long announced = jsonLength < UNKNOWN ? jsonLength - UNKNOWN : jsonLength;
+            throw JsonFields.invalid("inference header size should be in range (0, " + size + "), got: " + announced);
+        }
+    }
+
+    private static long bodyLength(HttpServerRequest request) {
+        String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
+        if (length != null) {
+            try {
+                return Long.parseLong(length);
+            } catch (NumberFormatException e) {
+                throw JsonFields.invalid("Unable to parse Content-Length, got: " + length);
+            }
+        }
+        return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null ? 0 : UNKNOWN;
+    }
+
+    /** Reads the number that a text begins with, as the reference server does. */
+    private static long jsonLength(String header) {
+        if (header == null) {
+            return UNKNOWN;
+        }
+        String text = header.strip();
+        int digits = text.startsWith("-") || text.startsWith("+") ? 1 : 0;
+        int end = digits;
+        while (end < text.length() && text.charAt(end) >= '0' && text.charAt(end) <= '9') {
+            end++;
+        }
+        if (end == digits) {
+            throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, got: " + header);
+        }
+        long length;
+        try {
+            length = Integer.parseInt(text, 0, end, 10);
+        } catch (NumberFormatException e) {
+            throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, value is out of range [ "
+                    + Integer.MIN_VALUE + ", " + Integer.MAX_VALUE + " ], got: " + header);
+        }
+        // A negative length is wrong; it must not look like an absent one.
+        return length < 0 ? length + UNKNOWN : length;
+    }
+}

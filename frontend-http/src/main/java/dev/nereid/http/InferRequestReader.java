@@ -1,0 +1,228 @@
+package dev.nereid.http;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ParameterValue;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Reads the body of one inference: a JSON text, followed by the bytes of the binary inputs. Confined to the thread that
+ * reads the request.
+ *
+ * <p>What is wrong is found in the order in which the reference server finds it, since a client that sends two mistakes
+ * expects to hear of the same one.
+ */
+final class InferRequestReader {
+    private static final String[] INPUT_PARAMETERS = {"binary_data_size", "shared_memory_region"};
+    private static final String[] OUTPUT_MEMBERS = {"name", "parameters"};
+    private static final String[] OUTPUT_PARAMETERS = {"shared_memory_region", "classification", "binary_data"};
+
+    private final String model;
+    private final MemorySegment body;
+    private final JsonReader json;
+    private final CallMemory memory;
+    private final JsonTensorReader tensors;
+    private final JsonNumber number = new JsonNumber();
+    private String id = "";
+    /** Where the bytes of the next binary input begin. */
+    private long payload;
+
+    private boolean usesBody;
+
+    /**
+     * Prepares to read a request.
+     *
+     * @param model the name of the model, for errors
+     * @param body the whole body
+     * @param jsonLength how many bytes of it are JSON
+     * @param memory where to put JSON tensors
+     * @param maxTensorBytes the largest JSON tensor that is accepted
+     */
+    InferRequestReader(String model, MemorySegment body, long jsonLength, CallMemory memory, long maxTensorBytes) {
+        this.model = model;
+        this.body = body;
+        this.json = new JsonReader(jsonLength == body.byteSize() ? body : body.asSlice(0, jsonLength));
+        this.memory = memory;
+        this.tensors = new JsonTensorReader(maxTensorBytes);
+        this.payload = jsonLength;
+    }
+
+    /**
+     * Reads the request. Its inputs view the body or memory that was taken for them.
+     *
+     * @throws InferenceException if anything is wrong with it
+     */
+    InferRequest read() {
+        RequestIndex index = RequestIndex.of(json);
+        if (index.id() != JsonFields.ABSENT) {
+            id = JsonFields.string(json, index.id(), "id");
+        }
+        Map<String, ParameterValue> parameters = Map.of();
+        CallOptions options = CallOptions.DEFAULT;
+        boolean binaryOutput = false;
+        if (index.parameters() != JsonFields.ABSENT) {
+            RequestParameters read = new RequestParameters(json, index.parameters());
+            parameters = read.own();
+            options = read.options();
+            binaryOutput = read.binaryOutput();
+        }
+        List<InputTensor> inputs = readInputs(index);
+        RequestedOutputs outputs = index.outputs() == JsonFields.ABSENT
+                ? RequestedOutputs.all(binaryOutput)
+                : readOutputs(index.outputs(), binaryOutput);
+        return new InferRequest(id, inputs, outputs, parameters, options);
+    }
+
+    /** Says whether an input views the body, so that it is still needed. */
+    boolean usesBody() {
+        return usesBody;
+    }
+
+    private List<InputTensor> readInputs(RequestIndex index) {
+        JsonFields.enterArray(json, index.inputs(), "inputs");
+        DistinctNames names = new DistinctNames();
+        List<InputTensor> inputs = new ArrayList<>(index.inputCount());
+        for (int i = 0; i < index.inputCount(); i++) {
+            inputs.add(readInput(index, i, names));
+        }
+        if (payload != body.byteSize()) {
+            throw JsonFields.invalid("unexpected additional input data for model '" + model + "'");
+        }
+        return inputs;
+    }
+
+    private InputTensor readInput(RequestIndex index, int input, DistinctNames names) {
+        int data = index.member(input, RequestIndex.DATA);
+        int[] sources = new int[INPUT_PARAMETERS.length];
+        JsonFields.find(json, index.member(input, RequestIndex.PARAMETERS), INPUT_PARAMETERS, sources);
+        checkSources(data, sources[0], sources[1]);
+        String name = JsonFields.string(json, index.member(input, RequestIndex.NAME), "name");
+        String datatype = JsonFields.string(json, index.member(input, RequestIndex.DATATYPE), "datatype");
+        long[] dims = readShape(index.member(input, RequestIndex.SHAPE));
+        if (!names.add(name)) {
+            throw JsonFields.invalid(RequestTexts.prefix(id) + "input '" + name + "' already exists in request");
+        }
+        MemorySegment bytes;
+        if (sources[0] != JsonFields.ABSENT) {
+            bytes = takePayload(name, sources[0]);
+        } else if (sources[1] != JsonFields.ABSENT) {
+            throw unknownRegion(sources[1]);
+        } else {
+            bytes = tensors.read(json, data, new InputClaim(name, datatype, dims), memory);
+        }
+        return InputTensor.of(name, datatype, dims, bytes, MemoryPlace.HOST);
+    }
+
+    private static void checkSources(int data, int binary, int region) {
+        boolean hasData = data != JsonFields.ABSENT;
+        boolean hasBinary = binary != JsonFields.ABSENT;
+        boolean hasRegion = region != JsonFields.ABSENT;
+        boolean one = hasData ? !hasBinary && !hasRegion : hasBinary != hasRegion;
+        if (!one) {
+            String set = (hasData ? " 'data'" : "")
+                    + (hasBinary ? " 'binary_data_size'" : "")
+                    + (hasRegion ? " 'shared_memory_region'" : "");
+            throw JsonFields.invalid("Input must set only one of the following fields: 'data', 'binary_data_size' in"
+                    + " 'parameters', 'shared_memory_region' in 'parameters'. But "
+                    + (set.isEmpty() ? "no field is set" : "set" + set));
+        }
+    }
+
+    private long[] readShape(int at) {
+        long[] dims = new long[4];
+        int rank = 0;
+        boolean more = JsonFields.enterArray(json, at, "shape");
+        for (; more; more = json.nextElement()) {
+            if (rank == dims.length) {
+                dims = Arrays.copyOf(dims, 2 * rank);
+            }
+            dims[rank++] = JsonFields.readUnsigned(json, number, "shape");
+        }
+        return rank == dims.length ? dims : Arrays.copyOf(dims, rank);
+    }
+
+    private MemorySegment takePayload(String name, int sizeAt) {
+        json.moveTo(sizeAt);
+        long size = JsonFields.readUnsigned(json, number, "binary_data_size");
+        long left = body.byteSize() - payload;
+        if (Long.compareUnsigned(size, left) > 0) {
+            throw JsonFields.invalid("unexpected size for input '" + name + "', expecting "
+                    + Long.toUnsignedString(size - left) + " additional bytes for model '" + model + "'");
+        }
+        MemorySegment bytes = body.asSlice(payload, size);
+        payload += size;
+        usesBody = true;
+        return bytes;
+    }
+
+    private RequestedOutputs readOutputs(int at, boolean binaryByDefault) {
+        DistinctNames names = new DistinctNames();
+        BitSet binary = new BitSet();
+        boolean more = JsonFields.enterArray(json, at, "outputs");
+        for (; more; more = json.nextElement()) {
+            int element = json.position();
+            if (readOutput(element, names)) {
+                binary.set(names.list().size() - 1);
+            }
+            json.moveTo(element);
+            json.skipValue();
+        }
+        return names.list().isEmpty()
+                ? RequestedOutputs.all(binaryByDefault)
+                : RequestedOutputs.of(names.list(), binary);
+    }
+
+    /** Reads an output, adds its name, and says whether it is to be written as bytes. */
+    private boolean readOutput(int element, DistinctNames names) {
+        int[] members = new int[OUTPUT_MEMBERS.length];
+        JsonFields.find(json, element, OUTPUT_MEMBERS, members);
+        int[] parameters = new int[OUTPUT_PARAMETERS.length];
+        JsonFields.find(json, members[1], OUTPUT_PARAMETERS, parameters);
+        int region = parameters[0];
+        int classification = parameters[1];
+        boolean hasBinary = parameters[2] != JsonFields.ABSENT;
+        if (region != JsonFields.ABSENT && classification != JsonFields.ABSENT) {
+            throw JsonFields.invalid("Output can't set both 'shared_memory_region' and 'classification'");
+        }
+        if (region != JsonFields.ABSENT && hasBinary && JsonFields.bool(json, parameters[2], "binary_data")) {
+            throw JsonFields.invalid("Output can't set both 'shared_memory_region' and 'binary_data'");
+        }
+        String name = JsonFields.string(json, members[0], "name");
+        if (!names.add(name)) {
+            throw JsonFields.invalid(RequestTexts.prefix(id) + "output '" + name + "' already exists in request");
+        }
+        if (classification != JsonFields.ABSENT) {
+            refuseClassification(name, classification);
+        }
+        if (region != JsonFields.ABSENT) {
+            throw unknownRegion(region);
+        }
+        return hasBinary && JsonFields.bool(json, parameters[2], "binary_data");
+    }
+
+    private void refuseClassification(String name, int at) {
+        json.moveTo(at);
+        if (!json.readNumber(number) || !number.isUnsigned()) {
+            throw JsonFields.internal("Unable to set 'classification': " + JsonFields.NOT_UNSIGNED);
+        }
+        if (number.bits() != 0) {
+            throw new InferenceException(
+                    ErrorCode.UNSUPPORTED,
+                    "output '" + name + "': 'classification' is not supported by this version of the server");
+        }
+    }
+
+    /** No region can be registered, so none is known. */
+    private InferenceException unknownRegion(int at) {
+        String region = JsonFields.string(json, at, "shared_memory_region");
+        return new InferenceException(ErrorCode.NOT_FOUND, "Unable to find shared memory region: '" + region + "'");
+    }
+}

@@ -1,0 +1,127 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Tensor;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Writes the response of an inference: a JSON text, followed by the bytes of the binary outputs. Confined to one event
+ * loop.
+ *
+ * <p>Large binary outputs leave from where they lie; the response is closed when the last byte is out. Small ones are
+ * copied behind the JSON, which is cheaper than another write.
+ */
+final class InferResponseWriter {
+    private static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
+    private static final CharSequence BYTES = HttpHeaders.createOptimized("application/octet-stream");
+    /** Up to so many bytes in all are copied. */
+    private static final long MOST_COPIED = 4096;
+
+    private final JsonWriter json = new JsonWriter();
+
+    /**
+     * Answers a request, and takes the response over.
+     *
+     * @throws dev.nereid.api.InferenceException if an output cannot be written; nothing was, and the response is still
+     *     the caller's
+     */
+    void write(HttpServerResponse http, InferResponse response, RequestedOutputs outputs) {
+        json.clear();
+        long binaryBytes = writeJson(response, outputs);
+        http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? BYTES : HttpErrors.JSON);
+        if (binaryBytes > 0) {
+            http.putHeader(JSON_LENGTH, Integer.toString(json.size()));
+        }
+        if (binaryBytes > MOST_COPIED) {
+            LargeBody body = new LargeBody(response, json);
+            for (NamedTensor output : response.outputs()) {
+                if (outputs.isBinary(output.name())) {
+                    body.add(output.tensor().data());
+                }
+            }
+            body.send(http);
+            return;
+        }
+        if (binaryBytes > 0) {
+            appendBinary(response.outputs(), outputs);
+        }
+        Buffer body = Buffer.buffer(json.size()).appendBytes(json.array(), 0, json.size());
+        response.close();
+        http.end(body);
+    }
+
+    private void appendBinary(List<NamedTensor> tensors, RequestedOutputs outputs) {
+        for (NamedTensor output : tensors) {
+            if (outputs.isBinary(output.name())) {
+                json.raw(output.tensor().data());
+            }
+        }
+    }
+
+    /** Writes the JSON and returns how many bytes are to follow it. */
+    private long writeJson(InferResponse response, RequestedOutputs outputs) {
+        json.raw("{");
+        if (!response.id().isEmpty()) {
+            json.raw("\"id\":").string(response.id()).raw(",");
+        }
+        json.raw("\"model_name\":").string(response.model());
+        json.raw(",\"model_version\":\"").integer(response.version()).raw("\"");
+        if (!response.parameters().isEmpty()) {
+            writeParameters(response.parameters());
+        }
+        json.raw(",\"outputs\":[");
+        long binaryBytes = 0;
+        List<NamedTensor> tensors = response.outputs();
+        for (int i = 0; i < tensors.size(); i++) {
+            json.raw(i == 0 ? "{\"name\":" : ",{\"name\":");
+            binaryBytes +=
+                    writeOutput(tensors.get(i), outputs.isBinary(tensors.get(i).name()));
+        }
+        json.raw("]}");
+        return binaryBytes;
+    }
+
+    private long writeOutput(NamedTensor output, boolean binary) {
+        Tensor tensor = output.tensor();
+        if (!tensor.place().isHost()) {
+            throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
+        }
+        json.string(output.name()).raw(",\"datatype\":\"").raw(tensor.type().name());
+        json.raw("\",\"shape\":[");
+        for (int i = 0; i < tensor.shape().rank(); i++) {
+            json.raw(i == 0 ? "" : ",").integer(tensor.shape().dim(i));
+        }
+        if (binary) {
+            json.raw("],\"parameters\":{\"binary_data_size\":")
+                    .integer(tensor.byteSize())
+                    .raw("}}");
+            return tensor.byteSize();
+        }
+        json.raw("],\"data\":");
+        JsonTensorWriter.write(json, output);
+        json.raw("}");
+        return 0;
+    }
+
+    private void writeParameters(Map<String, ParameterValue> parameters) {
+        json.raw(",\"parameters\":");
+        String separator = "{";
+        for (Map.Entry<String, ParameterValue> parameter : parameters.entrySet()) {
+            json.raw(separator).string(parameter.getKey()).raw(":");
+            switch (parameter.getValue()) {
+                case ParameterValue.Bool bool -> json.raw(Boolean.toString(bool.value()));
+                case ParameterValue.Int number -> json.integer(number.value());
+                case ParameterValue.Real number -> json.real(number.value());
+                case ParameterValue.Text text -> json.string(text.value());
+            }
+            separator = ",";
+        }
+        json.raw("}");
+    }
+}

@@ -1,0 +1,109 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import java.util.Arrays;
+
+/**
+ * The values of members that a {@link JsonReader} passed over, by their offsets. Immutable.
+ *
+ * <p>Wrong types are reported in the words that clients know, and as errors of kind {@link ErrorCode#INTERNAL}, as they
+ * are used to.
+ */
+final class JsonFields {
+    /** The offset of a member that an object does not have. */
+    static final int ABSENT = -1;
+
+    static final String NOT_ARRAY = "attempt to access JSON non-array as array";
+    static final String NOT_BOOLEAN = "attempt to access JSON non-boolean as boolean";
+    static final String NOT_NUMBER = "attempt to access JSON non-number as double";
+    static final String NOT_SIGNED = "attempt to access JSON non-signed-integer as signed-integer";
+    static final String NOT_STRING = "attempt to access JSON non-string as string";
+    static final String NOT_UNSIGNED = "attempt to access JSON non-unsigned-integer as unsigned-integer";
+
+    private JsonFields() {}
+
+    /** Returns the text of a member that must be a string. */
+    static String string(JsonReader json, int at, String name) {
+        require(at, name);
+        json.moveTo(at);
+        if (json.peek() != '"') {
+            throw unparsable(name, NOT_STRING);
+        }
+        return json.readString();
+    }
+
+    /**
+     * Finds members of an object by name; of several with one name, the first counts.
+     *
+     * @param json a text that was passed over
+     * @param at the offset of a value, or {@link #ABSENT}; anything but an object has no members
+     * @param names the names
+     * @param offsets filled with the offset of each value, or {@link #ABSENT}
+     */
+    static void find(JsonReader json, int at, String[] names, int[] offsets) {
+        Arrays.fill(offsets, ABSENT);
+        if (at == ABSENT) {
+            return;
+        }
+        json.moveTo(at);
+        if (json.peek() != '{') {
+            return;
+        }
+        for (boolean more = json.firstMember(); more; more = json.nextMember()) {
+            for (int i = 0; i < names.length; i++) {
+                if (offsets[i] == ABSENT && json.keyIs(names[i])) {
+                    offsets[i] = json.position();
+                    break;
+                }
+            }
+            json.skipValue();
+        }
+    }
+
+    /** Moves into a member that must be an array; says whether it has elements, as {@link JsonReader#firstElement}. */
+    static boolean enterArray(JsonReader json, int at, String name) {
+        require(at, name);
+        json.moveTo(at);
+        if (json.peek() != '[') {
+            throw unparsable(name, NOT_ARRAY);
+        }
+        return json.firstElement();
+    }
+
+    /** Returns the value of a member that must be true or false. */
+    static boolean bool(JsonReader json, int at, String name) {
+        json.moveTo(at);
+        byte first = json.peek();
+        if (first != 't' && first != 'f') {
+            throw unparsable(name, NOT_BOOLEAN);
+        }
+        return first == 't';
+    }
+
+    /** Reads the unsigned 64-bit number that the reader stands at, which belongs to a member. */
+    static long readUnsigned(JsonReader json, JsonNumber number, String name) {
+        if (!json.readNumber(number) || !number.isUnsigned()) {
+            throw unparsable(name, NOT_UNSIGNED);
+        }
+        return number.bits();
+    }
+
+    static InferenceException unparsable(String name, String problem) {
+        return internal("Unable to parse '" + name + "': " + problem);
+    }
+
+    static InferenceException internal(String message) {
+        return new InferenceException(ErrorCode.INTERNAL, message);
+    }
+
+    static InferenceException invalid(String message) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+
+    private static void require(int at, String name) {
+        if (at == ABSENT) {
+            throw unparsable(name, "attempt to access non-existing object member '" + name + "'");
+        }
+    }
+}

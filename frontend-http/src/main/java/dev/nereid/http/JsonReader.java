@@ -1,0 +1,313 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+
+/**
+ * A JSON text in memory, read by pulling. Confined to the thread that reads a request.
+ *
+ * <p>It reads where the bytes lie and makes no objects. It accepts what clients are used to send beyond the standard: the
+ * bare words {@code NaN}, {@code Inf} and {@code Infinity}, strings of any bytes, any depth of nesting, a byte order mark,
+ * and a zero byte as the end. Syntax errors carry the texts and offsets that clients know.
+ *
+ * <p>Reading starts with {@link #begin} and goes through a value at a time; what was passed over once is known to be
+ * valid and may be read again after {@link #moveTo}.
+ */
+final class JsonReader {
+    /** Stands at the end of the text, as a zero byte does within it. */
+    static final byte END = 0;
+
+    private static final int STACK_WORD = 64;
+
+    private final MemorySegment text;
+    private final int end;
+    private int at;
+    private int keyStart;
+    private int keyEnd;
+    /** The open brackets around {@link #at} while a value is skipped: one bit each, set for objects. */
+    private long[] stack = new long[1];
+
+    private final JsonNumber skipped = new JsonNumber();
+
+    /**
+     * Begins at the start of a text.
+     *
+     * @param text the bytes, at most as many as an {@code int} can count
+     */
+    JsonReader(MemorySegment text) {
+        this.text = text;
+        this.end = Math.toIntExact(text.byteSize());
+    }
+
+    /** Moves to the first value; a text without one is an error. */
+    void begin() {
+        for (int mark : new int[] {0xEF, 0xBB, 0xBF}) {
+            if (peek() == (byte) mark) {
+                at++;
+            }
+        }
+        skipSpace();
+        if (peek() == END) {
+            throw syntaxError("The document is empty.", at);
+        }
+    }
+
+    /** Checks that nothing follows the value that was read. */
+    void finish() {
+        skipSpace();
+        if (peek() != END) {
+            throw syntaxError("The document root must not be followed by other values.", at);
+        }
+    }
+
+    /** Returns how many bytes are left. */
+    int remaining() {
+        return end - at;
+    }
+
+    /** Returns the offset of the next byte. */
+    int position() {
+        return at;
+    }
+
+    /** Continues at an offset that was read before. */
+    void moveTo(int position) {
+        at = position;
+    }
+
+    /** Returns the next byte without reading it, or {@link #END}. */
+    byte peek() {
+        return at < end ? text.get(ValueLayout.JAVA_BYTE, at) : END;
+    }
+
+    /** Returns the next byte and reads it. */
+    byte take() {
+        byte next = peek();
+        at++;
+        return next;
+    }
+
+    /** Reads past blanks. */
+    void skipSpace() {
+        while (at < end) {
+            byte next = text.get(ValueLayout.JAVA_BYTE, at);
+            if (next != ' ' && next != '\n' && next != '\r' && next != '\t') {
+                return;
+            }
+            at++;
+        }
+    }
+
+    /** Reads a {@code '{'} and the first key with its colon, or the <code>'}'</code> of an empty object. */
+    boolean firstMember() {
+        at++;
+        skipSpace();
+        if (peek() == '}') {
+            at++;
+            return false;
+        }
+        readKey();
+        return true;
+    }
+
+    /** After a member's value, reads the comma and the next key with its colon, or the end of the object. */
+    boolean nextMember() {
+        skipSpace();
+        return switch (peek()) {
+            case ',' -> {
+                at++;
+                skipSpace();
+                readKey();
+                yield true;
+            }
+            case '}' -> {
+                at++;
+                yield false;
+            }
+            default -> throw syntaxError("Missing a comma or '}' after an object member.", at);
+        };
+    }
+
+    /** Says whether the member that was entered last has this name, which needs no escapes. */
+    boolean keyIs(String name) {
+        int length = name.length();
+        if (keyEnd - keyStart != length) {
+            return keyEnd - keyStart > length && hasEscape(keyStart, keyEnd) && name.equals(key());
+        }
+        for (int i = 0; i < length; i++) {
+            if (text.get(ValueLayout.JAVA_BYTE, keyStart + i) != name.charAt(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns the name of the member that was entered last. */
+    String key() {
+        return JsonStrings.decode(text, keyStart, keyEnd);
+    }
+
+    /** Reads a {@code '['} and says whether an element follows; if none does, reads the {@code ']'} too. */
+    boolean firstElement() {
+        at++;
+        skipSpace();
+        if (peek() == ']') {
+            at++;
+            return false;
+        }
+        return true;
+    }
+
+    /** After an element, reads the comma or the end of the array, and says which it was. */
+    boolean nextElement() {
+        skipSpace();
+        return switch (peek()) {
+            case ',' -> {
+                at++;
+                skipSpace();
+                yield true;
+            }
+            case ']' -> {
+                at++;
+                yield false;
+            }
+            default -> throw syntaxError("Missing a comma or ']' after an array element.", at);
+        };
+    }
+
+    /** Reads past a string and returns the offset of its closing quote; it began after the next byte. */
+    int skipString() {
+        at++;
+        for (; ; ) {
+            byte next = peek();
+            if (next == '"') {
+                return at++;
+            } else if (next == '\\') {
+                at = JsonStrings.checkEscape(text, at, end);
+            } else if (next >= 0 && next < ' ') {
+                throw syntaxError(
+                        next == END ? "Missing a closing quotation mark in string." : "Invalid encoding in string.",
+                        at);
+            } else {
+                at++;
+            }
+        }
+    }
+
+    /** Reads a number and says so, or says that there is none. */
+    boolean readNumber(JsonNumber number) {
+        byte next = peek();
+        if (next != '-' && next != 'I' && next != 'N' && (next < '0' || next > '9')) {
+            return false;
+        }
+        at = number.read(text, at, end);
+        return true;
+    }
+
+    /** Reads past a value of any kind and depth, checking it. */
+    void skipValue() {
+        int depth = 0;
+        for (; ; ) {
+            byte next = peek();
+            if (next == '{' && firstMember()) {
+                push(depth++, true);
+                continue;
+            } else if (next == '[' && firstElement()) {
+                push(depth++, false);
+                continue;
+            } else if (next != '{' && next != '[') {
+                skipScalar(next);
+            }
+            while (depth > 0 && !(isObject(depth - 1) ? nextMember() : nextElement())) {
+                depth--;
+            }
+            if (depth == 0) {
+                return;
+            }
+        }
+    }
+
+    /** Reads a string and returns how many bytes it stands for. */
+    int readStringLength() {
+        int from = at + 1;
+        return JsonStrings.length(text, from, skipString());
+    }
+
+    /** Reads a string into memory and returns the offset after its bytes there. */
+    long readString(MemorySegment target, long offset) {
+        int from = at + 1;
+        return JsonStrings.copy(text, from, skipString(), target, offset);
+    }
+
+    /** Reads a string as text; bytes that are not UTF-8 become replacement characters. */
+    String readString() {
+        int from = at + 1;
+        return JsonStrings.decode(text, from, skipString());
+    }
+
+    private void readKey() {
+        if (peek() != '"') {
+            throw syntaxError("Missing a name for object member.", at);
+        }
+        keyStart = at + 1;
+        keyEnd = skipString();
+        skipSpace();
+        if (peek() != ':') {
+            throw syntaxError("Missing a colon after a name of object member.", at);
+        }
+        at++;
+        skipSpace();
+    }
+
+    private void skipScalar(byte first) {
+        switch (first) {
+            case '"' -> skipString();
+            case 't' -> skipWord("true");
+            case 'f' -> skipWord("false");
+            case 'n' -> skipWord("null");
+            default -> {
+                at = skipped.read(text, at, end);
+                skipped.checkRange();
+            }
+        }
+    }
+
+    private void skipWord(String word) {
+        for (int i = 0; i < word.length(); i++) {
+            if (peek() != word.charAt(i)) {
+                throw syntaxError("Invalid value.", at);
+            }
+            at++;
+        }
+    }
+
+    private boolean hasEscape(int from, int to) {
+        for (int i = from; i < to; i++) {
+            if (text.get(ValueLayout.JAVA_BYTE, i) == '\\') {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void push(int depth, boolean object) {
+        int word = depth / STACK_WORD;
+        if (word == stack.length) {
+            stack = Arrays.copyOf(stack, 2 * stack.length);
+        }
+        long bit = 1L << depth;
+        stack[word] = object ? stack[word] | bit : stack[word] & ~bit;
+    }
+
+    private boolean isObject(int depth) {
+        return (stack[depth / STACK_WORD] & 1L << depth) != 0;
+    }
+
+    static InferenceException syntaxError(String problem, int position) {
+        return new InferenceException(
+                ErrorCode.INTERNAL, "failed to parse the request JSON buffer: " + problem + " at " + position);
+    }
+}

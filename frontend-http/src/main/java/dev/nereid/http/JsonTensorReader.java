@@ -1,0 +1,182 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.spi.DataType;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Reads the {@code data} of JSON inputs straight into tensor memory. Confined to the thread that reads a request.
+ *
+ * <p>Sizes are checked before anything is allocated, and no more is allocated than the text can fill.
+ */
+final class JsonTensorReader {
+    private static final int BYTES_PREFIX = Integer.BYTES;
+
+    private final long maxBytes;
+    private final JsonNumber number = new JsonNumber();
+
+    /**
+     * Creates a reader.
+     *
+     * @param maxBytes the largest tensor that is accepted
+     */
+    JsonTensorReader(long maxBytes) {
+        this.maxBytes = maxBytes;
+    }
+
+    /**
+     * Reads the data of an input.
+     *
+     * @param json a text that was passed over
+     * @param at the offset of the data in it
+     * @param input name, type and dimensions as the client claims them
+     * @param memory where to take memory from
+     * @return the elements
+     */
+    MemorySegment read(JsonReader json, int at, InputClaim input, CallMemory memory) {
+        long expected = InputTensor.elementCount(input.name(), input.dims());
+        if (expected == 0) {
+            return memory.allocate(0);
+        }
+        json.moveTo(at);
+        if (json.peek() != '[') {
+            throw JsonFields.unparsable("data", JsonFields.NOT_ARRAY);
+        }
+        DataType type = DataType.ofName(input.datatype())
+                .orElseThrow(() -> JsonFields.invalid("invalid datatype for input " + input.name()));
+        if (type == DataType.BYTES) {
+            return readBytes(json, at, input, memory);
+        }
+        long byteSize = InputTensor.byteSize(input.name(), type, input.dims());
+        checkSize(input, byteSize);
+        if (input.dims().length == 0 && !isSingle(json, at)) {
+            // Most likely the shape was forgotten; the server says what the model wants.
+            return memory.allocate(0);
+        }
+        // An element takes at least its digit and a comma.
+        json.moveTo(at);
+        long atMost = Math.min(expected, json.remaining() / 2 + 1);
+        MemorySegment data = memory.allocate(atMost * type.byteSize());
+        readFixed(json, at, input, type, expected, data);
+        return data;
+    }
+
+    private static boolean isSingle(JsonReader json, int at) {
+        json.moveTo(at);
+        JsonElements elements = new JsonElements(json);
+        while (elements.next()) {
+            json.skipValue();
+        }
+        return elements.index() == 0;
+    }
+
+    private void readFixed(
+            JsonReader json, int at, InputClaim input, DataType type, long expected, MemorySegment data) {
+        json.moveTo(at);
+        JsonElements elements = new JsonElements(json);
+        while (elements.next()) {
+            long index = elements.index();
+            if (index >= expected) {
+                throw JsonFields.invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
+            }
+            readElement(json, type, data, index, input.name());
+        }
+        if (elements.index() + 1 != expected) {
+            throw JsonFields.invalid("Failed to parse 'data' field: shape does not match true shape");
+        }
+    }
+
+    private void readElement(JsonReader json, DataType type, MemorySegment data, long index, String name) {
+        switch (type) {
+            case BOOL -> data.set(LittleEndian.BYTE, index, readBool(json));
+            case UINT8, UINT16, UINT32, UINT64 -> {
+                if (!json.readNumber(number) || !number.isUnsigned()) {
+                    throw JsonFields.unparsable("data", JsonFields.NOT_UNSIGNED);
+                }
+                long value = number.bits();
+                int bits = type.byteSize() * Byte.SIZE;
+                if (bits < Long.SIZE && value >>> bits != 0) {
+                    String largest = Long.toString((1L << bits) - 1);
+                    throw outOfRange(name, Long.toUnsignedString(value), index, type, "0 to " + largest);
+                }
+                putInteger(data, index, type.byteSize(), value);
+            }
+            case INT8, INT16, INT32, INT64 -> {
+                if (!json.readNumber(number) || !number.isSigned()) {
+                    throw JsonFields.unparsable("data", JsonFields.NOT_SIGNED);
+                }
+                long value = number.bits();
+                long limit = Long.MAX_VALUE >> (Long.SIZE - type.byteSize() * Byte.SIZE);
+                if (value > limit || value < -limit - 1) {
+                    throw outOfRange(name, Long.toString(value), index, type, (-limit - 1) + " to " + limit);
+                }
+                putInteger(data, index, type.byteSize(), value);
+            }
+            case FP16 -> data.set(LittleEndian.SHORT, index * Short.BYTES, SmallFloats.toFp16(readReal(json)));
+            case BF16 -> data.set(LittleEndian.SHORT, index * Short.BYTES, SmallFloats.toBf16(readReal(json)));
+            case FP32 -> data.set(LittleEndian.FLOAT, index * Float.BYTES, (float) readReal(json));
+            case FP64 -> data.set(LittleEndian.DOUBLE, index * Double.BYTES, readReal(json));
+            case BYTES -> throw new IllegalArgumentException("type: BYTES (expected: a type of fixed size)");
+        }
+    }
+
+    private double readReal(JsonReader json) {
+        if (!json.readNumber(number)) {
+            throw JsonFields.unparsable("data", JsonFields.NOT_NUMBER);
+        }
+        return number.value();
+    }
+
+    private static byte readBool(JsonReader json) {
+        byte first = json.peek();
+        if (first != 't' && first != 'f') {
+            throw JsonFields.unparsable("data", JsonFields.NOT_BOOLEAN);
+        }
+        json.skipValue();
+        return (byte) (first == 't' ? 1 : 0);
+    }
+
+    private static void putInteger(MemorySegment data, long index, int size, long value) {
+        switch (size) {
+            case Byte.BYTES -> data.set(LittleEndian.BYTE, index, (byte) value);
+            case Short.BYTES -> data.set(LittleEndian.SHORT, index * size, (short) value);
+            case Integer.BYTES -> data.set(LittleEndian.INT, index * size, (int) value);
+            default -> data.set(LittleEndian.LONG, index * size, value);
+        }
+    }
+
+    private MemorySegment readBytes(JsonReader json, int at, InputClaim input, CallMemory memory) {
+        long byteSize = 0;
+        json.moveTo(at);
+        for (JsonElements elements = new JsonElements(json); elements.next(); ) {
+            if (json.peek() != '"') {
+                throw JsonFields.internal("Unable to parse JSON bytes array: " + JsonFields.NOT_STRING);
+            }
+            byteSize += BYTES_PREFIX + json.readStringLength();
+        }
+        checkSize(input, byteSize);
+        MemorySegment data = memory.allocate(byteSize);
+        long offset = 0;
+        json.moveTo(at);
+        for (JsonElements elements = new JsonElements(json); elements.next(); ) {
+            long end = json.readString(data, offset + BYTES_PREFIX);
+            data.set(LittleEndian.INT, offset, (int) (end - offset - BYTES_PREFIX));
+            offset = end;
+        }
+        return data;
+    }
+
+    private void checkSize(InputClaim input, long byteSize) {
+        if (byteSize > maxBytes) {
+            throw JsonFields.invalid("JSON input '" + input.name() + "' has a byte_size (" + byteSize
+                    + " bytes) that exceeds the maximum allowed value of " + maxBytes
+                    + " bytes. Use --http-max-input-size to increase the limit.");
+        }
+    }
+
+    private static InferenceException outOfRange(String name, String value, long index, DataType type, String range) {
+        return JsonFields.invalid("input '" + name + "': value " + value + " at index " + index
+                + " is out of range for " + type + " (expected: " + range + ")");
+    }
+}

@@ -1,0 +1,186 @@
+package dev.nereid.http;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * A JSON text being written, as bytes. Confined to one event loop, and reused there for one response after another.
+ *
+ * <p>Strings may hold any bytes; only what JSON demands is escaped. Numbers are as short as they can be.
+ */
+final class JsonWriter {
+    private static final int FIRST_SIZE = 1024;
+    /** Larger memory is not kept for the next response. */
+    private static final int KEPT_SIZE = 1 << 20;
+
+    private static final byte[] HEX = "0123456789ABCDEF".getBytes(StandardCharsets.US_ASCII);
+    private static final int LONGEST_INTEGER = 20;
+    private static final int LONGEST_ESCAPE = 6;
+
+    private byte[] bytes = new byte[FIRST_SIZE];
+    private int size;
+    private final StringBuilder number = new StringBuilder();
+
+    /** Forgets what was written. */
+    void clear() {
+        size = 0;
+        if (bytes.length > KEPT_SIZE) {
+            bytes = new byte[FIRST_SIZE];
+        }
+    }
+
+    /** Returns how many bytes were written. */
+    int size() {
+        return size;
+    }
+
+    /** Returns the memory that was written to, valid up to {@link #size()} and until something else is written. */
+    byte[] array() {
+        return bytes;
+    }
+
+    /** Returns a copy of what was written. */
+    byte[] toByteArray() {
+        return Arrays.copyOf(bytes, size);
+    }
+
+    /** Writes characters of one byte as they are. */
+    JsonWriter raw(String ascii) {
+        int length = ascii.length();
+        reserve(length);
+        for (int i = 0; i < length; i++) {
+            bytes[size + i] = (byte) ascii.charAt(i);
+        }
+        size += length;
+        return this;
+    }
+
+    /** Writes bytes as they are. */
+    JsonWriter raw(MemorySegment data) {
+        int length = Math.toIntExact(data.byteSize());
+        reserve(length);
+        MemorySegment.copy(data, ValueLayout.JAVA_BYTE, 0, bytes, size, length);
+        size += length;
+        return this;
+    }
+
+    /** Writes a string in quotes. */
+    JsonWriter string(String text) {
+        int length = text.length();
+        raw("\"");
+        for (int i = 0; i < length; i++) {
+            char character = text.charAt(i);
+            if (character >= 0x80) {
+                byte[] rest = text.substring(i).getBytes(StandardCharsets.UTF_8);
+                for (byte next : rest) {
+                    character(next);
+                }
+                break;
+            }
+            character((byte) character);
+        }
+        return raw("\"");
+    }
+
+    /** Writes bytes as a string in quotes. */
+    JsonWriter string(MemorySegment data, long from, long length) {
+        raw("\"");
+        for (long i = from; i < from + length; i++) {
+            character(data.get(ValueLayout.JAVA_BYTE, i));
+        }
+        return raw("\"");
+    }
+
+    /** Writes a signed number. */
+    JsonWriter integer(long value) {
+        reserve(LONGEST_INTEGER);
+        if (value < 0) {
+            if (value == Long.MIN_VALUE) {
+                return raw("-9223372036854775808");
+            }
+            bytes[size++] = '-';
+        }
+        return digits(Math.abs(value));
+    }
+
+    /** Writes an unsigned number. */
+    JsonWriter unsigned(long value) {
+        if (value < 0) {
+            return raw(Long.toUnsignedString(value));
+        }
+        reserve(LONGEST_INTEGER);
+        return digits(value);
+    }
+
+    /** Writes a number so that it reads back as the same float. */
+    JsonWriter real(float value) {
+        number.setLength(0);
+        number.append(value);
+        return decimal();
+    }
+
+    /** Writes a number so that it reads back as the same double. */
+    JsonWriter real(double value) {
+        number.setLength(0);
+        number.append(value);
+        return decimal();
+    }
+
+    private JsonWriter decimal() {
+        JsonDecimals.restyle(number);
+        int length = number.length();
+        reserve(length);
+        for (int i = 0; i < length; i++) {
+            bytes[size++] = (byte) number.charAt(i);
+        }
+        return this;
+    }
+
+    private JsonWriter digits(long value) {
+        long rest = value;
+        int length = 1;
+        for (long left = value / 10; left != 0; left /= 10) {
+            length++;
+        }
+        for (int i = size + length - 1; i >= size; i--) {
+            bytes[i] = (byte) ('0' + rest % 10);
+            rest /= 10;
+        }
+        size += length;
+        return this;
+    }
+
+    private void character(byte next) {
+        reserve(LONGEST_ESCAPE);
+        if (next < 0 || (next >= ' ' && next != '"' && next != '\\')) {
+            bytes[size++] = next;
+            return;
+        }
+        bytes[size++] = '\\';
+        switch (next) {
+            case '"', '\\' -> bytes[size++] = next;
+            case '\b' -> bytes[size++] = 'b';
+            case '\f' -> bytes[size++] = 'f';
+            case '\n' -> bytes[size++] = 'n';
+            case '\r' -> bytes[size++] = 'r';
+            case '\t' -> bytes[size++] = 't';
+            default -> {
+                bytes[size++] = 'u';
+                bytes[size++] = '0';
+                bytes[size++] = '0';
+                bytes[size++] = HEX[next >> 4];
+                bytes[size++] = HEX[next & 0xF];
+            }
+        }
+    }
+
+    private void reserve(int more) {
+        int needed = Math.addExact(size, more);
+        if (needed > bytes.length) {
+            long doubled = Math.min(2L * bytes.length, Integer.MAX_VALUE - 8);
+            bytes = Arrays.copyOf(bytes, (int) Math.max(needed, doubled));
+        }
+    }
+}

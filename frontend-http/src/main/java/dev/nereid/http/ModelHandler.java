@@ -1,0 +1,80 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.List;
+
+/** Says what a model is and how it is. Immutable. */
+final class ModelHandler {
+    private final ModelCatalog models;
+
+    ModelHandler(ModelCatalog models) {
+        this.models = models;
+    }
+
+    /** Answers what clients need to know of a model. */
+    void describe(ModelPath path, HttpServerResponse response) {
+        ModelDescription model;
+        try {
+            model = models.describe(path.ref());
+        } catch (InferenceException e) {
+            HttpErrors.send(response, e, HttpErrors.JSON);
+            return;
+        }
+        JsonWriter json = new JsonWriter();
+        json.raw("{\"name\":").string(model.name()).raw(",\"versions\":[");
+        for (int i = 0; i < model.versions().size(); i++) {
+            json.raw(i == 0 ? "\"" : ",\"").integer(model.versions().get(i)).raw("\"");
+        }
+        json.raw("],\"platform\":").string(model.platform());
+        writeTensors(json.raw(",\"inputs\":"), model.inputs(), model.maxBatchSize() > 0);
+        writeTensors(json.raw(",\"outputs\":"), model.outputs(), model.maxBatchSize() > 0);
+        json.raw("}");
+        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+    }
+
+    /** Answers a model's configuration. */
+    void config(ModelPath path, HttpServerResponse response) {
+        String config;
+        try {
+            config = models.configJson(path.ref());
+        } catch (InferenceException e) {
+            HttpErrors.send(response, e, HttpErrors.JSON);
+            return;
+        }
+        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(config));
+    }
+
+    /** Answers whether a model can serve. */
+    void ready(ModelPath path, HttpServerResponse response) {
+        try {
+            if (!models.isReady(path.ref())) {
+                throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "Model version not ready");
+            }
+        } catch (InferenceException e) {
+            HttpErrors.send(response, e, HttpErrors.TEXT);
+            return;
+        }
+        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.TEXT).end();
+    }
+
+    private static void writeTensors(JsonWriter json, List<TensorSpec> tensors, boolean batched) {
+        json.raw("[");
+        for (int i = 0; i < tensors.size(); i++) {
+            TensorSpec tensor = tensors.get(i);
+            boolean leading = batched && !tensor.is(TensorSpec.Trait.SHAPE_TENSOR);
+            Shape shape = leading ? tensor.dims().prepend(Shape.VARIABLE) : tensor.dims();
+            json.raw(i == 0 ? "{\"name\":" : ",{\"name\":").string(tensor.name());
+            json.raw(",\"datatype\":\"").raw(tensor.type().name());
+            json.raw("\",\"shape\":").raw(shape.toString()).raw("}");
+        }
+        json.raw("]");
+    }
+}

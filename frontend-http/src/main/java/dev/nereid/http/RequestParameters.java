@@ -1,0 +1,102 @@
+package dev.nereid.http;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Sequence;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/** The {@code parameters} of a request, sorted into those of the server and those of the backend. Confined. */
+final class RequestParameters {
+    private static final String RESERVED_PREFIX = "triton_";
+
+    private final JsonReader json;
+    private final JsonNumber number = new JsonNumber();
+    private final Map<String, ParameterValue> own = new LinkedHashMap<>();
+    private Sequence.@Nullable Id sequence;
+    private boolean sequenceStart;
+    private boolean sequenceEnd;
+    private long priority;
+    private long timeoutMicros;
+    private boolean binaryOutput;
+
+    /**
+     * Reads the parameters.
+     *
+     * @param json a text that was passed over
+     * @param at the offset of the parameters in it
+     */
+    RequestParameters(JsonReader json, int at) {
+        this.json = json;
+        json.moveTo(at);
+        if (json.peek() != '{') {
+            throw JsonFields.internal("failed to get request params.: attempt to get members for non-object");
+        }
+        for (boolean more = json.firstMember(); more; more = json.nextMember()) {
+            int value = json.position();
+            read(json.key());
+            json.moveTo(value);
+            json.skipValue();
+        }
+    }
+
+    /** Returns the parameters of the backend. */
+    Map<String, ParameterValue> own() {
+        return own.isEmpty() ? Map.of() : own;
+    }
+
+    /** Returns the parameters of the server. */
+    CallOptions options() {
+        Optional<Sequence> place =
+                Optional.ofNullable(sequence).map(id -> new Sequence(id, sequenceStart, sequenceEnd));
+        return new CallOptions(priority, timeoutMicros, OptionalLong.empty(), place);
+    }
+
+    /** Says whether outputs are to be written as bytes where the request does not name them. */
+    boolean binaryOutput() {
+        return binaryOutput;
+    }
+
+    private void read(String name) {
+        switch (name) {
+            case "sequence_id" -> sequence = readSequenceId();
+            case "sequence_start" -> sequenceStart = JsonFields.bool(json, json.position(), name);
+            case "sequence_end" -> sequenceEnd = JsonFields.bool(json, json.position(), name);
+            case "priority" -> priority = JsonFields.readUnsigned(json, number, name);
+            case "timeout" -> timeoutMicros = JsonFields.readUnsigned(json, number, name);
+            case "binary_data_output" -> binaryOutput = JsonFields.bool(json, json.position(), name);
+            default -> {
+                if (name.startsWith(RESERVED_PREFIX)) {
+                    throw JsonFields.invalid("parameter keys starting with 'triton_' are reserved for Triton usage and"
+                            + " should not be specified.");
+                }
+                own.putIfAbsent(name, readValue(name));
+            }
+        }
+    }
+
+    private Sequence.@Nullable Id readSequenceId() {
+        int at = json.position();
+        if (json.readNumber(number) && number.isUnsigned()) {
+            return number.bits() == 0 ? null : new Sequence.Id.Numeric(number.bits());
+        }
+        String text = JsonFields.string(json, at, "sequence_id");
+        return text.isEmpty() ? null : new Sequence.Id.Text(text);
+    }
+
+    private ParameterValue readValue(String name) {
+        byte first = json.peek();
+        if (first == '"') {
+            return new ParameterValue.Text(json.readString());
+        } else if (first == 't' || first == 'f') {
+            return new ParameterValue.Bool(first == 't');
+        } else if (json.readNumber(number)) {
+            return number.isSigned() ? new ParameterValue.Int(number.bits()) : new ParameterValue.Real(number.value());
+        }
+        throw JsonFields.invalid(
+                "parameter '" + name + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
+    }
+}

@@ -1,0 +1,11 @@
+package dev.nereid.http;
+
+/** Pieces of text that errors of requests share. Immutable. */
+final class RequestTexts {
+    private RequestTexts() {}
+
+    /** Returns what errors begin with that name the request. */
+    static String prefix(String id) {
+        return "[request id: " + (id.isEmpty() ? "<id_unknown>" : id) + "] ";
+    }
+}

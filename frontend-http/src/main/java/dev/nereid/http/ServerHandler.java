@@ -1,0 +1,42 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ServerInfo;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.List;
+
+/** Says what the server is and how it is. Immutable. */
+final class ServerHandler {
+    private final InferenceServer server;
+
+    ServerHandler(InferenceServer server) {
+        this.server = server;
+    }
+
+    /** Answers what the server is. */
+    void describe(HttpServerResponse response) {
+        ServerInfo info = server.info();
+        JsonWriter json = new JsonWriter();
+        json.raw("{\"name\":").string(info.name());
+        json.raw(",\"version\":").string(info.version());
+        json.raw(",\"extensions\":[");
+        List<String> extensions = info.extensions();
+        for (int i = 0; i < extensions.size(); i++) {
+            json.raw(i == 0 ? "" : ",").string(extensions.get(i));
+        }
+        json.raw("]}");
+        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+    }
+
+    /** Answers whether the server runs. */
+    void live(HttpServerResponse response) {
+        HttpErrors.sendHealth(response, server.isLive());
+    }
+
+    /** Answers whether the server can serve. */
+    void ready(HttpServerResponse response) {
+        HttpErrors.sendHealth(response, server.isReady());
+    }
+}
