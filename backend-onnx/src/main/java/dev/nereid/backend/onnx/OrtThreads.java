@@ -16,4 +16,9 @@ record OrtThreads(int intraOp, int interOp, boolean spin) {
             throw new IllegalArgumentException("inter_op_thread_count: " + interOp + " (expected: >= 0)");
         }
     }
+
+    /** Returns the sizes as in logs. */
+    String text() {
+        return "intra-op threads " + intraOp + ", inter-op threads " + interOp;
+    }
 }

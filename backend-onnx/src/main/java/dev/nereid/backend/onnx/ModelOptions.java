@@ -1,0 +1,186 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * How one model is to be run, as its configuration and the backend's options say. Immutable.
+ *
+ * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread works along with it. So
+ * that n instances at work keep all processors busy and no more, the pool is sized for {@code processors - n + 1}
+ * threads, the instance's own among them; with as many instances as processors there is no pool at all, and each
+ * instance computes alone.
+ *
+ * @param session the options of the session
+ * @param run the run config entries of every execution
+ */
+record ModelOptions(OrtSessionOptions session, Map<String, String> run) {
+    static final String INTRA_OP = "intra_op_thread_count";
+    static final String INTER_OP = "inter_op_thread_count";
+    /** Whether idle threads of a pool spin, unless the configuration says so. */
+    static final boolean SPIN = false;
+
+    private static final String EXECUTION_MODE = "execution_mode";
+    private static final String ARENA = "enable_mem_arena";
+    private static final String PATTERN = "enable_mem_pattern";
+    private static final String SHRINKAGE = "memory.enable_memory_arena_shrinkage";
+    private static final String CPU_ARENA = "cpu:0";
+    private static final String SESSION_PREFIX = "session.";
+
+    /** Reads the options, and refuses those that need a device or an accelerator that is not there. */
+    static ModelOptions of(ModelContext context, BackendOptions backend) throws BackendException {
+        ModelSettings settings = context.settings();
+        OptionValues values =
+                new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
+        refuseAccelerators(settings);
+        refuseDevices(context);
+        boolean parallel = isParallel(values);
+        boolean arena = values.truth(ARENA).orElse(true);
+        OrtSessionOptions session = new OrtSessionOptions(
+                threads(values, backend, context.instances().size()),
+                new OrtSessionOptions.Execution(parallel, graphLevel(settings)),
+                new OrtSessionOptions.Memory(arena, values.truth(PATTERN).orElse(true)),
+                sessionConfig(values),
+                operatorLibraries(context),
+                logging(context));
+        return new ModelOptions(session, runConfig(values, arena));
+    }
+
+    ModelOptions {
+        run = Map.copyOf(run);
+    }
+
+    /** Returns the options of a session that is only asked for inputs and outputs: the quickest to open. */
+    OrtSessionOptions forReadingTheSignature() {
+        Map<String, String> config = new HashMap<>(session.config());
+        config.put("session.disable_prepacking", "1");
+        return new OrtSessionOptions(
+                new OrtThreads(1, 1, false),
+                new OrtSessionOptions.Execution(false, OrtSessionOptions.GraphLevel.DISABLED),
+                session.memory(),
+                config,
+                session.customOps(),
+                session.logging());
+    }
+
+    private static OrtThreads threads(OptionValues values, BackendOptions backend, int instances)
+            throws BackendException {
+        int sized = Math.max(1, backend.processors() - Math.max(1, instances) + 1);
+        int intraOp = values.number(INTRA_OP).orElse(0);
+        int interOp = values.number(INTER_OP).orElse(0);
+        return new OrtThreads(first(intraOp, backend.intraOp(), sized), first(interOp, backend.interOp(), sized), SPIN);
+    }
+
+    /** The first number that is not 0. */
+    private static int first(int configured, int common, int sized) {
+        if (configured > 0) {
+            return configured;
+        }
+        return common > 0 ? common : sized;
+    }
+
+    private static boolean isParallel(OptionValues values) throws BackendException {
+        int mode = values.number(EXECUTION_MODE).orElse(0);
+        if (mode > 1) {
+            throw values.refused(EXECUTION_MODE, "0 for one operator after another, or 1 for several at a time");
+        }
+        return mode == 1;
+    }
+
+    private static OrtSessionOptions.GraphLevel graphLevel(ModelSettings settings) throws BackendException {
+        int level = settings.graphLevel().orElse(0);
+        return switch (level) {
+            case 0 -> OrtSessionOptions.GraphLevel.ALL;
+            case -1 -> OrtSessionOptions.GraphLevel.BASIC;
+            case 1 -> OrtSessionOptions.GraphLevel.EXTENDED;
+            case 2 -> OrtSessionOptions.GraphLevel.DISABLED;
+            default ->
+                throw OnnxErrors.cannotLoad(
+                        settings.name(),
+                        "optimization.graph.level: " + level
+                                + " (expected: 0 for all, 1 for extended, -1 for basic, 2 for no optimizations)");
+        };
+    }
+
+    private static Map<String, String> sessionConfig(OptionValues values) {
+        String spin = SPIN ? "1" : "0";
+        Map<String, String> config = new HashMap<>();
+        config.put("session.intra_op.allow_spinning", spin);
+        config.put("session.inter_op.allow_spinning", spin);
+        values.values().forEach((key, value) -> {
+            if (key.startsWith(SESSION_PREFIX)) {
+                config.put(key, value);
+            }
+        });
+        return config;
+    }
+
+    /** ONNX Runtime looks at the entry when a model is run, and fails each run if there is no such arena. */
+    private static Map<String, String> runConfig(OptionValues values, boolean arena) throws BackendException {
+        String shrinkage = values.values().get(SHRINKAGE);
+        if (shrinkage == null || shrinkage.isBlank()) {
+            return Map.of();
+        }
+        if (!shrinkage.strip().equals(CPU_ARENA)) {
+            throw values.refused(SHRINKAGE, CPU_ARENA + ", the only arena on a machine without GPUs");
+        }
+        if (!arena) {
+            throw values.refused(SHRINKAGE, "none, since " + ARENA + " is false");
+        }
+        return Map.of(SHRINKAGE, CPU_ARENA);
+    }
+
+    private static List<Path> operatorLibraries(ModelContext context) throws BackendException {
+        List<Path> libraries = new ArrayList<>();
+        for (String filename : context.settings().operatorLibraries()) {
+            libraries.add(OnnxModelPath.operatorLibrary(context, filename));
+        }
+        return libraries;
+    }
+
+    private static OrtSessionOptions.Logging logging(ModelContext context) {
+        System.Logger logger = context.logger();
+        OrtLog.Severity threshold =
+                logger.isLoggable(System.Logger.Level.DEBUG) ? OrtLog.Severity.INFO : OrtLog.Severity.WARNING;
+        return new OrtSessionOptions.Logging(
+                context.settings().name(),
+                threshold,
+                (severity, location, message) -> logger.log(level(severity), message));
+    }
+
+    /** An error is a failed call too, and told to its caller: the log has it for those who look closer. */
+    private static System.Logger.Level level(OrtLog.Severity severity) {
+        return switch (severity) {
+            case VERBOSE -> System.Logger.Level.TRACE;
+            case INFO, ERROR -> System.Logger.Level.DEBUG;
+            case WARNING -> System.Logger.Level.WARNING;
+            case FATAL -> System.Logger.Level.ERROR;
+        };
+    }
+
+    private static void refuseAccelerators(ModelSettings settings) throws BackendException {
+        for (ModelSettings.Accelerator accelerator : settings.accelerators()) {
+            throw OnnxErrors.cannotLoad(
+                    settings.name(),
+                    "unknown Execution Accelerator '" + accelerator.name() + "' is requested for " + accelerator.kind()
+                            + " (expected: none, this ONNX Runtime computes on the CPU alone)");
+        }
+    }
+
+    private static void refuseDevices(ModelContext context) throws BackendException {
+        for (Device device : context.instances()) {
+            if (device.kind() == Device.Kind.GPU) {
+                throw OnnxErrors.cannotLoad(
+                        context.settings().name(),
+                        "instance on " + device + " (expected: KIND_CPU, this ONNX Runtime computes on the CPU alone)");
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** ONNX Runtime, loaded once and shared by all models. Immutable; any control thread may use it. */
+final class OnnxBackend implements Backend {
+    /** Making an instance is making an execution of a session, which any thread may do. */
+    private static final BackendTraits TRAITS = BackendTraits.DEFAULT.withParallelInstances();
+
+    private final OrtLibrary library;
+    private final BackendOptions options;
+
+    private OnnxBackend(OrtLibrary library, BackendOptions options) {
+        this.library = library;
+        this.options = options;
+    }
+
+    /** Unpacks the native library where an earlier start has not done so, and loads it. */
+    static OnnxBackend open(BackendContext context) throws BackendException {
+        BackendOptions options = BackendOptions.of(context);
+        try {
+            NativePlatform platform = NativePlatform.current();
+            Path file =
+                    NativeLibraryFile.unpack(platform, OnnxBackend.class.getClassLoader(), context.cacheDirectory());
+            Optional<OrtThreads> shared = options.sharedThreads();
+            OrtLibrary library = shared.isPresent()
+                    ? OrtLibrary.open(file, platform, shared.get())
+                    : OrtLibrary.open(file, platform);
+            context.logger()
+                    .log(
+                            System.Logger.Level.INFO,
+                            "loaded ONNX Runtime " + library.version()
+                                    + shared.map(threads -> ", one pool of threads for all models, " + threads.text())
+                                            .orElse(""));
+            return new OnnxBackend(library, options);
+        } catch (OrtException e) {
+            throw OnnxErrors.of(e);
+        } catch (IOException | UnsupportedOperationException | IllegalArgumentException | IllegalStateException e) {
+            // The reason names paths of the server's machine: it goes to the log alone.
+            throw new BackendException(ErrorCode.UNAVAILABLE, "the library of ONNX Runtime could not be loaded", e);
+        }
+    }
+
+    @Override
+    public BackendTraits traits() {
+        return TRAITS;
+    }
+
+    @Override
+    public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
+        if (!OnnxCompletion.isNeeded(context.settings())) {
+            return Optional.empty();
+        }
+        ModelOptions modelOptions = ModelOptions.of(context, options);
+        try (OrtSession session =
+                OrtSession.open(library, OnnxModelPath.of(context), modelOptions.forReadingTheSignature())) {
+            return Optional.of(OnnxCompletion.of(context.settings(), session, options.defaultMaxBatchSize()));
+        } catch (OrtException e) {
+            throw OnnxErrors.of(e);
+        }
+    }
+
+    @Override
+    public Model load(ModelContext context) throws BackendException {
+        return OnnxModel.load(library, context, ModelOptions.of(context, options));
+    }
+
+    @Override
+    public void close() {
+        library.close();
+    }
+}

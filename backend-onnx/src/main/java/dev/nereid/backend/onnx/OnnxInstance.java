@@ -1,0 +1,115 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.Optional;
+
+/**
+ * An instance of a model: runs one batch after another. Confined to the instance's thread, but for the withdrawal of
+ * requests, which {@link RunWithdrawal} takes on any thread.
+ *
+ * <p>Inputs are passed where they lie. Outputs whose shape is known are written into memory of the server, others are
+ * read in memory of ONNX Runtime, which is freed when the server has done so. Only outputs that a request wants are
+ * fetched; ONNX Runtime computes the others all the same, since it runs the whole graph whatever is fetched.
+ */
+final class OnnxInstance implements ModelInstance {
+    private static final long[] NO_DIMENSIONS = {};
+
+    private final OnnxSignature signature;
+    private final OrtExecution execution;
+
+    OnnxInstance(OnnxSignature signature, OrtExecution execution) {
+        this.signature = signature;
+        this.execution = execution;
+    }
+
+    @Override
+    public void execute(Batch batch) throws BackendException {
+        long ticket = execution.begin();
+        RunWithdrawal withdrawal = new RunWithdrawal(batch.requests(), execution, ticket);
+        try {
+            withdrawal.watch();
+            if (!withdrawal.isComplete()) {
+                run(batch);
+            }
+        } catch (OrtException e) {
+            if (!withdrawal.isComplete()) {
+                throw OnnxErrors.of(e);
+            }
+        } finally {
+            execution.end();
+        }
+        if (withdrawal.isComplete()) {
+            failWithdrawn(batch);
+        }
+    }
+
+    private void run(Batch batch) throws BackendException, OrtException {
+        for (String name : batch.inputs()) {
+            OnnxSignature.Input input = signature.input(name);
+            Tensor tensor = batch.gather(name);
+            execution.input(
+                    input.index(),
+                    tensor.data(),
+                    input.isScalar() ? NO_DIMENSIONS : tensor.shape().toArray());
+        }
+        for (String name : batch.requestedOutputs()) {
+            request(signature.output(name), batch);
+        }
+        execution.run();
+        for (String name : batch.requestedOutputs()) {
+            OnnxSignature.Output output = signature.output(name);
+            if (output.knownShape().isEmpty()) {
+                take(output, batch);
+            }
+        }
+    }
+
+    private void request(OnnxSignature.Output output, Batch batch) throws BackendException, OrtException {
+        Optional<Shape> shape = signature.shape(output, batch.size());
+        if (shape.isEmpty()) {
+            execution.output(output.index());
+            return;
+        }
+        Tensor target = batch.allocate(output.name(), output.type(), shape.get());
+        execution.output(
+                output.index(),
+                target.data(),
+                output.scalarShape().isPresent() ? NO_DIMENSIONS : shape.get().toArray());
+    }
+
+    private void take(OnnxSignature.Output output, Batch batch) throws BackendException, OrtException {
+        OrtValue value = execution.takeOutput(output.index());
+        try {
+            Shape shape =
+                    output.scalarShape().isPresent() ? output.scalarShape().get() : Shape.of(value.shape());
+            if (output.type() == DataType.BYTES) {
+                value.copyStrings(batch.allocateBytes(output.name(), shape, value.stringBytes())
+                        .data());
+                value.close();
+                return;
+            }
+            batch.scatter(output.name(), Tensor.of(output.type(), shape, value.data()), value::close);
+        } catch (BackendException | OrtException | RuntimeException e) {
+            value.close(); // does nothing if the server has done so already
+            throw e;
+        }
+    }
+
+    private static void failWithdrawn(Batch batch) {
+        for (InferenceRequest request : batch.requests()) {
+            request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
+        }
+    }
+
+    @Override
+    public void close() {
+        execution.close();
+    }
+}

@@ -1,0 +1,67 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import java.nio.file.Path;
+import java.util.Map;
+
+/** A loaded model: one session, shared by all instances. Immutable; any control thread may use it. */
+final class OnnxModel implements Model {
+    private final OrtSession session;
+    private final OnnxSignature signature;
+    private final Map<String, String> runConfig;
+
+    private OnnxModel(OrtSession session, OnnxSignature signature, Map<String, String> runConfig) {
+        this.session = session;
+        this.signature = signature;
+        this.runConfig = runConfig;
+    }
+
+    /** Loads a model, and refuses it if it does not agree with its configuration. */
+    static OnnxModel load(OrtLibrary library, ModelContext context, ModelOptions options) throws BackendException {
+        Path file = OnnxModelPath.of(context);
+        ModelSettings settings = context.settings();
+        OrtSession session = null;
+        try {
+            session = OrtSession.open(library, file, options.session());
+            OnnxValidation.check(settings, session);
+            OnnxModel model = new OnnxModel(session, new OnnxSignature(settings, session), options.run());
+            context.logger().log(System.Logger.Level.INFO, report(library, context, options, session));
+            return model;
+        } catch (OrtException e) {
+            throw OnnxErrors.of(e);
+        } catch (BackendException | RuntimeException e) {
+            if (session != null) {
+                session.close();
+            }
+            throw e;
+        }
+    }
+
+    private static String report(OrtLibrary library, ModelContext context, ModelOptions options, OrtSession session) {
+        String threads = library.hasThreadPools()
+                ? "threads shared by all models"
+                : options.session().threads().text();
+        return "loaded version " + context.settings().version() + ": " + threads + ", instances "
+                + context.instances().size() + ", inputs " + session.inputs().size() + ", outputs "
+                + session.outputs().size();
+    }
+
+    @Override
+    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+        try {
+            return new OnnxInstance(signature, session.newExecution(runConfig));
+        } catch (OrtException e) {
+            throw OnnxErrors.of(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        session.close();
+    }
+}

@@ -1,0 +1,63 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Finds the files that a configuration names, within the model's own folders. Stateless. */
+final class OnnxModelPath {
+    private static final String DEFAULT_FILENAME = "model.onnx";
+
+    private OnnxModelPath() {}
+
+    /** Returns the file to load: {@code default_model_filename} of the version, or the model in a folder of that name. */
+    static Path of(ModelContext context) throws BackendException {
+        String model = context.settings().name();
+        String filename = context.settings().modelFilename();
+        Path file = within(
+                context.versionDirectory(),
+                filename.isEmpty() ? DEFAULT_FILENAME : filename,
+                model,
+                "default_model_filename");
+        String shown = model + "/" + context.settings().version() + "/" + file.getFileName();
+        if (!Files.exists(file)) {
+            throw new BackendException(
+                    ErrorCode.NOT_FOUND, "unable to find '" + shown + "' for model instance '" + model + "'");
+        }
+        try {
+            return OrtModelFile.resolve(file);
+        } catch (IOException e) {
+            throw new BackendException(
+                    ErrorCode.NOT_FOUND,
+                    "unable to find the model in '" + shown + "' for model instance '" + model
+                            + "': expected model.onnx, or exactly one file that ends with .onnx",
+                    e);
+        }
+    }
+
+    /** Returns a library of operators ({@code op_library_filename}) in the model's folder. */
+    static Path operatorLibrary(ModelContext context, String filename) throws BackendException {
+        String model = context.settings().name();
+        Path file = within(context.modelDirectory(), filename, model, "op_library_filename");
+        if (!Files.isRegularFile(file)) {
+            throw new BackendException(
+                    ErrorCode.NOT_FOUND,
+                    "unable to load model '" + model + "', op_library_filename: '" + filename
+                            + "' (expected: a file in the model's folder)");
+        }
+        return file;
+    }
+
+    private static Path within(Path folder, String filename, String model, String option) throws BackendException {
+        Path root = folder.toAbsolutePath().normalize();
+        Path file = root.resolve(filename).normalize();
+        if (!file.startsWith(root) || file.equals(root)) {
+            throw OnnxErrors.cannotLoad(
+                    model, option + ": '" + filename + "' (expected: a path within the model's folder)");
+        }
+        return file;
+    }
+}

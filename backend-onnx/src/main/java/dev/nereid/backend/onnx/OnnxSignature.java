@@ -1,0 +1,101 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Where the inputs and outputs of a configuration are in the model, and what of their shapes is known. Immutable.
+ *
+ * <p>The shape of an output is known before a run if the model fixes all its dimensions but that of the batch, and those
+ * of every input too: a model that leaves a dimension of an input open cannot be trusted to know its outputs, since
+ * exporters write down what one example gave.
+ */
+final class OnnxSignature {
+    /**
+     * An input of the model.
+     *
+     * @param index its place in the model
+     * @param isScalar whether the model wants no dimensions, where requests have dimensions of 1
+     */
+    record Input(int index, boolean isScalar) {}
+
+    /**
+     * An output of the model.
+     *
+     * @param index its place in the model
+     * @param name its name
+     * @param type the type of its elements
+     * @param knownShape the shape to be answered, the batch dimension open, if it is known before a run
+     * @param scalarShape the shape that clients see if the model gives no dimensions
+     */
+    record Output(int index, String name, DataType type, Optional<Shape> knownShape, Optional<Shape> scalarShape) {}
+
+    private final boolean batches;
+    private final Map<String, Input> inputs = new HashMap<>();
+    private final Map<String, Output> outputs = new HashMap<>();
+
+    /** Puts the names together; configuration and model were found to agree by {@link OnnxValidation}. */
+    OnnxSignature(ModelSettings settings, OrtSession session) throws BackendException {
+        batches = settings.batches();
+        List<OrtTensorInfo> modelInputs = session.inputs();
+        for (int i = 0; i < modelInputs.size(); i++) {
+            inputs.put(modelInputs.get(i).name(), new Input(i, isScalar(modelInputs.get(i))));
+        }
+        boolean inputsFixed = modelInputs.stream().allMatch(this::isFixed);
+        List<OrtTensorInfo> modelOutputs = session.outputs();
+        for (int i = 0; i < modelOutputs.size(); i++) {
+            Optional<TensorSpec> spec = settings.output(modelOutputs.get(i).name());
+            if (spec.isPresent()) {
+                outputs.put(spec.get().name(), output(i, modelOutputs.get(i), spec.get(), inputsFixed));
+            }
+        }
+    }
+
+    private Output output(int index, OrtTensorInfo info, TensorSpec spec, boolean inputsFixed) throws BackendException {
+        DataType type = OnnxTensors.dataType(info);
+        Optional<Shape> scalarShape = isScalar(info) ? Optional.of(spec.backendDims()) : Optional.empty();
+        boolean isKnown = inputsFixed && isFixed(info) && type.isFixedSize();
+        Optional<Shape> knownShape =
+                isKnown ? Optional.of(scalarShape.orElseGet(() -> OnnxTensors.shape(info))) : Optional.empty();
+        return new Output(index, info.name(), type, knownShape, scalarShape);
+    }
+
+    /** Whether all dimensions but that of the batch are fixed. */
+    private boolean isFixed(OrtTensorInfo info) {
+        return info.hasShape() && info.dims().stream().skip(batches ? 1 : 0).noneMatch(dim -> dim == Shape.VARIABLE);
+    }
+
+    private static boolean isScalar(OrtTensorInfo info) {
+        return info.hasShape() && info.dims().isEmpty();
+    }
+
+    /** Returns the place of an input. */
+    Input input(String name) throws BackendException {
+        Input input = inputs.get(name);
+        if (input == null) {
+            throw OnnxErrors.invalid("unexpected inference input '" + name + "': the model has none of that name");
+        }
+        return input;
+    }
+
+    /** Returns the place of an output. */
+    Output output(String name) throws BackendException {
+        Output output = outputs.get(name);
+        if (output == null) {
+            throw OnnxErrors.invalid("unexpected inference output '" + name + "': the model has none of that name");
+        }
+        return output;
+    }
+
+    /** Returns the shape of an output for a batch, if it is known before the run. */
+    Optional<Shape> shape(Output output, int batchSize) {
+        return batches ? output.knownShape().map(shape -> shape.withFirst(batchSize)) : output.knownShape();
+    }
+}

@@ -1,0 +1,81 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import java.util.Optional;
+
+/** What types and shapes of ONNX Runtime are called in configurations and on the wire. Stateless. */
+final class OnnxTensors {
+    private OnnxTensors() {}
+
+    /** Returns the data type of an element type, or empty if the protocols have none for it. */
+    static Optional<DataType> dataType(OrtElementType type) {
+        return Optional.ofNullable(
+                switch (type) {
+                    case BOOL -> DataType.BOOL;
+                    case UINT8 -> DataType.UINT8;
+                    case UINT16 -> DataType.UINT16;
+                    case UINT32 -> DataType.UINT32;
+                    case UINT64 -> DataType.UINT64;
+                    case INT8 -> DataType.INT8;
+                    case INT16 -> DataType.INT16;
+                    case INT32 -> DataType.INT32;
+                    case INT64 -> DataType.INT64;
+                    case FLOAT16 -> DataType.FP16;
+                    case FLOAT -> DataType.FP32;
+                    case DOUBLE -> DataType.FP64;
+                    case STRING -> DataType.BYTES;
+                    case BFLOAT16 -> DataType.BF16;
+                    case UNDEFINED,
+                            COMPLEX64,
+                            COMPLEX128,
+                            FLOAT8E4M3FN,
+                            FLOAT8E4M3FNUZ,
+                            FLOAT8E5M2,
+                            FLOAT8E5M2FNUZ,
+                            FLOAT8E8M0,
+                            UINT4,
+                            INT4,
+                            FLOAT4E2M1,
+                            UINT2,
+                            INT2 -> null;
+                });
+    }
+
+    /**
+     * Returns the data type of a model's input or output.
+     *
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if it is no tensor, or of a type without a name on the wire
+     */
+    static DataType dataType(OrtTensorInfo info) throws BackendException {
+        if (info.kind() != OrtTensorInfo.Kind.TENSOR) {
+            throw new BackendException(
+                    ErrorCode.UNSUPPORTED,
+                    "Unsupported ONNX Type '" + kindName(info.kind()) + "' for I/O '" + info.name()
+                            + "', expected 'ONNX_TYPE_TENSOR'.");
+        }
+        return dataType(info.type())
+                .orElseThrow(() -> new BackendException(
+                        ErrorCode.UNSUPPORTED,
+                        "unsupported datatype " + info.type() + " for I/O '" + info.name() + "'"));
+    }
+
+    /** Returns the dimensions of a model's input or output; none where the model does not say how many there are. */
+    static Shape shape(OrtTensorInfo info) {
+        return Shape.of(info.dims().stream().mapToLong(Long::longValue).toArray());
+    }
+
+    private static String kindName(OrtTensorInfo.Kind kind) {
+        return switch (kind) {
+            case UNKNOWN -> "ONNX_TYPE_UNKNOWN";
+            case TENSOR -> "ONNX_TYPE_TENSOR";
+            case SEQUENCE -> "ONNX_TYPE_SEQUENCE";
+            case MAP -> "ONNX_TYPE_MAP";
+            case OPAQUE -> "ONNX_TYPE_OPAQUE";
+            case SPARSE_TENSOR -> "ONNX_TYPE_SPARSETENSOR";
+            case OPTIONAL -> "ONNX_TYPE_OPTIONAL";
+        };
+    }
+}

@@ -1,0 +1,163 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** Compares the inputs and outputs of a configuration with those of its model. Immutable. */
+final class OnnxValidation {
+    private final ModelSettings settings;
+    private final OrtSession session;
+
+    private OnnxValidation(ModelSettings settings, OrtSession session) {
+        this.settings = settings;
+        this.session = session;
+    }
+
+    /** Refuses a configuration that does not agree with its model, in the words of the reference server. */
+    static void check(ModelSettings settings, OrtSession session) throws BackendException {
+        OnnxValidation validation = new OnnxValidation(settings, session);
+        validation.checkInputs();
+        validation.checkOutputs();
+    }
+
+    private void checkInputs() throws BackendException {
+        for (TensorSpec spec : settings.inputs()) {
+            OrtTensorInfo info = find(spec, session.inputs(), "input");
+            checkOptional(spec);
+            checkType(spec, info, "input");
+            if (spec.is(TensorSpec.Trait.RAGGED)) {
+                checkRagged(spec, info);
+            } else {
+                checkDims(spec, info, false);
+            }
+        }
+        checkComplete();
+    }
+
+    private void checkOutputs() throws BackendException {
+        for (TensorSpec spec : settings.outputs()) {
+            OrtTensorInfo info = find(spec, session.outputs(), "output");
+            checkType(spec, info, "output");
+            checkDims(spec, info, true);
+        }
+    }
+
+    private static OrtTensorInfo find(TensorSpec spec, List<OrtTensorInfo> infos, String role) throws BackendException {
+        Optional<OrtTensorInfo> found =
+                infos.stream().filter(info -> info.name().equals(spec.name())).findFirst();
+        return found.orElseThrow(() -> OnnxErrors.invalid("unexpected inference " + role + " '" + spec.name()
+                + "', allowed " + role + "s are: "
+                + infos.stream().map(OrtTensorInfo::name).sorted().collect(Collectors.joining(", "))));
+    }
+
+    /**
+     * Refuses a model with an input that nothing would be passed to. Control, state and batch tensors stand elsewhere in
+     * the configuration than inputs: whatever it names is taken for provided.
+     */
+    private void checkComplete() throws BackendException {
+        List<String> missing = session.inputs().stream()
+                .map(OrtTensorInfo::name)
+                .filter(name -> settings.input(name).isEmpty())
+                .filter(name -> !settings.json().contains('"' + name + '"'))
+                .toList();
+        if (!missing.isEmpty()) {
+            throw refused("configuration expects " + settings.inputs().size() + " inputs, model provides "
+                    + session.inputs().size() + " (not in the configuration: " + String.join(", ", missing) + ")");
+        }
+    }
+
+    private void checkOptional(TensorSpec spec) throws BackendException {
+        if (spec.is(TensorSpec.Trait.OPTIONAL) && settings.batches()) {
+            throw refused("optional input '" + spec.name() + "' is not supported for models that support batching");
+        }
+    }
+
+    private void checkType(TensorSpec spec, OrtTensorInfo info, String role) throws BackendException {
+        DataType type = OnnxTensors.dataType(info);
+        if (type != spec.type()) {
+            throw refused("configuration expects datatype " + spec.type().configName() + " for " + role + " '"
+                    + spec.name() + "', model provides " + type.configName());
+        }
+    }
+
+    private void checkRagged(TensorSpec spec, OrtTensorInfo info) throws BackendException {
+        Shape shape = OnnxTensors.shape(info);
+        if (shape.rank() != 1 || shape.dim(0) != Shape.VARIABLE) {
+            throw refused("configuration expects model provides input with shape [-1] for ragged input '" + spec.name()
+                    + "', model provides " + shape);
+        }
+    }
+
+    /**
+     * Compares dimensions.
+     *
+     * @param exact whether the configuration must leave open what the model leaves open, as for outputs
+     */
+    private void checkDims(TensorSpec spec, OrtTensorInfo info, boolean exact) throws BackendException {
+        if (!info.hasShape()) {
+            return; // the model takes or gives anything
+        }
+        Shape model = OnnxTensors.shape(info);
+        Shape configured = spec.backendDims();
+        if (model.rank() == 0) {
+            checkScalar(spec, configured);
+        } else if (settings.batches()) {
+            checkBatch(spec, model, configured, exact);
+        } else if (!fits(model, configured, exact)) {
+            throw differs(spec, model, configured.rank() + " dimensions (shape " + configured + ")");
+        }
+    }
+
+    private void checkScalar(TensorSpec spec, Shape configured) throws BackendException {
+        if (settings.batches()) {
+            throw hasNoBatch(spec, Shape.SCALAR);
+        }
+        for (int i = 0; i < configured.rank(); i++) {
+            if (configured.dim(i) != 1) {
+                throw refused("scalar tensor '" + spec.name()
+                        + "', should only provide 1 in the model configuration when the model doesn't support"
+                        + " batching. Model configuration provided: " + configured + ".");
+            }
+        }
+    }
+
+    private void checkBatch(TensorSpec spec, Shape model, Shape configured, boolean exact) throws BackendException {
+        if (model.dim(0) != Shape.VARIABLE) {
+            throw hasNoBatch(spec, model);
+        }
+        Shape full = configured.prepend(Shape.VARIABLE);
+        if (!fits(model, full, exact)) {
+            throw differs(
+                    spec,
+                    model,
+                    full.rank() + " dimensions (an initial batch dimension because max_batch_size > 0 followed by the"
+                            + " explicit tensor shape, making complete shape " + full + ")");
+        }
+    }
+
+    private static boolean fits(Shape model, Shape configured, boolean exact) {
+        return exact ? model.equals(configured) : model.accepts(configured);
+    }
+
+    private BackendException hasNoBatch(TensorSpec spec, Shape model) {
+        return OnnxErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name()
+                + "': for the model to support batching the shape should have at least 1 dimension and the first"
+                + " dimension must be -1; but shape expected by the model is " + model);
+    }
+
+    private BackendException differs(TensorSpec spec, Shape model, String configured) {
+        return OnnxErrors.invalid("model '" + settings.name() + "', tensor '" + spec.name() + "': the model expects "
+                + model.rank() + " dimensions (shape " + model + ") but the model configuration specifies "
+                + configured);
+    }
+
+    private BackendException refused(String message) {
+        return OnnxErrors.cannotLoad(settings.name(), message);
+    }
+}

@@ -1,0 +1,313 @@
+package dev.nereid.backend.onnx;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeBatch;
+import dev.nereid.testkit.FakeRequest;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class OnnxInstanceTest {
+    private static final Shape ANY = Shape.of(Shape.VARIABLE);
+
+    private final TestTensors tensors = new TestTensors();
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+    private TestBackend backend;
+
+    @BeforeEach
+    void open() throws BackendException {
+        backend = new TestBackend();
+    }
+
+    @AfterEach
+    void close() {
+        backend.close();
+        tensors.close();
+        memory.close();
+    }
+
+    @ParameterizedTest
+    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "BYTES")
+    void passesEveryDataTypeBitByBit(DataType type) throws BackendException {
+        OrtElementType elements = elementType(type);
+        ModelSettings.Builder settings = identity(type).maxBatchSize(8);
+        MemorySegment two = tensors.random(elements, 2L * 5 * type.byteSize());
+        MemorySegment one = tensors.random(elements, 5L * type.byteSize());
+
+        try (FakeBatch batch = batch(
+                settings,
+                request(2, "output").with("input", Tensor.of(type, Shape.of(2, 5), two)),
+                request(1, "output").with("input", Tensor.of(type, Shape.of(1, 5), one)))) {
+            backend.instance(settings).execute(batch);
+
+            Tensor output = batch.outputs().get("output");
+            assertThat(output.type()).isEqualTo(type);
+            assertThat(output.shape()).isEqualTo(Shape.of(3, 5));
+            assertThat(bytes(output.data().asSlice(0, two.byteSize()))).isEqualTo(bytes(two));
+            assertThat(bytes(output.data().asSlice(two.byteSize()))).isEqualTo(bytes(one));
+        }
+    }
+
+    @Test
+    void passesStringsOfAnyBytes() throws BackendException {
+        ModelSettings.Builder settings = identity(DataType.BYTES).maxBatchSize(8);
+        byte[][] strings = {"text".getBytes(UTF_8), {}, {0, (byte) 0xff}, new byte[3_000]};
+
+        try (FakeBatch batch = batch(
+                settings,
+                request(1, "output")
+                        .with(
+                                "input",
+                                Tensor.of(DataType.BYTES, Shape.of(1, 2), tensors.strings(strings[0], strings[1]))),
+                request(1, "output")
+                        .with(
+                                "input",
+                                Tensor.of(DataType.BYTES, Shape.of(1, 2), tensors.strings(strings[2], strings[3]))))) {
+            backend.instance(settings).execute(batch);
+
+            Tensor output = batch.outputs().get("output");
+            assertThat(output.shape()).isEqualTo(Shape.of(2, 2));
+            assertThat(TestTensors.strings(output.data())).containsExactly(strings);
+            assertThat(batch.allocated()).containsExactly("output");
+        }
+    }
+
+    @Test
+    void writesOutputsOfKnownShapeIntoMemoryOfTheServer() throws BackendException {
+        ModelSettings.Builder settings = addSub();
+
+        try (FakeBatch batch = batch(settings, addSubRequest("sum", "difference"))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(batch.allocated()).containsExactlyInAnyOrder("sum", "difference");
+            assertThat(floats(batch, "sum")).containsExactly(11, 22, 33, 44);
+            assertThat(floats(batch, "difference")).containsExactly(9, 18, 27, 36);
+        }
+    }
+
+    @Test
+    void givesOutputsOfUnknownShapeWhereTheyLie() throws BackendException {
+        ModelSettings.Builder settings = nonZero();
+
+        try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(4), 0, 3, 0, 4)))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(batch.allocated()).isEmpty();
+            assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(1, 2));
+            assertThat(longs(batch, "output")).containsExactly(1, 3);
+            assertThat(memory.buffersInUse()).isZero();
+        }
+    }
+
+    @Test
+    void givesAnOutputWithoutElements() throws BackendException {
+        ModelSettings.Builder settings = nonZero();
+
+        try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(2), 0, 0)))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(1, 0));
+        }
+    }
+
+    @Test
+    void takesInputsWithoutElements() throws BackendException {
+        ModelSettings.Builder settings = identity(DataType.FP32).maxBatchSize(8);
+        ModelInstance instance = backend.instance(settings);
+
+        try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(1, 0))))) {
+            instance.execute(batch);
+
+            assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(1, 0));
+        }
+    }
+
+    @Test
+    void fetchesOnlyOutputsThatAreWanted() throws BackendException {
+        ModelSettings.Builder settings = addSub();
+
+        try (FakeBatch batch = batch(settings, addSubRequest("difference"))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(batch.outputs()).containsOnlyKeys("difference");
+            assertThat(floats(batch, "difference")).containsExactly(9, 18, 27, 36);
+        }
+    }
+
+    @Test
+    void fetchesOutputsThatAnyRequestOfTheBatchWants() throws BackendException {
+        ModelSettings.Builder settings = identity(DataType.FP32).maxBatchSize(8);
+
+        try (FakeBatch batch = batch(
+                settings,
+                request(1).with("input", floats(Shape.of(1, 1), 1)),
+                request(1, "output").with("input", floats(Shape.of(1, 1), 2)))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(floats(batch, "output")).containsExactly(1, 2);
+        }
+    }
+
+    @Test
+    void passesAndGivesScalarsInTheShapesOfTheConfiguration() throws BackendException {
+        ModelSettings.Builder settings = settings("negated_scalar.onnx")
+                .input(TensorSpec.of("input", DataType.FP32, Shape.of(1)))
+                .output(TensorSpec.of("output", DataType.FP32, Shape.of(1)));
+
+        try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(1), 2.5f)))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(1));
+            assertThat(floats(batch, "output")).containsExactly(-2.5f);
+        }
+    }
+
+    @Test
+    void passesAnyShapeWhereTheModelSaysNothing() throws BackendException {
+        ModelSettings.Builder settings = settings("unknown_rank.onnx")
+                .input(TensorSpec.of("input", DataType.FP32, Shape.of(-1, -1, -1)))
+                .output(TensorSpec.of("output", DataType.FP32, Shape.of(-1, -1, -1)));
+
+        try (FakeBatch batch =
+                batch(settings, request(1, "output").with("input", floats(Shape.of(1, 2, 2), 1, 2, 3, 4)))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(1, 2, 2));
+        }
+    }
+
+    @Test
+    void tellsOnnxRuntimesOwnErrorAndServesOn() throws BackendException {
+        ModelSettings.Builder settings = settings("gather.onnx")
+                .input(TensorSpec.of("index", DataType.INT64, ANY))
+                .output(TensorSpec.of("output", DataType.FP32, ANY));
+        ModelInstance instance = backend.instance(settings);
+        try (FakeBatch bad = batch(settings, request(1, "output").with("index", longs(9)))) {
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> instance.execute(bad))
+                    .withMessageMatching("onnx runtime error \\d+: .*idx=9 must be within the inclusive range.*")
+                    .extracting(BackendException::code)
+                    .isEqualTo(ErrorCode.INTERNAL);
+        }
+
+        try (FakeBatch good = batch(settings, request(1, "output").with("index", longs(3)))) {
+            instance.execute(good);
+
+            assertThat(floats(good, "output")).containsExactly(3);
+        }
+    }
+
+    @Test
+    void servesOnWhenMemoryRanOut() throws BackendException {
+        ModelSettings.Builder settings = addSub();
+        ModelInstance instance = backend.instance(settings);
+        LeakCheckingMemory little = new LeakCheckingMemory(20);
+        try (FakeBatch poor = new FakeBatch(settings.build(), little, addSubRequest("sum", "difference"))) {
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> instance.execute(poor))
+                    .withMessageContaining("out of memory");
+        }
+        little.close();
+
+        try (FakeBatch batch = batch(settings, addSubRequest("sum"))) {
+            instance.execute(batch);
+
+            assertThat(floats(batch, "sum")).containsExactly(11, 22, 33, 44);
+        }
+    }
+
+    @Test
+    void tellsWhichInputTheModelDoesNotHave() throws BackendException {
+        ModelSettings.Builder settings = addSub();
+        ModelInstance instance = backend.instance(settings);
+        try (FakeBatch batch = batch(settings, addSubRequest("sum").with("c", floats(Shape.of(1), 1)))) {
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> instance.execute(batch))
+                    .withMessage("unexpected inference input 'c': the model has none of that name");
+        }
+    }
+
+    private ModelSettings.Builder identity(DataType type) {
+        return settings("identity_" + elementType(type).name().toLowerCase(java.util.Locale.ROOT) + ".onnx")
+                .input(TensorSpec.of("input", type, ANY))
+                .output(TensorSpec.of("output", type, ANY));
+    }
+
+    private static ModelSettings.Builder addSub() {
+        return settings("add_sub.onnx")
+                .input(TensorSpec.of("a", DataType.FP32, Shape.of(4)))
+                .input(TensorSpec.of("b", DataType.FP32, Shape.of(4)))
+                .output(TensorSpec.of("sum", DataType.FP32, Shape.of(4)))
+                .output(TensorSpec.of("difference", DataType.FP32, Shape.of(4)));
+    }
+
+    private FakeRequest addSubRequest(String... outputs) {
+        return request(1, outputs)
+                .with("a", floats(Shape.of(4), 10, 20, 30, 40))
+                .with("b", floats(Shape.of(4), 1, 2, 3, 4));
+    }
+
+    private static ModelSettings.Builder nonZero() {
+        return settings("non_zero.onnx")
+                .input(TensorSpec.of("input", DataType.FP32, ANY))
+                .output(TensorSpec.of("output", DataType.INT64, Shape.of(1, -1)));
+    }
+
+    private static ModelSettings.Builder settings(String file) {
+        return ModelSettings.builder("m", 1).modelFilename(file);
+    }
+
+    private FakeBatch batch(ModelSettings.Builder settings, FakeRequest... requests) {
+        return new FakeBatch(settings.build(), memory, requests);
+    }
+
+    private static FakeRequest request(int batchSize, String... outputs) {
+        return new FakeRequest(batchSize, List.of(outputs));
+    }
+
+    private Tensor floats(Shape shape, float... values) {
+        return Tensor.of(DataType.FP32, shape, tensors.floats(values));
+    }
+
+    private Tensor longs(long... values) {
+        return Tensor.of(DataType.INT64, Shape.of(values.length), tensors.longs(values));
+    }
+
+    private static float[] floats(FakeBatch batch, String output) {
+        return TestTensors.floats(batch.outputs().get(output).data());
+    }
+
+    private static long[] longs(FakeBatch batch, String output) {
+        return batch.outputs().get(output).data().toArray(ValueLayout.JAVA_LONG);
+    }
+
+    private static byte[] bytes(MemorySegment segment) {
+        return TestTensors.bytes(segment);
+    }
+
+    private static OrtElementType elementType(DataType type) {
+        for (OrtElementType candidate : OrtElementType.values()) {
+            if (OnnxTensors.dataType(candidate).filter(type::equals).isPresent()) {
+                return candidate;
+            }
+        }
+        throw new AssertionError("no element type for " + type);
+    }
+}
