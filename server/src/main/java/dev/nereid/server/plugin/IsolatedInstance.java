@@ -24,10 +24,6 @@ final class IsolatedInstance implements ModelInstance {
     public void execute(Batch batch) throws BackendException {
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
-        if (before == loader) {
-            instance.execute(batch);
-            return;
-        }
         thread.setContextClassLoader(loader);
         try {
             instance.execute(batch);

@@ -23,6 +23,9 @@ final class PluginBoundary {
         void run();
     }
 
+    /** Causes may go round in circles. */
+    private static final int MOST_CAUSES = 6;
+
     private static final Logger LOG = LoggerFactory.getLogger(PluginBoundary.class);
 
     private final String plugin;
@@ -87,15 +90,13 @@ final class PluginBoundary {
     static String describe(Throwable failure) {
         StringBuilder text = new StringBuilder();
         Throwable last = failure;
-        while (true) {
+        for (int depth = 0; last != null && depth < MOST_CAUSES; depth++) {
             String message = last.getMessage();
-            text.append(last.getClass().getName()).append(message == null ? "" : ": " + message.strip());
-            Throwable cause = last.getCause();
-            if (cause == null || cause == last) {
-                return text.toString();
-            }
-            text.append("; caused by ");
-            last = cause;
+            text.append(depth == 0 ? "" : "; caused by ")
+                    .append(last.getClass().getName())
+                    .append(message == null ? "" : ": " + message.strip());
+            last = last.getCause();
         }
+        return text.toString();
     }
 }

@@ -1,18 +1,20 @@
 package dev.nereid.server.plugin;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A folder of plugins: every jar in it is one, and so is every folder of jars. Immutable; reads the disk at each call.
  * Hidden entries and other files are ignored.
  */
 final class PluginDirectory {
+    private static final Logger LOG = LoggerFactory.getLogger(PluginDirectory.class);
     private static final String JAR = ".jar";
 
     private final Path path;
@@ -21,10 +23,10 @@ final class PluginDirectory {
         this.path = path;
     }
 
-    /** Lists the plugins by name. */
+    /** Lists the plugins by name; a folder that cannot be read counts as one without jars. */
     List<PluginSource> scan() {
         List<PluginSource> found = new ArrayList<>();
-        for (Path entry : sorted(path)) {
+        for (Path entry : visible(path)) {
             String name = entry.getFileName().toString();
             if (Files.isDirectory(entry)) {
                 found.add(new PluginSource(name, entry, jars(entry)));
@@ -36,20 +38,21 @@ final class PluginDirectory {
     }
 
     private static List<Path> jars(Path folder) {
-        return sorted(folder).stream().filter(PluginDirectory::isJar).toList();
+        return visible(folder).stream().filter(PluginDirectory::isJar).toList();
     }
 
     private static boolean isJar(Path entry) {
         return entry.getFileName().toString().endsWith(JAR) && Files.isRegularFile(entry);
     }
 
-    private static List<Path> sorted(Path folder) {
+    private static List<Path> visible(Path folder) {
         try (Stream<Path> entries = Files.list(folder)) {
             return entries.filter(entry -> !entry.getFileName().toString().startsWith("."))
                     .sorted()
                     .toList();
         } catch (IOException e) {
-            throw new UncheckedIOException("plugins: cannot list " + folder + ": " + e.getMessage(), e);
+            LOG.atWarn().addKeyValue("folder", folder).setCause(e).log("folder of plugins could not be read");
+            return List.of();
         }
     }
 }

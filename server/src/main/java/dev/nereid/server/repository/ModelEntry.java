@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
 import java.util.OptionalLong;
-import java.util.SortedMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -27,7 +26,7 @@ final class ModelEntry {
     private final @Nullable ServedModel latest;
     private final @Nullable ModelDescription latestDescription;
 
-    private ModelEntry(String name, VersionState overall, SortedMap<Long, VersionState> versions) {
+    private ModelEntry(String name, VersionState overall, NavigableMap<Long, VersionState> versions) {
         this.name = name;
         this.overall = overall;
         this.versions = new TreeMap<>(versions);
@@ -49,7 +48,7 @@ final class ModelEntry {
     }
 
     /** A model with versions. */
-    static ModelEntry of(String name, SortedMap<Long, VersionState> versions) {
+    static ModelEntry of(String name, NavigableMap<Long, VersionState> versions) {
         return new ModelEntry(name, new VersionState.Loading(), versions);
     }
 

@@ -8,7 +8,7 @@ import dev.nereid.spi.BackendException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.SortedMap;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -184,24 +184,17 @@ public final class ModelLifecycle {
             models.put(name, ModelEntry.of(name, new VersionState.Unavailable(VersionState.UNLOADED)));
             return;
         }
-        String reason = "failed with an error of the virtual machine, which the server's log tells";
+        String reason;
         try {
-            PreparedModel prepared = preparation.prepare(directory);
-            reason = "";
-            loadVersions(prepared);
+            loadVersions(preparation.prepare(directory));
+            return;
         } catch (InferenceException e) {
             reason = e.publicMessage();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | VirtualMachineError e) {
             reason = unexpected(name, e);
-        } finally {
-            if (!reason.isEmpty()) {
-                LOG.atError()
-                        .addKeyValue("model", name)
-                        .addKeyValue("reason", reason)
-                        .log("model failed to load");
-                models.put(name, ModelEntry.of(name, new VersionState.Unavailable(reason)));
-            }
         }
+        LOG.atError().addKeyValue("model", name).addKeyValue("reason", reason).log("model failed to load");
+        models.put(name, ModelEntry.of(name, new VersionState.Unavailable(reason)));
     }
 
     private void loadVersions(PreparedModel prepared) {
@@ -232,8 +225,8 @@ public final class ModelLifecycle {
             reason = String.valueOf(e.getMessage());
         } catch (InferenceException e) {
             reason = e.publicMessage();
-        } catch (RuntimeException e) {
-            reason = unexpected(name, e);
+        } catch (RuntimeException | VirtualMachineError e) {
+            reason = unexpected(name, e); // such as a model that is too large for the heap: others may fit
         }
         LOG.atError()
                 .addKeyValue("model", name)
@@ -244,7 +237,7 @@ public final class ModelLifecycle {
     }
 
     /** Closes the versions that were loaded if another was not. */
-    private static SortedMap<Long, VersionState> allOrNone(SortedMap<Long, VersionState> states) {
+    private static NavigableMap<Long, VersionState> allOrNone(NavigableMap<Long, VersionState> states) {
         List<Long> failed = states.keySet().stream()
                 .filter(version -> states.get(version) instanceof VersionState.Unavailable)
                 .toList();
@@ -261,7 +254,7 @@ public final class ModelLifecycle {
         return states;
     }
 
-    private static String unexpected(String model, RuntimeException failure) {
+    private static String unexpected(String model, Throwable failure) {
         LOG.atError().addKeyValue("model", model).setCause(failure).log("load failed unexpectedly");
         return "internal error: " + failure;
     }

@@ -1,7 +1,7 @@
 package dev.nereid.server.repository;
 
 import inference.ModelConfig;
-import java.util.SortedSet;
+import java.util.NavigableSet;
 
 /**
  * A model whose configuration was read and whose versions are known, before its backend is asked. Immutable.
@@ -11,4 +11,4 @@ import java.util.SortedSet;
  * @param configured whether there is a configuration file
  * @param versions the versions to be loaded, at least one
  */
-record PreparedModel(ModelDirectory directory, ModelConfig config, boolean configured, SortedSet<Long> versions) {}
+record PreparedModel(ModelDirectory directory, ModelConfig config, boolean configured, NavigableSet<Long> versions) {}

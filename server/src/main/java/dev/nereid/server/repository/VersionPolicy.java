@@ -6,7 +6,6 @@ import inference.ModelConfig;
 import inference.ModelVersionPolicy;
 import java.util.List;
 import java.util.NavigableSet;
-import java.util.SortedSet;
 import java.util.TreeSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,9 +24,9 @@ final class VersionPolicy {
      * @return some of them, at least one
      * @throws InferenceException if none is left
      */
-    static SortedSet<Long> select(ModelConfig config, NavigableSet<Long> existing) {
+    static NavigableSet<Long> select(ModelConfig config, NavigableSet<Long> existing) {
         ModelVersionPolicy policy = config.getVersionPolicy();
-        SortedSet<Long> selected = switch (policy.getPolicyChoiceCase()) {
+        NavigableSet<Long> selected = switch (policy.getPolicyChoiceCase()) {
             case SPECIFIC -> specific(config.getName(), policy.getSpecific().getVersionsList(), existing);
             case LATEST -> latest(policy.getLatest().getNumVersions(), existing);
             case ALL -> existing;
@@ -42,8 +41,8 @@ final class VersionPolicy {
         return selected;
     }
 
-    private static SortedSet<Long> specific(String model, List<Long> wanted, NavigableSet<Long> existing) {
-        SortedSet<Long> found = new TreeSet<>();
+    private static NavigableSet<Long> specific(String model, List<Long> wanted, NavigableSet<Long> existing) {
+        NavigableSet<Long> found = new TreeSet<>();
         for (long version : wanted) {
             if (existing.contains(version)) {
                 found.add(version);
@@ -58,8 +57,8 @@ final class VersionPolicy {
     }
 
     /** The number is unsigned. */
-    private static SortedSet<Long> latest(int number, NavigableSet<Long> existing) {
-        SortedSet<Long> highest = new TreeSet<>();
+    private static NavigableSet<Long> latest(int number, NavigableSet<Long> existing) {
+        NavigableSet<Long> highest = new TreeSet<>();
         existing.descendingSet().stream().limit(Integer.toUnsignedLong(number)).forEach(highest::add);
         return highest;
     }

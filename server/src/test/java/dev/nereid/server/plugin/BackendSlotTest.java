@@ -11,7 +11,6 @@ import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -158,7 +157,7 @@ final class BackendSlotTest {
 
         PluginJar.of("class Other { }").write(jar);
         assertThat(context.cacheDirectory()).isNotEqualTo(cache);
-        assertThat(Files.list(root.resolve("cache"))).hasSize(2);
+        assertThat(root.resolve("cache").toFile().list()).hasSize(2);
     }
 
     private BackendSlot slot(BackendProvider provider, Path... jars) {

@@ -7,7 +7,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.server.config.ModelConfigReader;
 import inference.ModelConfig;
 import java.util.List;
-import java.util.SortedSet;
+import java.util.NavigableSet;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -56,7 +56,7 @@ final class VersionPolicyTest {
         assertThatThrownBy(() -> select("version_policy { all {} }")).isInstanceOf(InferenceException.class);
     }
 
-    private static SortedSet<Long> select(String policy, Long... existing) {
+    private static NavigableSet<Long> select(String policy, Long... existing) {
         ModelConfig config = ModelConfigReader.parse("m/config.pbtxt", "name: \"m\" " + policy);
         return VersionPolicy.select(config, new TreeSet<>(List.of(existing)));
     }

@@ -1,0 +1,336 @@
+package dev.nereid.server;
+
+import static dev.nereid.server.TestModels.parameter;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A whole server, as an embedding program uses it. */
+final class NereidServerTest {
+    private static final int CLIENTS = 8;
+    private static final int CALLS = 2_000;
+    private static final Duration PATIENCE = Duration.ofSeconds(20);
+
+    @TempDir
+    private Path folder;
+
+    private Path plugins;
+    private TestModels models;
+
+    @BeforeEach
+    void setUp() throws IOException {
+        plugins = Files.createDirectories(folder.resolve("plugins"));
+        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+    }
+
+    @Test
+    void answersWithAFunctionInAPlugin() throws Exception {
+        TestPlugins.twice(plugins);
+        models.model("double", """
+                backend: "twice"
+                max_batch_size: 4
+                input { name: "INPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+                output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
+                """);
+
+        try (NereidServer server = builder().start()) {
+            Answer answer = Answer.to(server, ModelRef.latest("double"), "INPUT", new long[] {2, 2}, 1.5f, -2, 0, 8);
+
+            assertThat(answer.response().values()).containsExactly(3f, -4f, 0f, 16f);
+            assertThat(answer.terminals()).isEqualTo(1);
+            assertNoMemoryInUse(server);
+        }
+    }
+
+    @Test
+    void runsPluginsWithTwoVersionsOfOneLibrary() throws Exception {
+        TestPlugins.identity(plugins, "identity_old", "1.0");
+        TestPlugins.identity(plugins, "identity_new", "2.0");
+        for (String backend : List.of("identity_old", "identity_new")) {
+            models.model("m_" + backend, "backend: \"" + backend + "\"\nmax_batch_size: 1\n" + TestModels.TENSORS);
+        }
+
+        try (NereidServer server = builder().start()) {
+            assertThat(Answer.to(server, "m_identity_old", 7).response())
+                    .isEqualTo(new Answer.Values(1, List.of(7f), Map.of("library", new ParameterValue.Text("1.0"))));
+            assertThat(Answer.to(server, "m_identity_new", 8).response())
+                    .isEqualTo(new Answer.Values(1, List.of(8f), Map.of("library", new ParameterValue.Text("2.0"))));
+            assertThat(server.backends())
+                    .containsExactly(
+                            new BackendStatus("identity_new", "identity_new", BackendStatus.State.AVAILABLE, ""),
+                            new BackendStatus("identity_old", "identity_old", BackendStatus.State.AVAILABLE, ""));
+        }
+    }
+
+    @Test
+    void tellsWhatItIs() throws Exception {
+        try (NereidServer server = builder().start()) {
+            assertThat(server.info().name()).isEqualTo("nereid");
+            assertThat(server.info().version()).matches("\\d+\\.\\d+\\.\\d+.*");
+            assertThat(String.join(", ", server.info().extensions()))
+                    .isEqualTo("classification, sequence, model_repository, model_repository(unload_dependents),"
+                            + " schedule_policy, model_configuration, system_shared_memory, cuda_shared_memory,"
+                            + " binary_tensor_data, parameters, statistics, trace, logging");
+        }
+        try (NereidServer server = builder().serverId("mine").start()) {
+            assertThat(server.info().name()).isEqualTo("mine");
+        }
+    }
+
+    @Test
+    void answersEveryWrongCallAndReleasesItsMemory() throws Exception {
+        TestPlugins.recording(plugins);
+        models.recording("m", "");
+
+        try (NereidServer server = builder().start()) {
+            assertError(
+                    Answer.to(server, "nope", 1),
+                    ErrorCode.NOT_FOUND,
+                    "Request for unknown model: 'nope' is not found");
+            assertError(
+                    Answer.to(server, new ModelRef("m", 9), "INPUT0", new long[] {1, 1}, 1),
+                    ErrorCode.NOT_FOUND,
+                    "Request for unknown model: 'm' version 9 is not found");
+            assertError(
+                    Answer.to(server, ModelRef.latest("m"), "INPUT0", new long[] {9, 1}, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "[request id: <id_unknown>] inference request batch-size must be <= 8 for 'm'");
+            assertNoMemoryInUse(server);
+        }
+    }
+
+    @Test
+    void survivesAnObserverThatThrows() throws Exception {
+        try (NereidServer server = builder().start()) {
+            TensorBuffer memory = server.memory().allocate(4);
+
+            server.infer(InferCall.of(ModelRef.latest("nope"), List.of(), memory::close), new Throwing());
+
+            assertNoMemoryInUse(server);
+        }
+    }
+
+    @Test
+    void answersTheCallsItHasBeforeItCloses() throws Exception {
+        TestPlugins.recording(plugins);
+        Path gate = Files.createFile(folder.resolve("gate"));
+        models.recording("m", parameter("gate", gate.toString()));
+        NereidServer server = builder().start();
+        List<Answer> answers = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            answers.add(Answer.to(server, "m", i));
+        }
+
+        try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
+            Future<?> closed = closer.submit(server::close);
+            await(() -> !server.isLive());
+            assertThat(closed.isDone()).isFalse();
+            assertThat(server.isReady()).isFalse();
+            Files.delete(gate);
+            closed.get();
+        }
+
+        for (int i = 0; i < 5; i++) {
+            assertThat(answers.get(i).response().values()).containsExactly((float) i);
+        }
+        assertThat(Files.readAllLines(events())).endsWith("close m_0_0", "close m/1", "close backend");
+        assertError(Answer.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
+        assertNoMemoryInUse(server);
+        server.close();
+    }
+
+    @Test
+    void givesUpWaitingWhenItsTimeIsOver() throws Exception {
+        TestPlugins.recording(plugins);
+        Path gate = Files.createFile(folder.resolve("gate"));
+        models.recording("m", parameter("gate", gate.toString()));
+        NereidServer server = builder().exitTimeout(Duration.ofMillis(50)).start();
+        Answer answer = Answer.to(server, "m", 1);
+
+        assertThatThrownBy(server::close)
+                .isInstanceOfSatisfying(
+                        InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
+                .hasMessage("Exit timeout expired. Exiting immediately.");
+
+        assertThat(Files.readAllLines(events())).noneMatch(event -> event.startsWith("close"));
+        Files.delete(gate);
+        assertThat(answer.response().values()).containsExactly(1f);
+        await(() -> happened("close m/1"));
+    }
+
+    @Test
+    void endsWhileModelsAreLoading() throws Exception {
+        TestPlugins.recording(plugins);
+        models.recording("a", "").recording("b", "");
+        Path gate = Files.createFile(models.root().resolve("a/gate"));
+        NereidServer server = builder().modelLoadThreads(1).startLoading();
+        await(() -> happened("load a/1 on [cpu]"));
+
+        try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
+            Future<?> closed = closer.submit(server::close);
+            await(() -> !server.isLive());
+            Files.delete(gate);
+            closed.get();
+        }
+
+        assertThat(Files.readAllLines(events()))
+                .endsWith("close a_0_0", "close a/1", "close backend")
+                .noneMatch(event -> event.contains("b/1"));
+        assertThat(server.models().index()).allMatch(status -> status.reason().equals("unloaded"));
+    }
+
+    @Test
+    void refusesOptionsThatCannotBeMet() {
+        Path missing = folder.resolve("missing");
+
+        assertThatThrownBy(() -> NereidServer.builder().start())
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("modelRepositories: none (expected: at least one folder)");
+        assertThatThrownBy(() -> builder().modelRepositories(missing).start())
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("modelRepositories: " + missing + " (expected: an existing folder)");
+        assertThatThrownBy(() -> builder().pluginDirectories(missing).start())
+                .hasMessage("pluginDirectories: " + missing + " (expected: an existing folder)");
+        assertThatThrownBy(() -> builder().modelLoadThreads(0).start()).hasMessage("threads: 0 (expected: >= 1)");
+        assertThatThrownBy(() -> builder().processors(0).start()).hasMessage("processors: 0 (expected: >= 1)");
+    }
+
+    /** Eight clients send valid and invalid calls while a second model is loaded. */
+    @Test
+    void answersEveryCallOnceWhileAnotherModelLoads() throws Exception {
+        TestPlugins.recording(plugins);
+        models.recording("busy", "instance_group { count: 2 kind: KIND_CPU } dynamic_batching {}");
+        models.recording("late", "");
+        Path gate = Files.createFile(models.root().resolve("late/gate"));
+
+        List<Answer> answers = new ArrayList<>();
+        try (NereidServer server = builder().startLoading();
+                ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
+            await(() -> isReady(server, "busy"));
+            List<Future<List<Answer>>> work = new ArrayList<>();
+            for (int client = 0; client < CLIENTS; client++) {
+                Random random = new Random(client);
+                work.add(clients.submit(() -> callAll(server, random)));
+            }
+            Files.delete(gate);
+            for (Future<List<Answer>> each : work) {
+                answers.addAll(each.get());
+            }
+
+            server.awaitModels();
+            assertThat(server.isReady()).isTrue();
+            assertThat(Answer.to(server, "late", 4).response().values()).containsExactly(4f);
+            assertNoMemoryInUse(server);
+        }
+        assertThat(answers).hasSize(CLIENTS * CALLS).allMatch(answer -> answer.terminals() == 1);
+    }
+
+    private static List<Answer> callAll(NereidServer server, Random random) {
+        List<Answer> answers = new ArrayList<>();
+        for (int call = 0; call < CALLS; call++) {
+            switch (random.nextInt(5)) {
+                case 0 -> answers.add(Answer.to(server, "nope", 1));
+                case 1 -> answers.add(Answer.to(server, ModelRef.latest("busy"), "WRONG", new long[] {1, 1}, 1));
+                case 2 -> answers.add(Answer.to(server, ModelRef.latest("busy"), "INPUT0", new long[] {1, 3}, 1));
+                default -> {
+                    Answer answer = Answer.to(server, "busy", call, call + 1);
+                    answers.add(answer);
+                    if (random.nextInt(4) == 0) {
+                        assertThat(answer.response().values()).containsExactly((float) call, call + 1f);
+                    }
+                }
+            }
+        }
+        answers.forEach(Answer::await);
+        return answers;
+    }
+
+    private static boolean isReady(NereidServer server, String model) {
+        try {
+            return server.models().isReady(ModelRef.latest(model));
+        } catch (InferenceException e) {
+            return false; // not loaded yet
+        }
+    }
+
+    private static void assertError(Answer answer, ErrorCode code, String message) {
+        assertThat(answer.error().publicMessage()).isEqualTo(message);
+        assertThat(answer.error().code()).isEqualTo(code);
+        assertThat(answer.terminals()).isEqualTo(1);
+    }
+
+    /** An observer is told just before the last memory is given back, so this may have to wait a moment. */
+    private static void assertNoMemoryInUse(NereidServer server) {
+        await(() -> server.memory().bytesInUse() == 0);
+    }
+
+    private static void await(BooleanSupplier condition) {
+        long giveUp = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as("time is over").isLessThan(giveUp);
+            Thread.onSpinWait();
+        }
+    }
+
+    private boolean happened(String event) {
+        try {
+            return Files.exists(events()) && Files.readAllLines(events()).contains(event);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private Path events() {
+        return folder.resolve("events");
+    }
+
+    private NereidServerBuilder builder() {
+        return NereidServer.builder()
+                .modelRepositories(models.root())
+                .pluginDirectories(plugins)
+                .backendConfig("recording", "events", events().toString())
+                .processors(2);
+    }
+
+    private static final class Throwing implements ResponseObserver {
+        @Override
+        public void onResponse(InferResponse response) {
+            throw new IllegalStateException("a careless observer");
+        }
+
+        @Override
+        public void onEnd() {
+            throw new IllegalStateException("a careless observer");
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            throw new IllegalStateException("a careless observer");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+package dev.nereid.server;
+
+import dev.nereid.server.plugin.PluginJar;
+import java.nio.file.Path;
+
+/** Plugins for tests. */
+final class TestPlugins {
+    /**
+     * A backend that writes a line for each call to the file of its setting {@code events}, answers OUTPUT0 = INPUT0,
+     * and fails or waits as the model's parameters say.
+     */
+    private static final String RECORDING = """
+            package recording;
+
+            import dev.nereid.spi.*;
+            import java.io.IOException;
+            import java.nio.file.*;
+            import java.util.*;
+
+            public final class Recording implements BackendProvider {
+                public String name() { return "recording"; }
+                public Set<String> platforms() { return Set.of("recorded"); }
+
+                public Backend create(BackendContext context) throws BackendException {
+                    Path file = Path.of(context.settings().get("events"));
+                    Events events = line -> {
+                        try {
+                            Files.writeString(file, line + "\\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                        } catch (IOException e) {
+                            throw new IllegalStateException(e);
+                        }
+                    };
+                    events.add("create");
+                    if (context.settings().containsKey("fail_create")) {
+                        throw new BackendException(ErrorCode.UNAVAILABLE, "no device");
+                    }
+                    return new RecordingBackend(events);
+                }
+
+                interface Events {
+                    void add(String line);
+                }
+
+                record RecordingBackend(Events events) implements Backend {
+                    public BackendTraits traits() {
+                        return BackendTraits.DEFAULT;
+                    }
+
+                    public Optional<ModelCompletion> complete(ModelContext context) {
+                        events.add("complete " + id(context));
+                        if (!context.settings().name().startsWith("auto")) {
+                            return Optional.empty();
+                        }
+                        return Optional.of(ModelCompletion.EMPTY
+                                .withMaxBatchSize(4)
+                                .withDynamicBatching()
+                                .withInputs(List.of(TensorSpec.of("INPUT0", DataType.FP32, Shape.of(-1))))
+                                .withOutputs(List.of(TensorSpec.of("OUTPUT0", DataType.FP32, Shape.of(-1)))));
+                    }
+
+                    public Model load(ModelContext context) throws BackendException {
+                        Map<String, String> parameters = context.settings().parameters();
+                        events.add("load " + id(context) + " on " + context.instances());
+                        if (String.valueOf(context.settings().version()).equals(parameters.get("fail_load"))) {
+                            throw new BackendException(ErrorCode.INTERNAL, "the model's file is broken");
+                        }
+                        if (parameters.containsKey("throw_load")) {
+                            throw new IllegalStateException("a bug");
+                        }
+                        Path gate = context.modelDirectory().resolve("gate");
+                        if (Files.exists(gate)) {
+                            await(gate);
+                        }
+                        return new RecordingModel(events, id(context), parameters);
+                    }
+
+                    public void close() {
+                        events.add("close backend");
+                    }
+
+                    private static String id(ModelContext context) {
+                        return context.settings().name() + "/" + context.settings().version();
+                    }
+                }
+
+                /** Waits until somebody deletes a file. */
+                static void await(Path gate) throws BackendException {
+                    try (WatchService watch = gate.getFileSystem().newWatchService()) {
+                        gate.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);
+                        while (Files.exists(gate)) {
+                            watch.poll(20, java.util.concurrent.TimeUnit.MILLISECONDS);
+                        }
+                    } catch (IOException | InterruptedException e) {
+                        throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted", e);
+                    }
+                }
+
+                record RecordingModel(Events events, String id, Map<String, String> parameters) implements Model {
+                    public ModelInstance newInstance(InstanceContext context) throws BackendException {
+                        events.add("instance " + context.name() + " on " + context.device());
+                        if (context.name().equals(parameters.get("fail_instance"))) {
+                            throw new BackendException(ErrorCode.UNAVAILABLE, "no room for an instance");
+                        }
+                        return new RecordingInstance(events, context.name(), parameters);
+                    }
+
+                    public void close() {
+                        events.add("close " + id);
+                    }
+                }
+
+                record RecordingInstance(Events events, String name, Map<String, String> parameters)
+                        implements ModelInstance {
+                    public void execute(Batch batch) throws BackendException {
+                        if (parameters.containsKey("gate")) {
+                            await(Path.of(parameters.get("gate")));
+                        }
+                        for (InferenceRequest request : batch.requests()) {
+                            request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
+                        }
+                    }
+
+                    public boolean isReady() {
+                        return !parameters.containsKey("unready");
+                    }
+
+                    public void close() {
+                        events.add("close " + name);
+                    }
+                }
+            }
+            """;
+
+    /** The example of {@link dev.nereid.spi.TensorFunction}. */
+    private static final String TWICE = """
+            package twice;
+
+            import dev.nereid.spi.*;
+            import java.lang.foreign.ValueLayout;
+
+            public final class Twice implements TensorFunction {
+                public String name() { return "twice"; }
+
+                public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+                    Tensor in = request.input("INPUT").orElseThrow();
+                    Tensor out = request.response().allocate("OUTPUT", DataType.FP32, in.shape());
+                    for (long at = 0; at < in.byteSize(); at += Float.BYTES) {
+                        float value = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, at);
+                        out.data().set(ValueLayout.JAVA_FLOAT_UNALIGNED, at, 2 * value);
+                    }
+                }
+            }
+            """;
+
+    /** An identity backend that adds what its library says as a parameter of each response. */
+    private static final String IDENTITY = """
+            package identity;
+
+            import dev.nereid.spi.*;
+
+            public final class Identity implements TensorFunction {
+                public String name() { return "NAME"; }
+
+                public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+                    request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
+                    request.response().parameter("library", new ParameterValue.Text(small.Library.version()));
+                }
+            }
+            """;
+
+    private static final String LIBRARY = """
+            package small;
+
+            public final class Library {
+                public static String version() { return "VERSION"; }
+            }
+            """;
+
+    private TestPlugins() {}
+
+    static void recording(Path plugins) {
+        PluginJar.of(RECORDING).provider("recording.Recording").write(plugins.resolve("recording.jar"));
+    }
+
+    static void twice(Path plugins) {
+        PluginJar.of(TWICE).provider("twice.Twice").write(plugins.resolve("twice.jar"));
+    }
+
+    /** An identity plugin that is compiled against, and brings, its own version of a library. */
+    static void identity(Path plugins, String name, String libraryVersion) {
+        Path folder = plugins.resolve(name);
+        Path library = PluginJar.of(LIBRARY.replace("VERSION", libraryVersion))
+                .spiVersion("")
+                .write(folder.resolve("library.jar"));
+        PluginJar.of(IDENTITY.replace("NAME", name))
+                .provider("identity.Identity")
+                .compiledAgainst(library)
+                .write(folder.resolve("plugin.jar"));
+    }
+}
