@@ -1,0 +1,28 @@
+package dev.nereid.grpc;
+
+import java.util.Arrays;
+
+/** The dimensions of an input as a client claims them: any numbers. Confined to the event loop of its call. */
+final class Dims {
+    private static final int USUAL_RANK = 4;
+    private static final long[] NONE = {};
+
+    private long[] values = NONE;
+    private int rank;
+
+    /** Adds an inner dimension. */
+    void add(long dim) {
+        if (rank == values.length) {
+            values = Arrays.copyOf(values, Math.max(USUAL_RANK, 2 * rank));
+        }
+        values[rank++] = dim;
+    }
+
+    /** Returns the dimensions, outermost first, in an array that is not to be changed. */
+    long[] toArray() {
+        if (rank < values.length) {
+            values = Arrays.copyOf(values, rank);
+        }
+        return values;
+    }
+}

@@ -1,0 +1,48 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+
+/** Maps outcomes to statuses of gRPC: the only place that knows them. Immutable. */
+final class GrpcErrors {
+    private GrpcErrors() {}
+
+    /** Ends a call whose response was sent. */
+    static void succeed(ServerCall<?, ?> call) {
+        call.close(Status.OK, new Metadata());
+    }
+
+    /** Ends a call that failed. */
+    static void fail(ServerCall<?, ?> call, InferenceException error) {
+        call.close(status(error), new Metadata());
+    }
+
+    /** Returns the error for bytes that are no message. */
+    static InferenceException malformed() {
+        return new InferenceException(ErrorCode.INTERNAL, "Unable to parse request");
+    }
+
+    /** Returns the error for a message that the transport refuses while it is read, for instance for its size. */
+    static InferenceException refused(StatusRuntimeException refusal) {
+        String text = refusal.getStatus().getDescription();
+        return text == null ? malformed() : new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+
+    private static Status status(InferenceException error) {
+        Status status = switch (error.code()) {
+            case UNKNOWN -> Status.UNKNOWN;
+            case INTERNAL -> Status.INTERNAL;
+            case NOT_FOUND -> Status.NOT_FOUND;
+            case INVALID_ARGUMENT -> Status.INVALID_ARGUMENT;
+            case UNAVAILABLE -> Status.UNAVAILABLE;
+            case UNSUPPORTED -> Status.UNIMPLEMENTED;
+            case ALREADY_EXISTS -> Status.ALREADY_EXISTS;
+            case CANCELLED -> Status.CANCELLED;
+        };
+        return status.withDescription(error.publicMessage());
+    }
+}

@@ -1,0 +1,191 @@
+package dev.nereid.grpc;
+
+import static dev.nereid.grpc.WireReader.BYTES;
+import static dev.nereid.grpc.WireReader.FIXED64;
+import static dev.nereid.grpc.WireReader.VARINT;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Parses {@code ModelInferRequest} by hand. Confined to the event loop of its call.
+ *
+ * <p>The generated class would copy every tensor to the heap. This one notes where tensors lie and reads the few other
+ * fields; it accepts the messages that the generated class accepts, and finds the same in them. What typed contents
+ * hold is parsed later, by {@link TypedContents}.
+ */
+final class InferMessageReader {
+    /** Far more than any model has, and few enough to fit any heap. */
+    private static final int MAX_ENTRIES = 65_536;
+
+    private final WireReader reader;
+    private int entries;
+    private String model = "";
+    private String version = "";
+    private String id = "";
+    private Map<String, WireParameter> parameters = Map.of();
+    private final List<InferMessage.Input> inputs = new ArrayList<>();
+    private final List<InferMessage.Output> outputs = new ArrayList<>();
+    private final List<ByteRange> rawContents = new ArrayList<>();
+
+    private InferMessageReader(WireReader reader) {
+        this.reader = reader;
+    }
+
+    /**
+     * Parses a message.
+     *
+     * @param bytes the message, which goes on to belong to the caller if this method throws
+     * @throws InferenceException if the bytes are no such message
+     */
+    static InferMessage read(MessageBytes bytes) {
+        InferMessageReader message = new InferMessageReader(WireReader.of(bytes));
+        message.read();
+        return new InferMessage(
+                bytes,
+                message.model,
+                message.version,
+                message.id,
+                message.parameters,
+                message.inputs,
+                message.outputs,
+                message.rawContents);
+    }
+
+    private void read() {
+        while (reader.hasMore()) {
+            int tag = reader.tag();
+            count();
+            switch (tag) {
+                case 1 << 3 | BYTES -> model = reader.string();
+                case 2 << 3 | BYTES -> version = reader.string();
+                case 3 << 3 | BYTES -> id = reader.string();
+                case 4 << 3 | BYTES -> parameters = parameter(parameters);
+                case 5 << 3 | BYTES -> inputs.add(input());
+                case 6 << 3 | BYTES -> outputs.add(output());
+                case 7 << 3 | BYTES -> rawContents.add(reader.range());
+                default -> reader.skip(tag);
+            }
+        }
+    }
+
+    private InferMessage.Input input() {
+        int outer = reader.enter();
+        String name = "";
+        String datatype = "";
+        Dims shape = new Dims();
+        Map<String, WireParameter> tensorParameters = Map.of();
+        List<ByteRange> contents = List.of();
+        while (reader.hasMore()) {
+            int tag = reader.tag();
+            switch (tag) {
+                case 1 << 3 | BYTES -> name = reader.string();
+                case 2 << 3 | BYTES -> datatype = reader.string();
+                case 3 << 3 | BYTES -> dims(shape);
+                case 3 << 3 | VARINT -> {
+                    count();
+                    shape.add(reader.varint());
+                }
+                case 4 << 3 | BYTES -> tensorParameters = parameter(tensorParameters);
+                case 5 << 3 | BYTES -> {
+                    count();
+                    contents = plus(contents, reader.range());
+                }
+                default -> reader.skip(tag);
+            }
+        }
+        reader.leave(outer);
+        return new InferMessage.Input(name, datatype, shape, tensorParameters, contents);
+    }
+
+    private InferMessage.Output output() {
+        int outer = reader.enter();
+        String name = "";
+        Map<String, WireParameter> tensorParameters = Map.of();
+        while (reader.hasMore()) {
+            int tag = reader.tag();
+            switch (tag) {
+                case 1 << 3 | BYTES -> name = reader.string();
+                case 2 << 3 | BYTES -> tensorParameters = parameter(tensorParameters);
+                default -> reader.skip(tag);
+            }
+        }
+        reader.leave(outer);
+        return new InferMessage.Output(name, tensorParameters);
+    }
+
+    private void dims(Dims shape) {
+        int outer = reader.enter();
+        while (reader.hasMore()) {
+            count();
+            shape.add(reader.varint());
+        }
+        reader.leave(outer);
+    }
+
+    private static List<ByteRange> plus(List<ByteRange> ranges, ByteRange range) {
+        if (ranges.isEmpty()) {
+            return List.of(range);
+        }
+        List<ByteRange> more = ranges.size() == 1 ? new ArrayList<>(ranges) : ranges;
+        more.add(range);
+        return more;
+    }
+
+    /** Counts a thing that takes heap, which few bytes on the wire could make a great many of. */
+    private void count() {
+        if (++entries > MAX_ENTRIES) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "request has too many inputs, outputs, dimensions and parameters (expected: at most " + MAX_ENTRIES
+                            + ")");
+        }
+    }
+
+    private Map<String, WireParameter> parameter(Map<String, WireParameter> before) {
+        count();
+        Map<String, WireParameter> after = before.isEmpty() ? new LinkedHashMap<>() : before;
+        int outer = reader.enter();
+        String key = "";
+        WireParameter value = WireParameter.NONE;
+        while (reader.hasMore()) {
+            int tag = reader.tag();
+            switch (tag) {
+                case 1 << 3 | BYTES -> key = reader.string();
+                case 2 << 3 | BYTES -> value = value(value);
+                default -> reader.skip(tag);
+            }
+        }
+        reader.leave(outer);
+        after.put(key, value);
+        return after;
+    }
+
+    private WireParameter value(WireParameter before) {
+        int outer = reader.enter();
+        WireParameter value = before;
+        while (reader.hasMore()) {
+            int tag = reader.tag();
+            switch (tag) {
+                case 1 << 3 | VARINT -> value = known(new ParameterValue.Bool(reader.varint() != 0));
+                case 2 << 3 | VARINT -> value = known(new ParameterValue.Int(reader.varint()));
+                case 3 << 3 | BYTES -> value = known(new ParameterValue.Text(reader.string()));
+                case 4 << 3 | FIXED64 ->
+                    value = known(new ParameterValue.Real(Double.longBitsToDouble(reader.fixed64())));
+                case 5 << 3 | VARINT -> value = new WireParameter.Unsigned(reader.varint());
+                default -> reader.skip(tag);
+            }
+        }
+        reader.leave(outer);
+        return value;
+    }
+
+    private static WireParameter known(ParameterValue value) {
+        return new WireParameter.Known(value);
+    }
+}

@@ -1,0 +1,175 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ErrorCode;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.netty.util.concurrent.EventExecutor;
+import java.util.OptionalLong;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One call of {@code ModelInfer}. Confined to the event loop of its connection; answers may come on any thread and are
+ * handed over to that loop, where they meet cancellation.
+ *
+ * <p>The request is read while its bytes are there, in {@link #onMessage}, and asked, or refused, when the client has said
+ * that nothing follows. From then on its memory is the server's. The call ends once: with the first answer, the first error,
+ * or the client's cancellation, whichever the event loop sees first; an answer that comes later is closed unread.
+ */
+final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
+    private static final String DECOUPLED = "ModelInfer RPC doesn't support models with decoupled transaction policy";
+
+    private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
+    private final InferenceServer server;
+    private final CallAssembler assembler;
+    private final EventExecutor eventLoop;
+    private final OptionalLong deadlineNanos;
+    private @Nullable InferCall request;
+    private @Nullable InferenceException refusal;
+    private @Nullable Cancellation cancellation;
+    private boolean ended;
+
+    ModelInferCall(
+            ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
+            InferenceServer server,
+            CallAssembler assembler,
+            EventExecutor eventLoop,
+            OptionalLong deadlineNanos) {
+        this.call = call;
+        this.server = server;
+        this.assembler = assembler;
+        this.eventLoop = eventLoop;
+        this.deadlineNanos = deadlineNanos;
+    }
+
+    @Override
+    public void onMessage(Parsed<InferMessage> parsed) {
+        switch (parsed) {
+            case Parsed.Failed<InferMessage>(InferenceException failure) -> refusal = failure;
+            case Parsed.Ok<InferMessage>(InferMessage message) -> {
+                try (message) {
+                    take(message);
+                } catch (InferenceException failure) {
+                    refusal = failure;
+                }
+            }
+        }
+    }
+
+    private void take(InferMessage message) {
+        if (ended || request != null || refusal != null) {
+            return; // gRPC cancels a call with a second message
+        }
+        ModelRef model = ModelRef.parse(message.model(), message.version());
+        if (server.models().describe(model).decoupled()) {
+            throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
+        }
+        request = assembler.assemble(message, model, deadlineNanos);
+    }
+
+    @Override
+    public void onHalfClose() {
+        if (ended) {
+            return;
+        }
+        InferCall asked = request;
+        if (refusal != null) {
+            fail(refusal);
+        } else if (asked == null) {
+            fail(new InferenceException(ErrorCode.INTERNAL, "Half-closed without a request"));
+        } else {
+            request = null;
+            cancellation = server.infer(asked, this);
+        }
+    }
+
+    @Override
+    public void onCancel() {
+        if (end()) {
+            withdraw();
+        }
+    }
+
+    private void withdraw() {
+        if (cancellation != null) {
+            cancellation.cancel();
+        }
+    }
+
+    @Override
+    public void onResponse(InferResponse response) {
+        if (eventLoop.inEventLoop()) {
+            answer(response);
+            return;
+        }
+        try {
+            eventLoop.execute(() -> answer(response));
+        } catch (RejectedExecutionException _) {
+            response.close(); // the event loop has stopped, and the connection with it
+        }
+    }
+
+    private void answer(InferResponse response) {
+        try (response) {
+            if (ended) {
+                return;
+            }
+            if (!response.isLast()) { // the model has been replaced since it was looked up
+                fail(new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED));
+                withdraw();
+                return;
+            }
+            InferResponseMessage message = InferResponseMessage.of(response);
+            end();
+            call.sendHeaders(new Metadata());
+            call.sendMessage(message);
+            GrpcErrors.succeed(call);
+        } catch (InferenceException error) {
+            fail(error);
+        }
+    }
+
+    @Override
+    public void onEnd() {
+        onError(new InferenceException(ErrorCode.INTERNAL, "expected a single response, got 0"));
+    }
+
+    @Override
+    public void onError(InferenceException error) {
+        if (eventLoop.inEventLoop()) {
+            fail(error);
+            return;
+        }
+        try {
+            eventLoop.execute(() -> fail(error));
+        } catch (RejectedExecutionException _) {
+            // The event loop has stopped, and the connection with it: there is nobody to tell.
+        }
+    }
+
+    private void fail(InferenceException error) {
+        if (end()) {
+            GrpcErrors.fail(call, error);
+        }
+    }
+
+    /** Ends the call, and gives back the memory of a request that was never asked. Returns false if it has ended. */
+    private boolean end() {
+        if (ended) {
+            return false;
+        }
+        ended = true;
+        if (request != null) {
+            request.release().run();
+            request = null;
+        }
+        return true;
+    }
+}

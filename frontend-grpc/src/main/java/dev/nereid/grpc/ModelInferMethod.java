@@ -1,0 +1,94 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.TensorMemory;
+import inference.GRPCInferenceServiceGrpc;
+import io.grpc.Context;
+import io.grpc.Deadline;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.MethodDescriptor.Marshaller;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerMethodDefinition;
+import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.OptionalLong;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/** The method {@code ModelInfer}: its own way to read and write messages, and its calls. Safe for use by any thread. */
+final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
+    private final InferenceServer server;
+    private final CallAssembler assembler;
+    private final EventLoops eventLoops;
+    private final LongSupplier nanoTime;
+
+    ModelInferMethod(InferenceServer server, CallAssembler assembler, EventLoops eventLoops, LongSupplier nanoTime) {
+        this.server = server;
+        this.assembler = assembler;
+        this.eventLoops = eventLoops;
+        this.nanoTime = nanoTime;
+    }
+
+    /** Returns the method with its handler. */
+    ServerMethodDefinition<?, ?> definition() {
+        TensorMemory memory = server.memory();
+        MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
+                GRPCInferenceServiceGrpc.getModelInferMethod().toBuilder(
+                                Parsed.marshaller(stream -> parse(stream, memory)), new ResponseMarshaller())
+                        .build();
+        return ServerMethodDefinition.create(method, this);
+    }
+
+    /** Reads a request, whose bytes stay where they are until the stream is closed. */
+    static InferMessage parse(InputStream stream, TensorMemory memory) {
+        MessageBytes bytes = bytes(stream, memory);
+        try {
+            return InferMessageReader.read(bytes);
+        } catch (InferenceException error) {
+            bytes.close();
+            throw error;
+        }
+    }
+
+    private static MessageBytes bytes(InputStream stream, TensorMemory memory) {
+        try {
+            return MessageBytes.of(stream, memory);
+        } catch (IOException _) {
+            throw GrpcErrors.malformed();
+        } catch (StatusRuntimeException refusal) {
+            throw GrpcErrors.refused(refusal);
+        }
+    }
+
+    @Override
+    public ServerCall.Listener<Parsed<InferMessage>> startCall(
+            ServerCall<Parsed<InferMessage>, InferResponseMessage> call, Metadata headers) {
+        // A second message is asked for so that its arrival can be refused.
+        call.request(2);
+        return new ModelInferCall(call, server, assembler, eventLoops.current(), deadlineNanos());
+    }
+
+    private OptionalLong deadlineNanos() {
+        Deadline deadline = Context.current().getDeadline();
+        return deadline == null
+                ? OptionalLong.empty()
+                : OptionalLong.of(nanoTime.getAsLong() + deadline.timeRemaining(TimeUnit.NANOSECONDS));
+    }
+
+    /** Responses are streams already, and only ever written. */
+    private static final class ResponseMarshaller implements Marshaller<InferResponseMessage> {
+        @Override
+        public InputStream stream(InferResponseMessage response) {
+            return response;
+        }
+
+        @Override
+        public InferResponseMessage parse(InputStream stream) {
+            throw new UnsupportedOperationException("a server does not read responses");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Reads the parameters of inputs and outputs. Immutable. */
+final class TensorParameters {
+    private static final String REGION = "shared_memory_region";
+    private static final String OFFSET = "shared_memory_offset";
+    private static final String BYTE_SIZE = "shared_memory_byte_size";
+    private static final String CLASSIFICATION = "classification";
+
+    private TensorParameters() {}
+
+    /**
+     * Finds the shared memory region that a tensor lies in or is to be written to.
+     *
+     * @param tensor the name of the tensor, for errors
+     * @return the name of the region, or empty if the tensor is not in shared memory
+     * @throws InferenceException if the parameters contradict each other or have values of the wrong type
+     */
+    static Optional<String> region(String tensor, Map<String, WireParameter> parameters) {
+        WireParameter region = parameters.get(REGION);
+        checkInt(tensor, OFFSET, parameters.get(OFFSET), region != null);
+        checkInt(tensor, BYTE_SIZE, parameters.get(BYTE_SIZE), region != null);
+        if (region == null) {
+            return Optional.empty();
+        }
+        if (!(region instanceof WireParameter.Known(ParameterValue.Text(String name)))) {
+            throw invalid("invalid value type for '" + REGION + "' parameter for tensor '" + tensor
+                    + "', expected string_param.");
+        }
+        if (!parameters.containsKey(BYTE_SIZE)) {
+            throw invalid("'" + BYTE_SIZE + "' must be specified along with '" + REGION + "' parameter for tensor '"
+                    + tensor + "'");
+        }
+        return Optional.of(name);
+    }
+
+    /**
+     * Checks the number of classes that a client wants instead of an output.
+     *
+     * @return whether the client wants classes
+     * @throws InferenceException if the number is none, or too small
+     */
+    static boolean isClassification(Map<String, WireParameter> parameters) {
+        WireParameter count = parameters.get(CLASSIFICATION);
+        if (count == null) {
+            return false;
+        }
+        if (!(count instanceof WireParameter.Known(ParameterValue.Int(long classes)))) {
+            throw invalid("invalid value type for '" + CLASSIFICATION + "' parameter, expected int64_param");
+        }
+        if (classes <= 0) {
+            throw invalid("invalid value for '" + CLASSIFICATION + "' parameter, expected >= 0");
+        }
+        return true;
+    }
+
+    private static void checkInt(String tensor, String name, @Nullable WireParameter value, boolean hasRegion) {
+        if (value == null) {
+            return;
+        }
+        if (!hasRegion) {
+            throw invalid("'" + name + "' can not be specified without '" + REGION + "' parameter for tensor '" + tensor
+                    + "'");
+        }
+        if (!(value instanceof WireParameter.Known(ParameterValue.Int _))) {
+            throw invalid("invalid value type for '" + name + "' parameter for tensor '" + tensor
+                    + "', expected int64_param.");
+        }
+    }
+
+    private static InferenceException invalid(String text) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+}

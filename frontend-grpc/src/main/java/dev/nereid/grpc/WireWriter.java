@@ -1,0 +1,111 @@
+package dev.nereid.grpc;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** Writes the fields of protobuf messages, one after another, to the heap. Confined to the event loop of its call. */
+final class WireWriter {
+    private static final int INITIAL_BYTES = 256;
+    private static final int MAX_VARINT_BYTES = 10;
+
+    private byte[] bytes = new byte[INITIAL_BYTES];
+    private int size;
+
+    /** Returns the array that holds what was written, from index 0 to {@link #size}; valid until more is written. */
+    byte[] array() {
+        return bytes;
+    }
+
+    /** Returns the number of bytes written. */
+    int size() {
+        return size;
+    }
+
+    /** Writes a field of variable length. */
+    void varintField(int number, long value) {
+        tag(number, WireReader.VARINT);
+        varint(value);
+    }
+
+    /** Writes a double-precision field. */
+    void doubleField(int number, double value) {
+        tag(number, WireReader.FIXED64);
+        ensure(Long.BYTES);
+        long bits = Double.doubleToRawLongBits(value);
+        for (int shift = 0; shift < Long.SIZE; shift += Byte.SIZE) {
+            bytes[size++] = (byte) (bits >>> shift);
+        }
+    }
+
+    /** Writes a text field, unless the text is empty. */
+    void textField(int number, String text) {
+        if (!text.isEmpty()) {
+            presentTextField(number, text);
+        }
+    }
+
+    /** Writes a text field, even if the text is empty. */
+    void presentTextField(int number, String text) {
+        byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
+        lengthField(number, encoded.length);
+        ensure(encoded.length);
+        System.arraycopy(encoded, 0, bytes, size, encoded.length);
+        size += encoded.length;
+    }
+
+    /** Writes the tag and the length of a field whose content the caller writes, here or elsewhere. */
+    void lengthField(int number, long length) {
+        tag(number, WireReader.BYTES);
+        varint(length);
+    }
+
+    /** Writes a field that is a message. */
+    void messageField(int number, Runnable content) {
+        tag(number, WireReader.BYTES);
+        int start = size;
+        content.run();
+        int length = size - start;
+        int gap = varintSize(length);
+        ensure(gap);
+        System.arraycopy(bytes, start, bytes, start + gap, length);
+        size = start;
+        varint(length);
+        size += length;
+    }
+
+    /** Writes a field that is a list of numbers of variable length, packed, unless the list is empty. */
+    void packedField(int number, long[] values) {
+        if (values.length == 0) {
+            return;
+        }
+        messageField(number, () -> {
+            for (long value : values) {
+                varint(value);
+            }
+        });
+    }
+
+    private void tag(int number, int type) {
+        varint((long) number << 3 | type);
+    }
+
+    private void varint(long value) {
+        ensure(MAX_VARINT_BYTES);
+        long rest = value;
+        while ((rest & ~0x7FL) != 0) {
+            bytes[size++] = (byte) ((rest & 0x7F) | 0x80);
+            rest >>>= 7;
+        }
+        bytes[size++] = (byte) rest;
+    }
+
+    private static int varintSize(long value) {
+        return Math.max(1, (Long.SIZE - Long.numberOfLeadingZeros(value) + 6) / 7);
+    }
+
+    private void ensure(int count) {
+        if (bytes.length - size < count) {
+            bytes = Arrays.copyOf(bytes, Math.max(Math.addExact(size, count), 2 * bytes.length));
+        }
+    }
+}
