@@ -11,9 +11,12 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -25,7 +28,7 @@ public final class FakeCall implements Cancellation {
     private final InferCall call;
     private final ResponseObserver observer;
     private final AtomicBoolean answered = new AtomicBoolean();
-    private final AtomicBoolean cancelled = new AtomicBoolean();
+    private final CountDownLatch cancelled = new CountDownLatch(1);
     /** One for the call until it is answered, one for each response until it is closed. */
     private final AtomicInteger users = new AtomicInteger(1);
 
@@ -124,12 +127,23 @@ public final class FakeCall implements Cancellation {
      * @return whether {@link #cancel()} was called
      */
     public boolean isCancelled() {
-        return cancelled.get();
+        return cancelled.getCount() == 0;
+    }
+
+    /**
+     * Waits until the front end withdraws the call.
+     *
+     * @param patience how long to wait at most
+     * @return whether {@link #cancel()} was called
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public boolean awaitCancel(Duration patience) throws InterruptedException {
+        return cancelled.await(patience.toNanos(), TimeUnit.NANOSECONDS);
     }
 
     @Override
     public void cancel() {
-        cancelled.set(true);
+        cancelled.countDown();
         fail(ErrorCode.CANCELLED, "request was cancelled");
     }
 

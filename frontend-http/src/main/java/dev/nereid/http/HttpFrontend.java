@@ -8,14 +8,23 @@ import io.vertx.core.Future;
 import io.vertx.core.ThreadingModel;
 import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpServer;
+import io.vertx.core.net.SocketAddress;
 import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Serves an inference server over HTTP. Safe for use by any thread. */
 public final class HttpFrontend implements AutoCloseable {
+    private static final Duration START_PATIENCE = Duration.ofSeconds(10);
+
+    private final AtomicBoolean closed = new AtomicBoolean();
     private final Vertx vertx;
     private final HttpOptions options;
     private final List<HttpServer> listeners;
@@ -40,18 +49,28 @@ public final class HttpFrontend implements AutoCloseable {
     public static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options) throws IOException {
         requireNonNull(server, "server");
         List<HttpServer> listeners = new CopyOnWriteArrayList<>();
+        SocketAddress address = options.port() == 0
+                ? SocketAddress.sharedRandomPort(
+                        ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
+                : SocketAddress.inetSocketAddress(options.port(), options.address());
         Future<String> deployed = vertx.deployVerticle(
-                () -> new HttpListener(server, options, listeners),
+                () -> new HttpListener(server, options, address, listeners),
                 new DeploymentOptions()
                         .setInstances(options.eventLoops())
                         .setThreadingModel(ThreadingModel.EVENT_LOOP));
         try {
-            return new HttpFrontend(vertx, options, listeners, deployed.await(10, TimeUnit.SECONDS));
-        } catch (TimeoutException | RuntimeException e) {
+            String deployment = deployed.toCompletionStage()
+                    .toCompletableFuture()
+                    .get(START_PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            return new HttpFrontend(vertx, options, listeners, deployment);
+        } catch (ExecutionException | TimeoutException e) {
             throw new IOException(
                     "http-port: " + options.port() + " (expected: a port that is free on " + options.address() + "): "
-                            + e.getMessage(),
+                            + (e.getCause() == null ? "timed out" : e.getCause().getMessage()),
                     e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new InterruptedIOException("http-port: " + options.port() + " (expected: no interruption)");
         }
     }
 
@@ -75,10 +94,13 @@ public final class HttpFrontend implements AutoCloseable {
 
     /**
      * Stops accepting connections, waits for the requests in flight, and closes everything; after the time-out of the
-     * options it closes the rest too. Blocks: call it on a control thread.
+     * options it closes the rest too. Blocks: call it on a control thread. Later calls do nothing.
      */
     @Override
     public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            return;
+        }
         List<Future<Void>> closing = listeners.stream()
                 .map(listener -> listener.shutdown(options.closeTimeout().toMillis(), TimeUnit.MILLISECONDS))
                 .toList();

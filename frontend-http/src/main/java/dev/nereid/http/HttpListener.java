@@ -5,6 +5,7 @@ import io.vertx.core.Future;
 import io.vertx.core.VerticleBase;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.net.SocketAddress;
 import io.vertx.ext.web.Router;
 import io.vertx.ext.web.RoutingContext;
 import java.util.List;
@@ -17,23 +18,24 @@ final class HttpListener extends VerticleBase {
     private static final int BACKLOG = 1024;
     /** Large bodies come in pieces of this size; every piece has its price. */
     private static final int PIECE_SIZE = 64 << 10;
-    /** Asks for a free port that all event loops share. */
-    private static final int ANY_SHARED_PORT = -1;
 
     private final InferenceServer server;
     private final HttpOptions options;
+    private final SocketAddress address;
     private final List<HttpServer> listeners;
 
     /**
      * Creates the listener.
      *
      * @param server who infers
-     * @param options where to listen, and within which limits
+     * @param options the limits
+     * @param address where to listen
      * @param listeners where to tell that it listens
      */
-    HttpListener(InferenceServer server, HttpOptions options, List<HttpServer> listeners) {
+    HttpListener(InferenceServer server, HttpOptions options, SocketAddress address, List<HttpServer> listeners) {
         this.server = server;
         this.options = options;
+        this.address = address;
         this.listeners = listeners;
     }
 
@@ -45,13 +47,11 @@ final class HttpListener extends VerticleBase {
         router.errorHandler(400, routing -> HttpErrors.sendBadRequest(routing.response(), routing.failure()));
         router.errorHandler(500, HttpListener::report);
         return vertx.createHttpServer(new HttpServerOptions()
-                        .setHost(options.address())
-                        .setPort(options.port() == 0 ? ANY_SHARED_PORT : options.port())
                         .setAcceptBacklog(BACKLOG)
                         .setMaxChunkSize(PIECE_SIZE)
                         .setHandle100ContinueAutomatically(true))
                 .requestHandler(router)
-                .listen()
+                .listen(address)
                 .onSuccess(listeners::add);
     }
 

@@ -1,0 +1,110 @@
+package dev.nereid.http;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** A connection that sends exactly the bytes it is told to. Confined to one thread. */
+final class HttpConnection implements AutoCloseable {
+    private static final int PATIENCE_MILLIS = 20_000;
+
+    private final Socket socket;
+    private final InputStream in;
+
+    HttpConnection(int port) throws IOException {
+        socket = new Socket("127.0.0.1", port);
+        socket.setTcpNoDelay(true);
+        socket.setSoTimeout(PATIENCE_MILLIS);
+        in = new BufferedInputStream(socket.getInputStream());
+    }
+
+    /** What came back. */
+    record Answer(int status, Map<String, String> headers, byte[] body) {
+        String text() {
+            return new String(body, StandardCharsets.UTF_8);
+        }
+
+        String header(String name) {
+            return headers.getOrDefault(name, "");
+        }
+    }
+
+    static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    static byte[] join(byte[]... parts) {
+        ByteArrayOutputStream whole = new ByteArrayOutputStream();
+        for (byte[] part : parts) {
+            whole.writeBytes(part);
+        }
+        return whole.toByteArray();
+    }
+
+    /** Sends a request with a body of known size; further header lines end with CR LF each. */
+    HttpConnection post(String path, String headers, byte[] body) throws IOException {
+        return send(join(
+                bytes("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "Content-Length: " + body.length
+                        + "\r\n\r\n"),
+                body));
+    }
+
+    HttpConnection request(String method, String path) throws IOException {
+        return send(bytes(method + " " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"));
+    }
+
+    HttpConnection send(byte[] bytes) throws IOException {
+        socket.getOutputStream().write(bytes);
+        socket.getOutputStream().flush();
+        return this;
+    }
+
+    Answer receive() throws IOException {
+        String[] status = readLine().split(" ", 3);
+        Map<String, String> headers = new TreeMap<>();
+        for (String line = readLine(); !line.isEmpty(); line = readLine()) {
+            int colon = line.indexOf(':');
+            headers.put(
+                    line.substring(0, colon).toLowerCase(Locale.ROOT),
+                    line.substring(colon + 1).strip());
+        }
+        int length = Integer.parseInt(headers.getOrDefault("content-length", "0"));
+        byte[] body = in.readNBytes(length);
+        if (body.length < length) {
+            throw new EOFException("body: " + body.length + " bytes (expected: " + length + ")");
+        }
+        return new Answer(Integer.parseInt(status[1]), headers, body);
+    }
+
+    /** Waits for the server to close the connection, and says whether it did so without another byte. */
+    boolean isClosedByServer() throws IOException {
+        try {
+            return in.read() < 0;
+        } catch (java.net.SocketException e) {
+            return true;
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        socket.close();
+    }
+
+    private String readLine() throws IOException {
+        ByteArrayOutputStream line = new ByteArrayOutputStream();
+        for (int next = in.read(); next != '\n'; next = in.read()) {
+            if (next < 0) {
+                throw new EOFException("closed after: " + line.toString(StandardCharsets.UTF_8));
+            }
+            line.write(next);
+        }
+        return line.toString(StandardCharsets.UTF_8).stripTrailing();
+    }
+}

@@ -1,0 +1,81 @@
+package dev.nereid.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** JSON as clients are used to get it. */
+class JsonWriterTest {
+    private final JsonWriter json = new JsonWriter();
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, 1.0",
+        "-2, -2.0",
+        "0.1, 0.1",
+        "-0.0, -0.0",
+        "123456.789, 123456.789",
+        "100000, 100000.0",
+        "12345678, 12345678.0",
+        "1.5e10, 15000000000.0",
+        "18446744073709551616, 18446744073709552000.0",
+        "1e20, 100000000000000000000.0",
+        "1e21, 1e21",
+        "1.25e22, 1.25e22",
+        "1e-5, 0.00001",
+        "-1.5e-6, -0.0000015",
+        "1e-7, 1e-7",
+        "-1.25e-300, -1.25e-300",
+        "4.9e-324, 4.9e-324",
+        "NaN, NaN",
+        "Infinity, Infinity",
+        "-Infinity, -Infinity",
+    })
+    void writesDoubles(double value, String text) {
+        assertThat(written(json.real(value))).isEqualTo(text);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0.1, 0.1",
+        "16777217, 16777216.0",
+        "123456789.123456789, 123456790.0",
+        "1e-45, 1.4e-45",
+        "3.5e38, Infinity"
+    })
+    void writesFloatsAsShortAsTheyCanBe(float value, String text) {
+        assertThat(written(json.real(value))).isEqualTo(text);
+    }
+
+    @Test
+    void escapesWhatJsonDemandsAndNothingElse() {
+        json.string("a\"\\/\b\f\n\r\t\0\u001f\u007fé😀");
+
+        assertThat(written(json)).isEqualTo("\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001F\u007fé😀\"");
+    }
+
+    @Test
+    void writesStringsOfAnyBytes() {
+        json.string(MemorySegment.ofArray(new byte[] {9, (byte) 0xFF, (byte) 0xFE, 0, 'x'}), 1, 4);
+
+        assertThat(json.toByteArray())
+                .isEqualTo(new byte[] {'"', (byte) 0xFF, (byte) 0xFE, '\\', 'u', '0', '0', '0', '0', 'x', '"'});
+    }
+
+    @Test
+    void growsAsNeededAndStartsAgain() {
+        String text = "0123456789".repeat(1000);
+
+        assertThat(written(json.raw(text).string(text))).isEqualTo(text + "\"" + text + "\"");
+        json.clear();
+        assertThat(written(json.raw("[]"))).isEqualTo("[]");
+    }
+
+    private static String written(JsonWriter json) {
+        return new String(json.toByteArray(), StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,43 @@
+package dev.nereid.http;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.LeakCheckingMemory;
+import io.vertx.core.Vertx;
+import java.io.IOException;
+import java.time.Duration;
+
+/** A front end before a fake server, whose closing checks that all memory was given back. */
+final class RunningFrontend implements AutoCloseable {
+    static final HttpOptions OPTIONS = new HttpOptions("127.0.0.1", 0, 1, 1 << 20, 16 << 20, Duration.ofSeconds(10));
+
+    final LeakCheckingMemory memory;
+    final FakeInferenceServer server;
+    final HttpFrontend http;
+    private final Vertx vertx = Vertx.vertx();
+
+    RunningFrontend(HttpOptions options) throws IOException {
+        this(options, new LeakCheckingMemory());
+    }
+
+    RunningFrontend(HttpOptions options, LeakCheckingMemory memory) throws IOException {
+        this.memory = memory;
+        server = new FakeInferenceServer(memory)
+                .add(FakeModel.identity("id", DataType.FP32, 8, -1))
+                .add(FakeModel.identity("bytes", DataType.BYTES, 0, 1))
+                .add(FakeModel.identity("plain", DataType.UINT8, 0, -1));
+        http = HttpFrontend.start(vertx, server, options);
+    }
+
+    HttpConnection connect() throws IOException {
+        return new HttpConnection(http.port());
+    }
+
+    @Override
+    public void close() {
+        http.close();
+        vertx.close().await();
+        memory.close();
+    }
+}
