@@ -113,9 +113,9 @@ def several_outputs():
     )
 
 
-def slow_loop():
-    """Counts to the value of the input, one addition per iteration: as slow as wanted, for termination."""
-    body = helper.make_graph(
+def counting_body():
+    """The body of a loop that adds 1 to a count in each iteration."""
+    return helper.make_graph(
         [
             helper.make_node("Identity", ["go_in"], ["go_out"]),
             helper.make_node("Add", ["count_in", "one"], ["count_out"]),
@@ -128,16 +128,69 @@ def slow_loop():
         ],
         [value("go_out", TensorProto.BOOL, []), value("count_out", TensorProto.INT64, [])],
     )
+
+
+def loop_constants():
+    """What a loop around counting_body() starts with."""
+    return [
+        numpy_helper.from_array(np.array(True), "go"),
+        numpy_helper.from_array(np.array(0, dtype=np.int64), "zero"),
+        numpy_helper.from_array(np.array(1, dtype=np.int64), "one"),
+    ]
+
+
+def slow_loop():
+    """Counts to the value of the input, one addition per iteration: as slow as wanted, for termination."""
     write(
         "slow_loop",
-        [helper.make_node("Loop", ["limit", "go", "zero"], ["count"], body=body)],
+        [helper.make_node("Loop", ["limit", "go", "zero"], ["count"], body=counting_body())],
         [value("limit", TensorProto.INT64, [])],
         [value("count", TensorProto.INT64, [])],
+        loop_constants(),
+    )
+
+
+def batches():
+    """Fixed dimensions but for the batch; a scalar per item; an input with a default; a loop that is slow for a batch."""
+    write(
+        "batched_add_sub",
         [
-            numpy_helper.from_array(np.array(True), "go"),
-            numpy_helper.from_array(np.array(0, dtype=np.int64), "zero"),
-            numpy_helper.from_array(np.array(1, dtype=np.int64), "one"),
+            helper.make_node("Add", ["a", "b"], ["sum"]),
+            helper.make_node("Sub", ["a", "b"], ["difference"]),
         ],
+        [value("a", TensorProto.FLOAT, ["batch", 4]), value("b", TensorProto.FLOAT, ["batch", 4])],
+        [value("sum", TensorProto.FLOAT, ["batch", 4]), value("difference", TensorProto.FLOAT, ["batch", 4])],
+    )
+    write(
+        "batched_scalar",
+        [helper.make_node("Neg", ["input"], ["output"])],
+        [value("input", TensorProto.FLOAT, ["batch"])],
+        [value("output", TensorProto.FLOAT, ["batch"])],
+    )
+    write(
+        "wrong_output_shape",  # says [1, 4] whatever comes in, as exporters do that saw one example
+        [helper.make_node("Identity", ["input"], ["output"])],
+        [value("input", TensorProto.FLOAT, ["size", 4])],
+        [value("output", TensorProto.FLOAT, [1, 4])],
+    )
+    write(
+        "default_input",
+        [helper.make_node("Add", ["input", "bias"], ["output"])],
+        [value("input", TensorProto.FLOAT, [2]), value("bias", TensorProto.FLOAT, [2])],
+        [value("output", TensorProto.FLOAT, [2])],
+        [numpy_helper.from_array(np.array([1, 2], dtype=np.float32), "bias")],
+    )
+    write(
+        "batched_slow_loop",
+        [
+            helper.make_node("ReduceMax", ["limit"], ["trips"], keepdims=0),
+            helper.make_node("Loop", ["trips", "go", "zero"], ["count"], body=counting_body()),
+            helper.make_node("Sub", ["limit", "limit"], ["zeros"]),
+            helper.make_node("Add", ["zeros", "count"], ["output"]),
+        ],
+        [value("limit", TensorProto.INT64, ["batch", 1])],
+        [value("output", TensorProto.INT64, ["batch", 1])],
+        loop_constants(),
     )
 
 
@@ -177,5 +230,6 @@ if __name__ == "__main__":
     shapes()
     several_outputs()
     slow_loop()
+    batches()
     external_data()
     invalid()

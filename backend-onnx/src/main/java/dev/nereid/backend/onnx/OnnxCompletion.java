@@ -25,13 +25,13 @@ final class OnnxCompletion {
     static ModelCompletion of(ModelSettings settings, OrtSession session, int defaultMaxBatchSize)
             throws BackendException {
         // First the types: a model of types that cannot be served is refused for them, not for its batches.
-        List<TensorSpec> plainInputs = specs(session.inputs(), false);
+        List<TensorSpec> plainInputs = specs(session.requiredInputs(), false);
         List<TensorSpec> plainOutputs = specs(session.outputs(), false);
         int maxBatchSize = maxBatchSize(settings, session, defaultMaxBatchSize);
         boolean batches = maxBatchSize > 0;
         ModelCompletion completion = ModelCompletion.EMPTY.withMaxBatchSize(maxBatchSize);
         if (settings.inputs().isEmpty()) {
-            completion = completion.withInputs(batches ? specs(session.inputs(), true) : plainInputs);
+            completion = completion.withInputs(batches ? specs(session.requiredInputs(), true) : plainInputs);
         }
         if (settings.outputs().isEmpty()) {
             completion = completion.withOutputs(batches ? specs(session.outputs(), true) : plainOutputs);
@@ -42,7 +42,7 @@ final class OnnxCompletion {
     /** A configured 0 counts as none, as in the reference server. */
     private static int maxBatchSize(ModelSettings settings, OrtSession session, int defaultMaxBatchSize)
             throws BackendException {
-        boolean canBatch = session.inputs().stream().allMatch(OnnxCompletion::hasBatchDimension)
+        boolean canBatch = session.requiredInputs().stream().allMatch(OnnxCompletion::hasBatchDimension)
                 && session.outputs().stream().allMatch(OnnxCompletion::hasBatchDimension);
         if (!canBatch && settings.batches()) {
             throw OnnxErrors.invalid("autofill failed for model '" + settings.name()

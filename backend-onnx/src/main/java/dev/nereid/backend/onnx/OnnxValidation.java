@@ -61,20 +61,26 @@ final class OnnxValidation {
      * the configuration than inputs: whatever it names is taken for provided.
      */
     private void checkComplete() throws BackendException {
-        List<String> missing = session.inputs().stream()
+        List<String> missing = session.requiredInputs().stream()
                 .map(OrtTensorInfo::name)
                 .filter(name -> settings.input(name).isEmpty())
                 .filter(name -> !settings.json().contains('"' + name + '"'))
                 .toList();
         if (!missing.isEmpty()) {
             throw refused("configuration expects " + settings.inputs().size() + " inputs, model provides "
-                    + session.inputs().size() + " (not in the configuration: " + String.join(", ", missing) + ")");
+                    + session.requiredInputs().size() + " (not in the configuration: " + String.join(", ", missing) + ")");
         }
     }
 
     private void checkOptional(TensorSpec spec) throws BackendException {
-        if (spec.is(TensorSpec.Trait.OPTIONAL) && settings.batches()) {
+        if (!spec.is(TensorSpec.Trait.OPTIONAL)) {
+            return;
+        }
+        if (settings.batches()) {
             throw refused("optional input '" + spec.name() + "' is not supported for models that support batching");
+        }
+        if (session.requiredInputs().stream().anyMatch(info -> info.name().equals(spec.name()))) {
+            throw refused("optional input '" + spec.name() + "' has no value in the model to be used instead");
         }
     }
 

@@ -28,6 +28,7 @@ final class OrtExecution implements AutoCloseable {
     private final OrtScratch scratch = new OrtScratch(arena);
     private final TensorSlot[] inputs;
     private final TensorSlot[] outputs;
+    private final int requiredInputs;
     private final MemorySegment inputNames;
     private final MemorySegment inputValues;
     private final MemorySegment outputNames;
@@ -60,6 +61,7 @@ final class OrtExecution implements AutoCloseable {
         this.session = session;
         api = session.library().api();
         inputs = slots(session.inputs());
+        requiredInputs = session.requiredInputs().size();
         outputs = slots(session.outputs());
         inputNames = arena.allocate(JAVA_LONG, Math.max(1, inputs.length));
         inputValues = arena.allocate(JAVA_LONG, Math.max(1, inputs.length));
@@ -170,7 +172,7 @@ final class OrtExecution implements AutoCloseable {
                 inputNames.setAtIndex(JAVA_LONG, count, session.inputName(i));
                 inputValues.setAtIndex(JAVA_LONG, count, inputs[i].value());
                 count++;
-            } else {
+            } else if (i < requiredInputs) {
                 inputs[i].requireOptional(); // ONNX Runtime does not look, and lets operators read what is not there
             }
         }

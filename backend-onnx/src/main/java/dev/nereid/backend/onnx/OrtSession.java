@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /**
  * A loaded model. Any thread may use it, several at a time; each runs it through an {@link OrtExecution} of its own.
@@ -19,6 +20,7 @@ final class OrtSession implements AutoCloseable {
     private final Arena arena;
     private final long handle;
     private final List<OrtTensorInfo> inputs;
+    private final int requiredInputs;
     private final List<OrtTensorInfo> outputs;
     private final MemorySegment inputNames;
     private final MemorySegment outputNames;
@@ -29,7 +31,10 @@ final class OrtSession implements AutoCloseable {
         this.arena = arena;
         this.handle = handle;
         OrtSessionReader reader = new OrtSessionReader(library, handle);
-        inputs = reader.inputs();
+        List<OrtTensorInfo> required = reader.inputs();
+        requiredInputs = required.size();
+        inputs = Stream.concat(required.stream(), reader.initializers().stream())
+                .toList();
         outputs = reader.outputs();
         inputNames = names(inputs);
         outputNames = names(outputs);
@@ -77,9 +82,17 @@ final class OrtSession implements AutoCloseable {
         return pointers;
     }
 
-    /** Returns what the model says about its inputs, in its order. */
+    /**
+     * Returns what the model says about its inputs, in its order: first those of {@link #requiredInputs()}, then those
+     * that have a value in the model and may be left out.
+     */
     List<OrtTensorInfo> inputs() {
         return inputs;
+    }
+
+    /** Returns what the model says about the inputs that have no value of their own, in its order. */
+    List<OrtTensorInfo> requiredInputs() {
+        return inputs.subList(0, requiredInputs);
     }
 
     /** Returns what the model says about its outputs, in its order. */

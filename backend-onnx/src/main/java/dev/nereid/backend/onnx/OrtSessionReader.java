@@ -20,9 +20,18 @@ final class OrtSessionReader {
         this.session = session;
     }
 
+    /** Reads the inputs that have no value in the model. */
     List<OrtTensorInfo> inputs() throws OrtException {
         return infos(
                 OrtFunction.SessionGetInputCount, OrtFunction.SessionGetInputName, OrtFunction.SessionGetInputTypeInfo);
+    }
+
+    /** Reads the inputs that have a value in the model, which one that is passed replaces. */
+    List<OrtTensorInfo> initializers() throws OrtException {
+        return infos(
+                OrtFunction.SessionGetOverridableInitializerCount,
+                OrtFunction.SessionGetOverridableInitializerName,
+                OrtFunction.SessionGetOverridableInitializerTypeInfo);
     }
 
     List<OrtTensorInfo> outputs() throws OrtException {

@@ -1,0 +1,190 @@
+package dev.nereid.backend.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.FakeModelContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ModelOptionsTest {
+    /** A pool and n instances that work along with it keep every processor busy, and no more. */
+    @ParameterizedTest
+    @CsvSource({"1, 1, 1", "2, 1, 2", "2, 2, 1", "2, 8, 1", "8, 1, 8", "8, 2, 7", "8, 8, 1", "16, 4, 13"})
+    void sizesThreadsByProcessorsAndInstances(int processors, int instances, int threads) throws BackendException {
+        OrtThreads sized = of(settings(), processors, 0, 0, instances).session().threads();
+
+        assertThat(sized).isEqualTo(new OrtThreads(threads, threads, ModelOptions.SPIN));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"3, 5, 3", "0, 5, 5", "3, 0, 3", "0, 0, 7"})
+    void takesThreadCountsOfTheModelThenOfTheBackendThenItsOwn(int model, int backend, int expected)
+            throws BackendException {
+        ModelSettings.Builder settings = settings()
+                .parameter("intra_op_thread_count", Integer.toString(model))
+                .parameter("inter_op_thread_count", Integer.toString(model));
+
+        OrtThreads threads = of(settings, 8, backend, backend, 2).session().threads();
+
+        assertThat(threads.intraOp()).isEqualTo(expected);
+        assertThat(threads.interOp()).isEqualTo(expected);
+    }
+
+    @Test
+    void readsEveryOption() throws BackendException {
+        ModelOptions options = of(settings()
+                .graphLevel(1)
+                .parameter("execution_mode", "1")
+                .parameter("enable_mem_pattern", "FALSE")
+                .parameter("memory.enable_memory_arena_shrinkage", "cpu:0")
+                .parameter("session.use_device_allocator_for_initializers", "1")
+                .parameter("session.intra_op.allow_spinning", "1")
+                .parameter("gpu_mem_limit", "1")
+                .parameter("anything", "else"));
+
+        assertThat(options.session().execution())
+                .isEqualTo(new OrtSessionOptions.Execution(true, OrtSessionOptions.GraphLevel.EXTENDED));
+        assertThat(options.session().memory()).isEqualTo(new OrtSessionOptions.Memory(true, false));
+        assertThat(options.session().config())
+                .isEqualTo(Map.of(
+                        "session.use_device_allocator_for_initializers", "1",
+                        "session.intra_op.allow_spinning", "1",
+                        "session.inter_op.allow_spinning", "0"));
+        assertThat(options.run()).isEqualTo(Map.of("memory.enable_memory_arena_shrinkage", "cpu:0"));
+    }
+
+    @Test
+    void optimizesFullyAndKeepsMemoryUnlessToldOtherwise() throws BackendException {
+        ModelOptions options = of(settings());
+
+        assertThat(options.session().execution())
+                .isEqualTo(new OrtSessionOptions.Execution(false, OrtSessionOptions.GraphLevel.ALL));
+        assertThat(options.session().memory()).isEqualTo(new OrtSessionOptions.Memory(true, true));
+        assertThat(options.session().customOps()).isEmpty();
+        assertThat(options.run()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"-1, BASIC", "0, ALL", "1, EXTENDED", "2, DISABLED"})
+    void mapsGraphLevels(int level, OrtSessionOptions.GraphLevel expected) throws BackendException {
+        assertThat(of(settings().graphLevel(level)).session().execution().level()).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "intra_op_thread_count, two, 'a whole number, 0 or more'",
+        "inter_op_thread_count, -1, 'a whole number, 0 or more'",
+        "execution_mode, 2, '0 for one operator after another, or 1 for several at a time'",
+        "enable_mem_arena, yes, 'true or false'",
+        "enable_mem_pattern, '', 'true or false'",
+        "memory.enable_memory_arena_shrinkage, cpu:0;gpu:0, 'cpu:0, the only arena on a machine without GPUs'",
+    })
+    void refusesValuesThatMakeNoSense(String name, String value, String expected) {
+        assertRefused(
+                settings().parameter(name, value),
+                "parameter " + name + ": '" + value + "' (expected: " + expected + ")");
+    }
+
+    @Test
+    void refusesToShrinkAnArenaThatIsOff() {
+        assertRefused(
+                settings()
+                        .parameter("enable_mem_arena", "0")
+                        .parameter("memory.enable_memory_arena_shrinkage", "cpu:0"),
+                "parameter memory.enable_memory_arena_shrinkage: 'cpu:0' (expected: none, since enable_mem_arena is"
+                        + " false)");
+    }
+
+    @Test
+    void refusesAGraphLevelThatDoesNotExist() {
+        assertRefused(
+                settings().graphLevel(3),
+                "optimization.graph.level: 3 (expected: 0 for all, 1 for extended, -1 for basic, 2 for no"
+                        + " optimizations)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"GPU, tensorrt", "GPU, cuda", "CPU, openvino", "CPU, anything"})
+    void refusesAcceleratorsThatAreNotThere(Device.Kind kind, String name) {
+        assertRefused(
+                settings().accelerator(new ModelSettings.Accelerator(kind, name, Map.of())),
+                "unknown Execution Accelerator '" + name + "' is requested for " + kind
+                        + " (expected: none, this ONNX Runtime computes on the CPU alone)");
+    }
+
+    @Test
+    void refusesInstancesOnAGraphicsProcessor() {
+        FakeModelContext context =
+                TestBackend.model(settings().build(), Device.CPU, new Device(Device.Kind.GPU, 1));
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> ModelOptions.of(context, new BackendOptions(2, 0, 0, false, 4)))
+                .withMessage("unable to load model 'm', instance on gpu1 (expected: KIND_CPU, this ONNX Runtime computes"
+                        + " on the CPU alone)");
+    }
+
+    @Test
+    void findsLibrariesOfOperatorsInTheFolderOfTheModel(@TempDir Path directory) throws Exception {
+        Path library = Files.createFile(directory.resolve("operators.so"));
+        ModelSettings settings = settings().operatorLibrary("operators.so").build();
+
+        ModelOptions options =
+                ModelOptions.of(new FakeModelContext(settings, directory), new BackendOptions(2, 0, 0, false, 4));
+
+        assertThat(options.session().customOps()).containsExactly(library.toAbsolutePath());
+    }
+
+    @Test
+    void refusesLibrariesOfOperatorsThatLieElsewhere(@TempDir Path directory) throws IOException {
+        Path folder = Files.createDirectory(directory.resolve("model"));
+        Files.createFile(directory.resolve("operators.so"));
+
+        assertRefused(
+                new FakeModelContext(settings().operatorLibrary("../operators.so").build(), folder),
+                ErrorCode.INVALID_ARGUMENT,
+                "op_library_filename: '../operators.so' (expected: a path within the model's folder)");
+        assertRefused(
+                new FakeModelContext(settings().operatorLibrary("operators.so").build(), folder),
+                ErrorCode.NOT_FOUND,
+                "op_library_filename: 'operators.so' (expected: a file in the model's folder)");
+    }
+
+    private static void assertRefused(ModelSettings.Builder settings, String message) {
+        assertRefused(TestBackend.model(settings.build(), 1), ErrorCode.INVALID_ARGUMENT, message);
+    }
+
+    private static void assertRefused(FakeModelContext context, ErrorCode code, String message) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> ModelOptions.of(context, new BackendOptions(2, 0, 0, false, 4)))
+                .withMessage("unable to load model 'm', " + message)
+                .extracting(BackendException::code)
+                .isEqualTo(code);
+    }
+
+    private static ModelOptions of(ModelSettings.Builder settings) throws BackendException {
+        return of(settings, 2, 0, 0, 1);
+    }
+
+    private static ModelOptions of(
+            ModelSettings.Builder settings, int processors, int intraOp, int interOp, int instances)
+            throws BackendException {
+        return ModelOptions.of(
+                TestBackend.model(settings.build(), instances),
+                new BackendOptions(processors, intraOp, interOp, false, 4));
+    }
+
+    private static ModelSettings.Builder settings() {
+        return ModelSettings.builder("m", 1);
+    }
+}

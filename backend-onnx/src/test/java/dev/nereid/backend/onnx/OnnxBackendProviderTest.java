@@ -1,0 +1,79 @@
+package dev.nereid.backend.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.testkit.FakeBackendContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.ServiceLoader;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class OnnxBackendProviderTest {
+    @Test
+    void isFoundAsAServiceThatCanWorkHere() {
+        BackendProvider provider =
+                ServiceLoader.load(BackendProvider.class).findFirst().orElseThrow();
+
+        assertThat(provider).isInstanceOf(OnnxBackendProvider.class);
+        assertThat(provider.name()).isEqualTo("onnxruntime");
+        assertThat(provider.platforms()).containsExactly("onnxruntime_onnx");
+        assertThat(provider.unavailable()).isEmpty();
+    }
+
+    @Test
+    void makesItsInstancesInParallelEachWithAThreadOfItsOwn() throws BackendException {
+        try (Backend backend = new OnnxBackendProvider().create(TestBackend.context(Map.of()))) {
+            assertThat(backend.traits().execution()).isEqualTo(BackendTraits.Execution.LONG);
+            assertThat(backend.traits().parallelInstances()).isTrue();
+        }
+    }
+
+    @Test
+    void logsItsVersionAndThreadsThatAllModelsShare() throws BackendException {
+        FakeBackendContext context =
+                TestBackend.context(Map.of("enable-global-threadpool", "1", "inter_op_thread_count", "2"));
+
+        new OnnxBackendProvider().create(context).close();
+
+        assertThat(context.logger().lines())
+                .containsExactly("INFO loaded ONNX Runtime 1.28.0, one pool of threads for all models,"
+                        + " intra-op threads 4, inter-op threads 2");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "intra_op_thread_count, -1, 'a whole number, 0 or more'",
+        "inter_op_thread_count, many, 'a whole number, 0 or more'",
+        "default-max-batch-size, 1.5, 'a whole number, 0 or more'",
+        "enable-global-threadpool, 2, 'true or false'",
+    })
+    void refusesSettingsThatMakeNoSense(String name, String value, String expected) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> new OnnxBackendProvider().create(TestBackend.context(Map.of(name, value))))
+                .withMessage("backend-config onnxruntime,%s: '%s' (expected: %s)", name, value, expected)
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    @Test
+    void keepsPathsOfTheMachineOutOfItsErrors(@TempDir Path directory) throws IOException {
+        Path file = Files.createFile(directory.resolve("file"));
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> new OnnxBackendProvider().create(new FakeBackendContext(Map.of(), file, 1)))
+                .withMessage("the library of ONNX Runtime could not be loaded")
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.UNAVAILABLE);
+    }
+}

@@ -1,0 +1,186 @@
+package dev.nereid.backend.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import org.junit.jupiter.api.Test;
+
+class OnnxValidationTest {
+    private static final TensorSpec A = fp32("a", Shape.of(4));
+    private static final TensorSpec B = fp32("b", Shape.of(4));
+    private static final TensorSpec SUM = fp32("sum", Shape.of(4));
+
+    @Test
+    void acceptsAConfigurationThatAgrees() throws BackendException {
+        assertAccepted(settings("add_sub.onnx").input(A).input(B).output(SUM));
+        assertAccepted(
+                settings("batched_add_sub.onnx").maxBatchSize(2).input(A).input(B).output(SUM));
+        assertAccepted(settings("batched_scalar.onnx")
+                .maxBatchSize(2)
+                .input(fp32("input", Shape.of(1)).withReshape(Shape.SCALAR))
+                .output(fp32("output", Shape.of(1)).withReshape(Shape.SCALAR)));
+    }
+
+    @Test
+    void acceptsFixedDimensionsForInputsThatTheModelLeavesOpen() throws BackendException {
+        assertAccepted(settings("identity_float.onnx")
+                .maxBatchSize(2)
+                .input(fp32("input", Shape.of(7)))
+                .output(fp32("output", Shape.of(-1))));
+    }
+
+    @Test
+    void refusesNamesThatTheModelDoesNotHave() {
+        assertRefused(
+                settings("add_sub.onnx").input(A).input(fp32("c", Shape.of(4))).output(SUM),
+                "unexpected inference input 'c', allowed inputs are: a, b");
+        assertRefused(
+                settings("add_sub.onnx").input(A).input(B).output(fp32("product", Shape.of(4))),
+                "unexpected inference output 'product', allowed outputs are: difference, sum");
+    }
+
+    @Test
+    void refusesAnInputThatIsMissing() {
+        assertRefused(
+                settings("add_sub.onnx").input(A).output(SUM),
+                "unable to load model 'm', configuration expects 1 inputs, model provides 2 (not in the configuration:"
+                        + " b)");
+    }
+
+    @Test
+    void takesAnInputForProvidedThatStandsElsewhereInTheConfiguration() throws BackendException {
+        assertAccepted(settings("add_sub.onnx")
+                .input(A)
+                .output(SUM)
+                .json("{\"sequence_batching\":{\"control_input\":[{\"name\":\"b\"}]}}"));
+    }
+
+    @Test
+    void refusesOtherTypes() {
+        assertRefused(
+                settings("add_sub.onnx")
+                        .input(TensorSpec.of("a", DataType.INT32, Shape.of(4)))
+                        .input(B)
+                        .output(SUM),
+                "unable to load model 'm', configuration expects datatype TYPE_INT32 for input 'a', model provides"
+                        + " TYPE_FP32");
+        assertRefused(
+                settings("add_sub.onnx").input(A).input(B).output(TensorSpec.of("sum", DataType.BYTES, Shape.of(4))),
+                "unable to load model 'm', configuration expects datatype TYPE_STRING for output 'sum', model provides"
+                        + " TYPE_FP32");
+    }
+
+    @Test
+    void refusesOtherDimensions() {
+        assertRefused(
+                settings("add_sub.onnx").input(fp32("a", Shape.of(5))).input(B).output(SUM),
+                "model 'm', tensor 'a': the model expects 1 dimensions (shape [4]) but the model configuration"
+                        + " specifies 1 dimensions (shape [5])");
+        assertRefused(
+                settings("batched_add_sub.onnx")
+                        .maxBatchSize(2)
+                        .input(fp32("a", Shape.of(4, 1)))
+                        .input(B)
+                        .output(SUM),
+                "model 'm', tensor 'a': the model expects 2 dimensions (shape [-1,4]) but the model configuration"
+                        + " specifies 3 dimensions (an initial batch dimension because max_batch_size > 0 followed by"
+                        + " the explicit tensor shape, making complete shape [-1,4,1])");
+    }
+
+    @Test
+    void refusesFixedDimensionsForOutputsThatTheModelLeavesOpen() {
+        assertRefused(
+                settings("identity_float.onnx")
+                        .maxBatchSize(2)
+                        .input(fp32("input", Shape.of(7)))
+                        .output(fp32("output", Shape.of(7))),
+                "model 'm', tensor 'output': the model expects 2 dimensions (shape [-1,-1]) but the model configuration"
+                        + " specifies 2 dimensions (an initial batch dimension because max_batch_size > 0 followed by"
+                        + " the explicit tensor shape, making complete shape [-1,7])");
+    }
+
+    @Test
+    void refusesBatchesOfAModelWithoutBatchDimension() {
+        String reason = "': for the model to support batching the shape should have at least 1 dimension and the first"
+                + " dimension must be -1; but shape expected by the model is ";
+        assertRefused(
+                settings("add_sub.onnx").maxBatchSize(2).input(A).input(B).output(SUM),
+                "model 'm', tensor 'a" + reason + "[4]");
+        assertRefused(
+                settings("negated_scalar.onnx")
+                        .maxBatchSize(2)
+                        .input(fp32("input", Shape.of(1)).withReshape(Shape.SCALAR))
+                        .output(fp32("output", Shape.of(1))),
+                "model 'm', tensor 'input" + reason + "[]");
+    }
+
+    @Test
+    void refusesDimensionsOtherThanOneForScalars() {
+        assertRefused(
+                settings("negated_scalar.onnx").input(fp32("input", Shape.of(1, 2))).output(fp32("output", Shape.of(1))),
+                "unable to load model 'm', scalar tensor 'input', should only provide 1 in the model configuration when"
+                        + " the model doesn't support batching. Model configuration provided: [1,2].");
+    }
+
+    @Test
+    void refusesOptionalInputsThatCannotBeLeftOut() {
+        assertRefused(
+                settings("add_sub.onnx").input(A).input(B.with(TensorSpec.Trait.OPTIONAL)).output(SUM),
+                "unable to load model 'm', optional input 'b' has no value in the model to be used instead");
+        assertRefused(
+                settings("batched_add_sub.onnx")
+                        .maxBatchSize(2)
+                        .input(A)
+                        .input(B.with(TensorSpec.Trait.OPTIONAL))
+                        .output(SUM),
+                "unable to load model 'm', optional input 'b' is not supported for models that support batching");
+    }
+
+    @Test
+    void refusesRaggedInputsOfAnyShapeButOne() {
+        assertRefused(
+                settings("add_sub.onnx").input(A.with(TensorSpec.Trait.RAGGED)).input(B).output(SUM),
+                "unable to load model 'm', configuration expects model provides input with shape [-1] for ragged input"
+                        + " 'a', model provides [4]");
+    }
+
+    @Test
+    void refusesTypesThatHaveNoNameOnTheWire() {
+        OrtTensorInfo complex = new OrtTensorInfo(
+                "c", OrtTensorInfo.Kind.TENSOR, OrtElementType.COMPLEX64, true, java.util.List.of(), java.util.List.of());
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxTensors.dataType(complex))
+                .withMessage("unsupported datatype COMPLEX64 for I/O 'c'");
+    }
+
+    private static void assertAccepted(ModelSettings.Builder settings) throws BackendException {
+        try (TestBackend backend = new TestBackend()) {
+            ModelInstance instance = backend.instance(settings);
+            assertThat(instance.isReady()).isTrue();
+        }
+    }
+
+    private static void assertRefused(ModelSettings.Builder settings, String message) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> assertAccepted(settings))
+                .withMessage(message)
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    private static ModelSettings.Builder settings(String file) {
+        return ModelSettings.builder("m", 1).modelFilename(file);
+    }
+
+    private static TensorSpec fp32(String name, Shape dims) {
+        return TensorSpec.of(name, DataType.FP32, dims);
+    }
+}
