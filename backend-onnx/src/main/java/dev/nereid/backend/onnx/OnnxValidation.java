@@ -68,7 +68,8 @@ final class OnnxValidation {
                 .toList();
         if (!missing.isEmpty()) {
             throw refused("configuration expects " + settings.inputs().size() + " inputs, model provides "
-                    + session.requiredInputs().size() + " (not in the configuration: " + String.join(", ", missing) + ")");
+                    + session.requiredInputs().size() + " (not in the configuration: " + String.join(", ", missing)
+                    + ")");
         }
     }
 

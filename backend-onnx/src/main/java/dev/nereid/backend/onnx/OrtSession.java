@@ -33,8 +33,8 @@ final class OrtSession implements AutoCloseable {
         OrtSessionReader reader = new OrtSessionReader(library, handle);
         List<OrtTensorInfo> required = reader.inputs();
         requiredInputs = required.size();
-        inputs = Stream.concat(required.stream(), reader.initializers().stream())
-                .toList();
+        inputs =
+                Stream.concat(required.stream(), reader.initializers().stream()).toList();
         outputs = reader.outputs();
         inputNames = names(inputs);
         outputNames = names(outputs);

@@ -78,7 +78,8 @@ class ModelOptionsTest {
     @ParameterizedTest
     @CsvSource({"-1, BASIC", "0, ALL", "1, EXTENDED", "2, DISABLED"})
     void mapsGraphLevels(int level, OrtSessionOptions.GraphLevel expected) throws BackendException {
-        assertThat(of(settings().graphLevel(level)).session().execution().level()).isEqualTo(expected);
+        assertThat(of(settings().graphLevel(level)).session().execution().level())
+                .isEqualTo(expected);
     }
 
     @ParameterizedTest
@@ -125,13 +126,13 @@ class ModelOptionsTest {
 
     @Test
     void refusesInstancesOnAGraphicsProcessor() {
-        FakeModelContext context =
-                TestBackend.model(settings().build(), Device.CPU, new Device(Device.Kind.GPU, 1));
+        FakeModelContext context = TestBackend.model(settings().build(), Device.CPU, new Device(Device.Kind.GPU, 1));
 
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> ModelOptions.of(context, new BackendOptions(2, 0, 0, false, 4)))
-                .withMessage("unable to load model 'm', instance on gpu1 (expected: KIND_CPU, this ONNX Runtime computes"
-                        + " on the CPU alone)");
+                .withMessage(
+                        "unable to load model 'm', instance on gpu1 (expected: KIND_CPU, this ONNX Runtime computes"
+                                + " on the CPU alone)");
     }
 
     @Test
@@ -151,7 +152,8 @@ class ModelOptionsTest {
         Files.createFile(directory.resolve("operators.so"));
 
         assertRefused(
-                new FakeModelContext(settings().operatorLibrary("../operators.so").build(), folder),
+                new FakeModelContext(
+                        settings().operatorLibrary("../operators.so").build(), folder),
                 ErrorCode.INVALID_ARGUMENT,
                 "op_library_filename: '../operators.so' (expected: a path within the model's folder)");
         assertRefused(

@@ -23,10 +23,8 @@ class OnnxCompletionTest {
 
         assertThat(completion.maxBatchSize()).hasValue(4);
         assertThat(completion.dynamicBatching()).isTrue();
-        assertThat(completion.inputs())
-                .containsExactly(fp32("a", Shape.of(4)), fp32("b", Shape.of(4)));
-        assertThat(completion.outputs())
-                .containsExactly(fp32("sum", Shape.of(4)), fp32("difference", Shape.of(4)));
+        assertThat(completion.inputs()).containsExactly(fp32("a", Shape.of(4)), fp32("b", Shape.of(4)));
+        assertThat(completion.outputs()).containsExactly(fp32("sum", Shape.of(4)), fp32("difference", Shape.of(4)));
         assertThat(completion.decoupled()).isEmpty();
     }
 
@@ -36,10 +34,8 @@ class OnnxCompletionTest {
 
         assertThat(completion.maxBatchSize()).hasValue(0);
         assertThat(completion.dynamicBatching()).isFalse();
-        assertThat(completion.inputs())
-                .containsExactly(fp32("a", Shape.of(4)), fp32("b", Shape.of(4)));
-        assertThat(completion.outputs())
-                .containsExactly(fp32("sum", Shape.of(4)), fp32("difference", Shape.of(4)));
+        assertThat(completion.inputs()).containsExactly(fp32("a", Shape.of(4)), fp32("b", Shape.of(4)));
+        assertThat(completion.outputs()).containsExactly(fp32("sum", Shape.of(4)), fp32("difference", Shape.of(4)));
     }
 
     /** Every input and output needs a first dimension that is open. */
@@ -59,7 +55,14 @@ class OnnxCompletionTest {
 
     /** An explicit 0 is indistinguishable from none. */
     @ParameterizedTest
-    @CsvSource({"0, 4, 4, true", "0, 1, 1, false", "0, 0, 0, false", "0, 16, 16, true", "1, 4, 1, false", "8, 4, 8, true"})
+    @CsvSource({
+        "0, 4, 4, true",
+        "0, 1, 1, false",
+        "0, 0, 0, false",
+        "0, 16, 16, true",
+        "1, 4, 1, false",
+        "8, 4, 8, true"
+    })
     void takesTheConfiguredBatchSizeBeforeTheDefault(int configured, String byDefault, int expected, boolean dynamic)
             throws BackendException {
         ModelSettings settings =
@@ -87,10 +90,8 @@ class OnnxCompletionTest {
 
     @Test
     void fillsOnlyTheListThatIsEmpty() throws BackendException {
-        ModelCompletion inputsGiven =
-                complete(settings("batched_add_sub.onnx").input(fp32("a", Shape.of(4))));
-        ModelCompletion outputsGiven =
-                complete(settings("batched_add_sub.onnx").output(fp32("sum", Shape.of(4))));
+        ModelCompletion inputsGiven = complete(settings("batched_add_sub.onnx").input(fp32("a", Shape.of(4))));
+        ModelCompletion outputsGiven = complete(settings("batched_add_sub.onnx").output(fp32("sum", Shape.of(4))));
 
         assertThat(inputsGiven.inputs()).isEmpty();
         assertThat(inputsGiven.outputs()).hasSize(2);
@@ -114,8 +115,7 @@ class OnnxCompletionTest {
     void givesTensorsWithoutDimensionsOneAndReshapesThemInABatch() throws BackendException {
         assertThat(complete(settings("batched_scalar.onnx")).inputs())
                 .containsExactly(fp32("input", Shape.of(1)).withReshape(Shape.SCALAR));
-        assertThat(complete(settings("negated_scalar.onnx")).outputs())
-                .containsExactly(fp32("output", Shape.of(1)));
+        assertThat(complete(settings("negated_scalar.onnx")).outputs()).containsExactly(fp32("output", Shape.of(1)));
         assertThat(complete(settings("unknown_rank.onnx")).outputs()).containsExactly(fp32("output", Shape.of(1)));
     }
 
@@ -128,11 +128,20 @@ class OnnxCompletionTest {
 
     @Test
     void namesEveryDataType() throws BackendException {
-        assertThat(complete(settings("identity_bfloat16.onnx")).inputs().getFirst().type())
+        assertThat(complete(settings("identity_bfloat16.onnx"))
+                        .inputs()
+                        .getFirst()
+                        .type())
                 .isEqualTo(DataType.BF16);
-        assertThat(complete(settings("identity_string.onnx")).inputs().getFirst().type())
+        assertThat(complete(settings("identity_string.onnx"))
+                        .inputs()
+                        .getFirst()
+                        .type())
                 .isEqualTo(DataType.BYTES);
-        assertThat(complete(settings("identity_uint64.onnx")).outputs().getFirst().type())
+        assertThat(complete(settings("identity_uint64.onnx"))
+                        .outputs()
+                        .getFirst()
+                        .type())
                 .isEqualTo(DataType.UINT64);
     }
 
@@ -155,9 +164,7 @@ class OnnxCompletionTest {
 
     private static ModelCompletion complete(ModelSettings.Builder settings) throws BackendException {
         try (TestBackend backend = new TestBackend()) {
-            return backend.backend
-                    .complete(TestBackend.model(settings.build()))
-                    .orElseThrow();
+            return backend.backend.complete(TestBackend.model(settings.build())).orElseThrow();
         }
     }
 

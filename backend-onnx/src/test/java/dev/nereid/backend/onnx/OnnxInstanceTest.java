@@ -194,6 +194,69 @@ class OnnxInstanceTest {
     }
 
     @Test
+    void writesOutputsOfAWholeBatchIntoMemoryOfTheServer() throws BackendException {
+        ModelSettings.Builder settings = addSub("batched_add_sub.onnx").maxBatchSize(8);
+
+        try (FakeBatch batch = batch(
+                settings,
+                request(2, "sum")
+                        .with("a", floats(Shape.of(2, 4), 1, 2, 3, 4, 5, 6, 7, 8))
+                        .with("b", floats(Shape.of(2, 4), new float[8])),
+                request(1, "sum", "difference")
+                        .with("a", floats(Shape.of(1, 4), 9, 9, 9, 9))
+                        .with("b", floats(Shape.of(1, 4), 1, 2, 3, 4)))) {
+            backend.instance(settings).execute(batch);
+
+            assertThat(batch.allocated()).containsExactlyInAnyOrder("sum", "difference");
+            assertThat(batch.outputs().get("sum").shape()).isEqualTo(Shape.of(3, 4));
+            assertThat(floats(batch, "sum")).containsExactly(1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13);
+            assertThat(floats(batch, "difference")).endsWith(8, 7, 6, 5);
+        }
+    }
+
+    @Test
+    void givesTheTrueShapeWhereTheModelIsWrongAboutIt() throws BackendException {
+        ModelSettings.Builder settings = settings("wrong_output_shape.onnx")
+                .input(TensorSpec.of("input", DataType.FP32, Shape.of(-1, 4)))
+                .output(TensorSpec.of("output", DataType.FP32, Shape.of(1, 4)));
+        ModelInstance instance = backend.instance(settings);
+
+        for (int size = 1; size < 4; size++) {
+            try (FakeBatch batch = batch(
+                    settings, request(1, "output").with("input", floats(Shape.of(size, 4), new float[4 * size])))) {
+                instance.execute(batch);
+
+                assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(size, 4));
+            }
+        }
+    }
+
+    @Test
+    void replacesADefaultInputOnlyWhereARequestBringsIt() throws BackendException {
+        ModelSettings.Builder settings = settings("default_input.onnx")
+                .input(TensorSpec.of("input", DataType.FP32, Shape.of(2)))
+                .input(TensorSpec.of("bias", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL))
+                .output(TensorSpec.of("output", DataType.FP32, Shape.of(2)));
+        ModelInstance instance = backend.instance(settings);
+
+        for (int run = 0; run < 2; run++) {
+            try (FakeBatch with = batch(
+                            settings,
+                            request(1, "output")
+                                    .with("input", floats(Shape.of(2), 10, 10))
+                                    .with("bias", floats(Shape.of(2), 5, 5)));
+                    FakeBatch without =
+                            batch(settings, request(1, "output").with("input", floats(Shape.of(2), 10, 10)))) {
+                instance.execute(with);
+                instance.execute(without);
+
+                assertThat(floats(with, "output")).containsExactly(15, 15);
+                assertThat(floats(without, "output")).containsExactly(11, 12);
+            }
+        }
+    }
+
+    @Test
     void tellsOnnxRuntimesOwnErrorAndServesOn() throws BackendException {
         ModelSettings.Builder settings = settings("gather.onnx")
                 .input(TensorSpec.of("index", DataType.INT64, ANY))
@@ -251,7 +314,11 @@ class OnnxInstanceTest {
     }
 
     private static ModelSettings.Builder addSub() {
-        return settings("add_sub.onnx")
+        return addSub("add_sub.onnx");
+    }
+
+    private static ModelSettings.Builder addSub(String file) {
+        return settings(file)
                 .input(TensorSpec.of("a", DataType.FP32, Shape.of(4)))
                 .input(TensorSpec.of("b", DataType.FP32, Shape.of(4)))
                 .output(TensorSpec.of("sum", DataType.FP32, Shape.of(4)))

@@ -20,8 +20,11 @@ class OnnxValidationTest {
     @Test
     void acceptsAConfigurationThatAgrees() throws BackendException {
         assertAccepted(settings("add_sub.onnx").input(A).input(B).output(SUM));
-        assertAccepted(
-                settings("batched_add_sub.onnx").maxBatchSize(2).input(A).input(B).output(SUM));
+        assertAccepted(settings("batched_add_sub.onnx")
+                .maxBatchSize(2)
+                .input(A)
+                .input(B)
+                .output(SUM));
         assertAccepted(settings("batched_scalar.onnx")
                 .maxBatchSize(2)
                 .input(fp32("input", Shape.of(1)).withReshape(Shape.SCALAR))
@@ -124,7 +127,9 @@ class OnnxValidationTest {
     @Test
     void refusesDimensionsOtherThanOneForScalars() {
         assertRefused(
-                settings("negated_scalar.onnx").input(fp32("input", Shape.of(1, 2))).output(fp32("output", Shape.of(1))),
+                settings("negated_scalar.onnx")
+                        .input(fp32("input", Shape.of(1, 2)))
+                        .output(fp32("output", Shape.of(1))),
                 "unable to load model 'm', scalar tensor 'input', should only provide 1 in the model configuration when"
                         + " the model doesn't support batching. Model configuration provided: [1,2].");
     }
@@ -132,7 +137,10 @@ class OnnxValidationTest {
     @Test
     void refusesOptionalInputsThatCannotBeLeftOut() {
         assertRefused(
-                settings("add_sub.onnx").input(A).input(B.with(TensorSpec.Trait.OPTIONAL)).output(SUM),
+                settings("add_sub.onnx")
+                        .input(A)
+                        .input(B.with(TensorSpec.Trait.OPTIONAL))
+                        .output(SUM),
                 "unable to load model 'm', optional input 'b' has no value in the model to be used instead");
         assertRefused(
                 settings("batched_add_sub.onnx")
@@ -146,7 +154,10 @@ class OnnxValidationTest {
     @Test
     void refusesRaggedInputsOfAnyShapeButOne() {
         assertRefused(
-                settings("add_sub.onnx").input(A.with(TensorSpec.Trait.RAGGED)).input(B).output(SUM),
+                settings("add_sub.onnx")
+                        .input(A.with(TensorSpec.Trait.RAGGED))
+                        .input(B)
+                        .output(SUM),
                 "unable to load model 'm', configuration expects model provides input with shape [-1] for ragged input"
                         + " 'a', model provides [4]");
     }
@@ -154,7 +165,12 @@ class OnnxValidationTest {
     @Test
     void refusesTypesThatHaveNoNameOnTheWire() {
         OrtTensorInfo complex = new OrtTensorInfo(
-                "c", OrtTensorInfo.Kind.TENSOR, OrtElementType.COMPLEX64, true, java.util.List.of(), java.util.List.of());
+                "c",
+                OrtTensorInfo.Kind.TENSOR,
+                OrtElementType.COMPLEX64,
+                true,
+                java.util.List.of(),
+                java.util.List.of());
 
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> OnnxTensors.dataType(complex))

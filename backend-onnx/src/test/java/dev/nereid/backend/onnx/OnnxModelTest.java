@@ -1,0 +1,143 @@
+package dev.nereid.backend.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeModelContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class OnnxModelTest {
+    @TempDir
+    Path directory;
+
+    @Test
+    void reportsThreadsAndInstances() throws BackendException {
+        FakeModelContext context = TestBackend.model(addSub("add_sub.onnx").build(), 2);
+
+        load(context, Map.of());
+
+        assertThat(context.logger().lines())
+                .contains("INFO loaded version 1: intra-op threads 3, inter-op threads 3, instances 2, inputs 2,"
+                        + " outputs 2");
+    }
+
+    @Test
+    void reportsThatAllModelsShareTheirThreads() throws BackendException {
+        FakeModelContext context = TestBackend.model(addSub("add_sub.onnx").build(), 2);
+
+        load(context, Map.of("enable-global-threadpool", "1"));
+
+        assertThat(context.logger().lines())
+                .contains("INFO loaded version 1: threads shared by all models, instances 2, inputs 2, outputs 2");
+    }
+
+    @Test
+    void loadsAFolderWithTheModelAndItsData() throws BackendException {
+        ModelSettings settings = ModelSettings.builder("m", 1)
+                .modelFilename("external_data")
+                .input(fp32("input", 64))
+                .output(fp32("output", 64))
+                .build();
+
+        load(TestBackend.model(settings, 1), Map.of());
+    }
+
+    @Test
+    void looksForModelOnnxInTheVersionsFolder() throws Exception {
+        Path version = Files.createDirectory(directory.resolve("1"));
+        Files.copy(TestModels.model("add_sub.onnx"), version.resolve("model.onnx"));
+
+        load(new FakeModelContext(addSub("").build(), directory), Map.of());
+    }
+
+    @Test
+    void tellsWhichFileIsMissing() throws IOException {
+        Files.createDirectory(directory.resolve("1"));
+
+        assertRefused(
+                new FakeModelContext(addSub("").build(), directory),
+                ErrorCode.NOT_FOUND,
+                "unable to find 'm/1/model.onnx' for model instance 'm'");
+    }
+
+    @Test
+    void tellsThatAFolderHasNoModel() throws IOException {
+        Files.createDirectories(directory.resolve("1").resolve("model.onnx"));
+
+        assertRefused(
+                new FakeModelContext(addSub("").build(), directory),
+                ErrorCode.NOT_FOUND,
+                "unable to find the model in 'm/1/model.onnx' for model instance 'm': expected model.onnx, or exactly"
+                        + " one file that ends with .onnx");
+    }
+
+    @Test
+    void readsNothingOutsideTheVersionsFolder() throws IOException {
+        Files.createDirectory(directory.resolve("1"));
+        Files.copy(TestModels.model("add_sub.onnx"), directory.resolve("model.onnx"));
+
+        assertRefused(
+                new FakeModelContext(addSub("../model.onnx").build(), directory),
+                ErrorCode.INVALID_ARGUMENT,
+                "unable to load model 'm', default_model_filename: '../model.onnx' (expected: a path within the model's"
+                        + " folder)");
+    }
+
+    @Test
+    void passesOnWhyOnnxRuntimeRefusesAModel() {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() ->
+                        load(TestBackend.model(addSub("unknown_operator.onnx").build(), 1), Map.of()))
+                .withMessageMatching("onnx runtime error \\d+: .*NoSuchOperator.*")
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INTERNAL);
+    }
+
+    @Test
+    void refusesAGraphicsProcessor() {
+        assertRefused(
+                TestBackend.model(addSub("add_sub.onnx").build(), new Device(Device.Kind.GPU, 0)),
+                ErrorCode.INVALID_ARGUMENT,
+                "unable to load model 'm', instance on gpu0 (expected: KIND_CPU, this ONNX Runtime computes on the CPU"
+                        + " alone)");
+    }
+
+    private static void load(FakeModelContext context, Map<String, String> settings) throws BackendException {
+        try (TestBackend backend = new TestBackend(settings)) {
+            backend.backend.load(context).close();
+        }
+    }
+
+    private static void assertRefused(FakeModelContext context, ErrorCode code, String message) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> load(context, Map.of()))
+                .withMessage(message)
+                .extracting(BackendException::code)
+                .isEqualTo(code);
+    }
+
+    private static ModelSettings.Builder addSub(String file) {
+        return ModelSettings.builder("m", 1)
+                .modelFilename(file)
+                .input(fp32("a", 4))
+                .input(fp32("b", 4))
+                .output(fp32("sum", 4))
+                .output(fp32("difference", 4));
+    }
+
+    private static TensorSpec fp32(String name, long size) {
+        return TensorSpec.of(name, DataType.FP32, Shape.of(size));
+    }
+}
