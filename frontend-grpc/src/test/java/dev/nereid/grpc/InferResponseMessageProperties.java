@@ -127,8 +127,9 @@ final class InferResponseMessageProperties {
         InferResponse response = new Response("m", 1, "", outputs, Map.of(), true);
 
         assertThatThrownBy(() -> InferResponseMessage.of(response))
-                .isInstanceOfSatisfying(InferenceException.class, error -> assertThat(error.code())
-                        .isEqualTo(ErrorCode.INVALID_ARGUMENT))
+                .isInstanceOfSatisfying(
+                        InferenceException.class,
+                        error -> assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageMatching(
                         "Response has byte size 21642\\d{5} which exceeds gRPC's byte size limit 2147483647\\.");
     }
