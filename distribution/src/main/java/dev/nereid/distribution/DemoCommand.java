@@ -1,0 +1,75 @@
+package dev.nereid.distribution;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** The command {@code nereid demo}: serves the bundled models and asks one of them. Confined to its thread. */
+@Command(
+        name = "demo",
+        sortOptions = false,
+        customSynopsis = "nereid demo [--exit] [FLAG]...",
+        description = "Serves the bundled models, shows a real picture to a real network, and goes on serving.")
+final class DemoCommand implements Callable<Integer> {
+    private static final String IMAGE = "digit_7_0.png";
+
+    private final Surroundings surroundings;
+
+    @Option(names = "--exit", description = "Ends after the answers.")
+    private boolean exit;
+
+    @Mixin
+    private final EndpointFlags endpoints = new EndpointFlags();
+
+    @Mixin
+    private final LogFlags log = new LogFlags();
+
+    @Option(names = "--help", usageHelp = true, description = "Prints this text and ends.")
+    private boolean help;
+
+    DemoCommand(Surroundings surroundings) {
+        this.surroundings = surroundings;
+    }
+
+    @Override
+    public Integer call() throws StartFailure, InterruptedException, IOException {
+        log.apply(surroundings.logLevels());
+        Path examples = surroundings.home().resolve("examples");
+        ServerFlags server = new ServerFlags();
+        server.repositories.add(examples.resolve("models"));
+        RunningServer running = RunningServer.start(server, endpoints, surroundings);
+        surroundings.out().println(running.report().text(CurlExample.Values.COUNTED));
+        try {
+            ask(running.endpoints(), examples);
+        } catch (IOException e) {
+            running.stop();
+            throw new StartFailure("no answer: " + e.getMessage(), e);
+        }
+        if (!exit) {
+            surroundings.out().println(ServeCommand.SERVING);
+            surroundings.stop().await();
+        }
+        return running.stop();
+    }
+
+    private void ask(Endpoints open, Path examples) throws IOException, InterruptedException {
+        DigitImage image = DigitImage.read(examples.resolve("images").resolve(IMAGE));
+        DigitLabels labels = new DigitLabels(Files.readAllLines(examples.resolve("models/digits/labels.txt")));
+        if (open.localHttp().isPresent()) {
+            String address = open.localHttp().get();
+            tell(image, "HTTP", labels.best(DigitClients.overHttp(address, image)));
+        }
+        if (open.grpc().isPresent()) {
+            String target = open.grpc().get().local().authority();
+            tell(image, "gRPC", labels.best(DigitClients.overGrpc(target, image)));
+        }
+    }
+
+    private void tell(DigitImage image, String protocol, String answer) {
+        surroundings.out().println(image.name() + " over " + protocol + ": " + answer);
+    }
+}

@@ -1,0 +1,32 @@
+package dev.nereid.distribution;
+
+/**
+ * Where a port listens. Immutable.
+ *
+ * @param host the name or number that it was given
+ * @param port its number
+ */
+record Endpoint(String host, int port) {
+    private static final String ANY_V4 = "0.0.0.0";
+    private static final String ANY_V6 = "::";
+
+    /** Returns host and port as in a URL. */
+    String authority() {
+        return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
+    }
+
+    /** Returns the endpoint as a client on this machine reaches it. */
+    Endpoint local() {
+        return isOpenToAll() ? new Endpoint("127.0.0.1", port) : this;
+    }
+
+    /** Says whether every machine that reaches this one reaches the port. */
+    boolean isOpenToAll() {
+        return host.equals(ANY_V4) || host.equals(ANY_V6);
+    }
+
+    /** Says whether the port is out of reach for other machines. */
+    boolean isLocalOnly() {
+        return host.startsWith("127.") || host.equals("localhost") || host.equals("::1");
+    }
+}

@@ -1,0 +1,15 @@
+package dev.nereid.distribution;
+
+/** What a process tells its caller at the end. Constants only. */
+final class ExitStatus {
+    /** All went well. */
+    static final int SUCCESS = 0;
+
+    /** The server could not start, or could not stop in time. */
+    static final int FAILURE = 1;
+
+    /** The command line was wrong. */
+    static final int USAGE = 2;
+
+    private ExitStatus() {}
+}

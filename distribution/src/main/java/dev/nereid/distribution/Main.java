@@ -1,0 +1,73 @@
+package dev.nereid.distribution;
+
+import java.nio.file.Path;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs a command line. The only place that touches standard streams, environment, system properties, signals, and the
+ * exit of the process.
+ */
+public final class Main {
+    private static final String HOME = "nereid.home";
+    private static final String UNVERSIONED = "development";
+    private static final String LOG_LEVEL = "org.slf4j.simpleLogger.defaultLogLevel";
+    private static final String OWN_LOG_LEVEL = "org.slf4j.simpleLogger.log.dev.nereid";
+    private static final String BACKEND_LOG_LEVEL = "org.slf4j.simpleLogger.log.nereid";
+
+    private Main() {}
+
+    /**
+     * Runs a command and exits with its status.
+     *
+     * @param arguments the command and its flags
+     */
+    public static void main(String[] arguments) {
+        StopSignal stop = new StopSignal();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> end(stop), "shutdown"));
+        int status = ExitStatus.FAILURE;
+        try {
+            status = new CommandRunner(surroundings(stop)).run(arguments);
+        } finally {
+            stop.ended(status);
+        }
+        System.exit(status);
+    }
+
+    /**
+     * Runs when the process is told to end, by a signal or by the end of its command: waits for the command, and ends
+     * the process with its status. Without the halt a process that was told to end, and did, would report a failure.
+     */
+    private static void end(StopSignal stop) {
+        stop.request();
+        int status = ExitStatus.FAILURE;
+        try {
+            status = stop.awaitEnd();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        System.out.flush();
+        System.err.flush();
+        Runtime.getRuntime().halt(status);
+    }
+
+    private static Surroundings surroundings(StopSignal stop) {
+        String version = Main.class.getPackage().getImplementationVersion();
+        return new Surroundings(
+                System.out,
+                System.err,
+                System.getenv(),
+                Path.of(System.getProperty(HOME, ".")),
+                version == null ? UNVERSIONED : version,
+                Runtime.getRuntime().availableProcessors(),
+                Main::setLogLevels,
+                stop);
+    }
+
+    private static void setLogLevels(String nereid, String libraries) {
+        System.setProperty(OWN_LOG_LEVEL, nereid);
+        System.setProperty(BACKEND_LOG_LEVEL, nereid);
+        System.setProperty(LOG_LEVEL, libraries);
+        // On one thread: loggers asked for while another thread sets the log up would be of a kind that replays later.
+        LoggerFactory.getILoggerFactory();
+    }
+}

@@ -1,0 +1,122 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.InferenceServer;
+import dev.nereid.grpc.GrpcFrontend;
+import dev.nereid.http.HttpFrontend;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Optional;
+
+/** The open ports of a server, all on the same event loops. Confined to the command's thread. */
+final class Ports {
+    /** What the operating system says; native and other transports have different exceptions around it. */
+    private static final String IN_USE = "Address already in use";
+
+    private final EventLoops loops;
+    private final EndpointFlags flags;
+    private final InferenceServer server;
+
+    /** What closes the ports that are open, the last one first. */
+    private final Deque<Runnable> open = new ArrayDeque<>();
+
+    private Optional<Endpoint> http = Optional.empty();
+    private Optional<Endpoint> grpc = Optional.empty();
+    private Optional<Endpoint> metrics = Optional.empty();
+
+    private Ports(EventLoops loops, EndpointFlags flags, InferenceServer server) {
+        this.loops = loops;
+        this.flags = flags;
+        this.server = server;
+    }
+
+    /**
+     * Opens the ports that are allowed.
+     *
+     * @param flags which ports
+     * @param loops the event loops, owned by the caller
+     * @param server the server to ask
+     * @param exitTimeout how long calls in progress may take once {@link #close} is called
+     * @return the ports
+     * @throws StartFailure if a port cannot be had; none is left open
+     */
+    static Ports open(EndpointFlags flags, EventLoops loops, InferenceServer server, Duration exitTimeout)
+            throws StartFailure {
+        Ports ports = new Ports(loops, flags, server);
+        try {
+            if (flags.http.allow) {
+                ports.openHttp(exitTimeout);
+            }
+            if (flags.grpc.allow) {
+                ports.openGrpc(exitTimeout);
+            }
+            if (flags.allowMetrics) {
+                ports.openMetrics();
+            }
+            return ports;
+        } catch (StartFailure e) {
+            ports.close();
+            throw e;
+        }
+    }
+
+    Endpoints endpoints() {
+        return new Endpoints(http, grpc, metrics);
+    }
+
+    /** Takes no more requests, waits for those in progress, and closes the ports. Blocks. */
+    void close() {
+        while (!open.isEmpty()) {
+            open.pop().run();
+        }
+    }
+
+    private void openHttp(Duration exitTimeout) throws StartFailure {
+        HttpFrontend frontend;
+        try {
+            frontend = HttpFrontend.start(loops.vertx(), server, flags.http.options(loops.count(), exitTimeout));
+        } catch (IOException e) {
+            throw refused("http", flags.http.address, flags.http.port, e);
+        }
+        http = Optional.of(new Endpoint(flags.http.address, frontend.port()));
+        open.push(frontend::close);
+    }
+
+    private void openGrpc(Duration exitTimeout) throws StartFailure {
+        GrpcFrontend frontend;
+        try {
+            frontend = GrpcFrontend.start(server, flags.grpc.options(exitTimeout), loops.groups());
+        } catch (IOException e) {
+            throw refused("grpc", flags.grpc.address, flags.grpc.port, e);
+        }
+        grpc = Optional.of(new Endpoint(flags.grpc.address, frontend.port()));
+        open.push(frontend::close);
+    }
+
+    private void openMetrics() throws StartFailure {
+        String address = flags.metricsAddress();
+        MetricsEndpoint endpoint;
+        try {
+            endpoint = MetricsEndpoint.start(loops.vertx(), address, flags.metricsPort, server);
+        } catch (IOException e) {
+            throw refused("metrics", address, flags.metricsPort, e);
+        }
+        metrics = Optional.of(new Endpoint(address, endpoint.port()));
+        open.push(endpoint::close);
+    }
+
+    private static StartFailure refused(String name, String address, int port, IOException cause) {
+        String flag = "--" + name + "-port: " + port;
+        String authority = new Endpoint(address, port).authority();
+        for (Throwable reason = cause; reason != null; reason = reason.getCause()) {
+            if (String.valueOf(reason.getMessage()).contains(IN_USE)) {
+                return new StartFailure(flag + " (expected: a free port; " + authority + " is in use)", cause);
+            }
+        }
+        return new StartFailure(
+                flag + " (expected: an address of this machine in --" + name + "-address; " + authority
+                        + " cannot be had: " + cause.getMessage() + ")",
+                cause);
+    }
+}

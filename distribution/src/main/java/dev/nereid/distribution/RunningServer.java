@@ -1,0 +1,109 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.server.NereidServer;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * The server of a process, with its event loops and its ports: started together, stopped in the opposite order. Owned
+ * by the command that started it; confined to the command's thread.
+ */
+final class RunningServer {
+    /** What ending the process may take beyond the time that requests get to end. */
+    private static final Duration MARGIN = Duration.ofSeconds(5);
+
+    /** What closing may take beyond that time even if nobody asks anything. */
+    private static final Duration GRACE = Duration.ofSeconds(2);
+
+    private final Surroundings surroundings;
+    private final Duration exitTimeout;
+    private final EventLoops loops;
+    private final NereidServer server;
+    private final Ports ports;
+
+    private RunningServer(
+            Surroundings surroundings, Duration exitTimeout, EventLoops loops, NereidServer server, Ports ports) {
+        this.surroundings = surroundings;
+        this.exitTimeout = exitTimeout;
+        this.loops = loops;
+        this.server = server;
+        this.ports = ports;
+    }
+
+    /**
+     * Starts a server and opens its ports.
+     *
+     * @param flags what it serves, and how
+     * @param endpoints where it listens
+     * @param surroundings the process
+     * @return the server, ready to be asked
+     * @throws StartFailure if something that the user named cannot be had; nothing is left open
+     */
+    static RunningServer start(ServerFlags flags, EndpointFlags endpoints, Surroundings surroundings)
+            throws StartFailure, InterruptedException {
+        endpoints.check();
+        surroundings.stop().limit(flags.exitTimeout().plus(MARGIN));
+        // Transports and models have nothing to do with each other until both are there: two cores start them at once.
+        int loopCount = endpoints.http.eventLoops(surroundings.processors());
+        CompletableFuture<EventLoops> loops = CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount));
+        try {
+            NereidServer server = flags.start(surroundings);
+            try {
+                awaitModels(server, flags, surroundings);
+                Ports ports = Ports.open(endpoints, loops.join(), server, flags.exitTimeout());
+                return new RunningServer(surroundings, flags.exitTimeout(), loops.join(), server, ports);
+            } catch (StartFailure | InterruptedException | RuntimeException e) {
+                server.close();
+                throw e;
+            }
+        } catch (StartFailure | InterruptedException | RuntimeException e) {
+            loops.join().close();
+            throw e;
+        }
+    }
+
+    private static void awaitModels(NereidServer server, ServerFlags flags, Surroundings surroundings)
+            throws StartFailure, InterruptedException {
+        try {
+            server.awaitModels();
+        } catch (InferenceException e) {
+            if (flags.exitOnError) {
+                StartReport report = new StartReport(server.backends(), server.models(), Endpoints.NONE);
+                surroundings.out().print(report.text(CurlExample.Values.ZEROS));
+                throw new StartFailure(report.failures() + "; --exit-on-error=false serves the others", e);
+            }
+        }
+    }
+
+    /** Returns where it listens. */
+    Endpoints endpoints() {
+        return ports.endpoints();
+    }
+
+    /** Returns what there is to say about its start. */
+    StartReport report() {
+        return new StartReport(server.backends(), server.models(), ports.endpoints());
+    }
+
+    /** Takes no more requests, lets those in progress end, closes everything, and returns the exit status. */
+    int stop() throws InterruptedException {
+        CompletableFuture<Void> closing =
+                CompletableFuture.runAsync(ports::close).thenRun(server::close).thenRun(loops::close);
+        try {
+            closing.get(exitTimeout.plus(GRACE).toNanos(), TimeUnit.NANOSECONDS);
+            return ExitStatus.SUCCESS;
+        } catch (TimeoutException e) {
+            surroundings
+                    .err()
+                    .println("nereid: requests in progress: given up after " + exitTimeout.toSeconds()
+                            + " s (--exit-timeout-secs)");
+        } catch (ExecutionException e) {
+            surroundings.err().println("nereid: stop failed: " + e.getCause());
+        }
+        return ExitStatus.FAILURE;
+    }
+}

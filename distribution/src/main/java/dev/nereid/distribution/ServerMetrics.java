@@ -1,0 +1,110 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelStatus;
+import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.InfoSnapshot;
+import io.prometheus.metrics.model.snapshots.InfoSnapshot.InfoDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.Labels;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryMXBean;
+import java.util.List;
+
+/** What a server and its JVM are doing, in the text format of Prometheus. Immutable; safe for use by any thread. */
+final class ServerMetrics {
+    private static final double MILLIS_PER_SECOND = 1_000;
+
+    private final PrometheusTextFormatWriter writer =
+            PrometheusTextFormatWriter.builder().build();
+    private final InferenceServer server;
+
+    ServerMetrics(InferenceServer server) {
+        this.server = server;
+    }
+
+    /** Returns the text as of now. Takes some milliseconds: not for an event loop. */
+    byte[] text() {
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        try {
+            writer.write(
+                    text, MetricSnapshots.of(build(), tensorMemory(), modelVersions(), start(), memory(), threads()));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // memory does not fail
+        }
+        return text.toByteArray();
+    }
+
+    private MetricSnapshot build() {
+        return InfoSnapshot.builder()
+                .name("nereid_build")
+                .help("The version of the server.")
+                .dataPoint(InfoDataPointSnapshot.builder()
+                        .labels(Labels.of("version", server.info().version()))
+                        .build())
+                .build();
+    }
+
+    private MetricSnapshot tensorMemory() {
+        return gauge(
+                "nereid_tensor_memory_used_bytes",
+                "Memory of inputs and outputs that is handed out.",
+                server.memory().bytesInUse());
+    }
+
+    private MetricSnapshot modelVersions() {
+        List<ModelStatus> index = server.models().index();
+        GaugeSnapshot.Builder gauge =
+                GaugeSnapshot.builder().name("nereid_model_versions").help("Versions of models by their state.");
+        for (ModelStatus.State state : ModelStatus.State.values()) {
+            long count =
+                    index.stream().filter(status -> status.state() == state).count();
+            gauge.dataPoint(point(count, Labels.of("state", state.name())));
+        }
+        return gauge.build();
+    }
+
+    // From here on the usual names of Prometheus' own clients, which dashboards know.
+
+    private static MetricSnapshot start() {
+        return gauge(
+                "process_start_time_seconds",
+                "Start time of the process since unix epoch in seconds.",
+                ManagementFactory.getRuntimeMXBean().getStartTime() / MILLIS_PER_SECOND);
+    }
+
+    private static MetricSnapshot threads() {
+        return gauge(
+                "jvm_threads_current",
+                "Current thread count of a JVM.",
+                ManagementFactory.getThreadMXBean().getThreadCount());
+    }
+
+    private static MetricSnapshot memory() {
+        MemoryMXBean memory = ManagementFactory.getMemoryMXBean();
+        return GaugeSnapshot.builder()
+                .name("jvm_memory_used_bytes")
+                .help("Used bytes of a given JVM memory area.")
+                .dataPoint(point(memory.getHeapMemoryUsage().getUsed(), Labels.of("area", "heap")))
+                .dataPoint(point(memory.getNonHeapMemoryUsage().getUsed(), Labels.of("area", "nonheap")))
+                .build();
+    }
+
+    private static MetricSnapshot gauge(String name, String help, double value) {
+        return GaugeSnapshot.builder()
+                .name(name)
+                .help(help)
+                .dataPoint(point(value, Labels.EMPTY))
+                .build();
+    }
+
+    private static GaugeDataPointSnapshot point(double value, Labels labels) {
+        return GaugeDataPointSnapshot.builder().value(value).labels(labels).build();
+    }
+}

@@ -1,0 +1,101 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.server.plugin.BackendStatus;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What a server says when it has started: its backends, its models, its addresses, and how to ask it. Immutable.
+ *
+ * @param backends what became of the plugins
+ * @param models the models
+ * @param endpoints where it listens
+ */
+record StartReport(List<BackendStatus> backends, ModelCatalog models, Endpoints endpoints) {
+    /** More examples than this help nobody. */
+    private static final int MOST_EXAMPLES = 10;
+
+    StartReport {
+        backends = List.copyOf(backends);
+    }
+
+    /** Returns the report; its examples send the given values. */
+    String text(CurlExample.Values values) {
+        List<ModelStatus> index = models.index();
+        StringBuilder text = new StringBuilder();
+        text.append(backendTable()).append('\n').append(modelTable(index)).append('\n');
+        if (!endpoints.open().isEmpty()) {
+            text.append(addresses());
+        }
+        endpoints.localHttp().ifPresent(address -> text.append(examples(index, new CurlExample(address, values))));
+        return text.toString();
+    }
+
+    /** Says which models failed, in one line. */
+    String failures() {
+        List<String> failed = models.index().stream()
+                .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
+                .map(ModelStatus::name)
+                .distinct()
+                .toList();
+        return "models: " + String.join(", ", failed) + " (expected: every model loads; reasons in the table above)";
+    }
+
+    private TextTable backendTable() {
+        TextTable table = new TextTable("BACKEND", "PLUGIN", "STATE", "REASON");
+        for (BackendStatus status : backends) {
+            String name = status.backend().isEmpty() ? "-" : status.backend();
+            table.add(name, status.plugin(), status.state().name(), status.reason());
+        }
+        return table;
+    }
+
+    private static TextTable modelTable(List<ModelStatus> index) {
+        TextTable table = new TextTable("MODEL", "VERSION", "STATE", "REASON");
+        for (ModelStatus status : index) {
+            String version = status.version().isPresent()
+                    ? String.valueOf(status.version().getAsLong())
+                    : "-";
+            table.add(status.name(), version, status.state().name(), status.reason());
+        }
+        return table;
+    }
+
+    private String addresses() {
+        TextTable table = new TextTable("PORT", "ADDRESS");
+        endpoints.http().ifPresent(endpoint -> table.add("HTTP", "http://" + endpoint.authority()));
+        endpoints.grpc().ifPresent(endpoint -> table.add("gRPC", endpoint.authority()));
+        endpoints.metrics().ifPresent(endpoint -> table.add("metrics", "http://" + endpoint.authority() + "/metrics"));
+        boolean local = endpoints.open().stream().allMatch(Endpoint::isLocalOnly);
+        return table
+                + (local
+                        ? "Only this machine reaches them (--http-address, --grpc-address, --metrics-address).\n"
+                        : "");
+    }
+
+    private String examples(List<ModelStatus> index, CurlExample example) {
+        List<String> lines = index.stream()
+                .filter(status -> status.state() == ModelStatus.State.READY)
+                .map(ModelStatus::name)
+                .distinct()
+                .limit(MOST_EXAMPLES)
+                .flatMap(name -> describe(name).stream())
+                .filter(model -> !model.decoupled())
+                .map(example::line)
+                .toList();
+        return lines.isEmpty() ? "" : "\n" + String.join("\n", lines) + "\n";
+    }
+
+    private Optional<ModelDescription> describe(String name) {
+        try {
+            return Optional.of(models.describe(ModelRef.latest(name)));
+        } catch (InferenceException unloadedMeanwhile) {
+            return Optional.empty();
+        }
+    }
+}

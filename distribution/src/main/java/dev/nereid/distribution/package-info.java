@@ -1,0 +1,10 @@
+/**
+ * The commands of Nereid, and the place where server and front ends are put together.
+ *
+ * <p>Starting points: {@link dev.nereid.distribution.Main}, which runs a command line; {@code ServeCommand} and
+ * {@code DemoCommand}; {@code RunningServer}, which starts and stops everything in order.
+ */
+@NullMarked
+package dev.nereid.distribution;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,141 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the installed command says when it cannot do what it is asked. */
+final class CommandLineIT {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void printsTheVersionOfTheBuild() throws IOException, InterruptedException {
+        InstalledServer.Result result = InstalledServer.run("--version");
+
+        assertThat(result.status()).isZero();
+        assertThat(result.out()).matches("nereid \\d+\\.\\d+\\.\\d+\\S*\n");
+        assertThat(result.err()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"http", "grpc", "metrics"})
+    void namesThePortThatIsInUse(String name) throws IOException, InterruptedException {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+            InstalledServer.Result result = serve(name, taken.getLocalPort());
+
+            assertThat(result.status()).isNotZero();
+            assertThat(lastLine(result.err()))
+                    .isEqualTo("nereid serve: --%1$s-port: %2$d (expected: a free port; 127.0.0.1:%2$d is in use)"
+                            .formatted(name, taken.getLocalPort()));
+        }
+    }
+
+    @Test
+    void namesTheAddressThatIsNotOfThisMachine() throws IOException, InterruptedException {
+        InstalledServer.Result result =
+                InstalledServer.run("serve", "--model-repository=" + folder, "--http-address=192.0.2.1");
+
+        assertThat(result.status()).isNotZero();
+        assertThat(result.err().lines()).hasSize(1);
+        assertThat(result.err()).startsWith("nereid serve: --http-port: 8000 (expected: an address of this machine");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"serve --wrong", "serve", "serve models", "serve --model-repository=nowhere", "walk"})
+    void failsWithOneLineForAWrongCommandLine(String arguments) throws IOException, InterruptedException {
+        InstalledServer.Result result = InstalledServer.run(arguments.split(" "));
+
+        assertThat(result.status()).isNotZero();
+        assertThat(result.err().lines()).hasSize(1);
+        assertThat(result.out()).isEmpty();
+    }
+
+    @Test
+    void namesModelsThatFailAndEnds() throws IOException, InterruptedException {
+        breakModel("broken");
+
+        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + folder);
+
+        assertThat(result.status()).isNotZero();
+        assertThat(lastLine(result.err()))
+                .startsWith("nereid serve: models: broken (expected: every model loads; reasons in the table above)");
+        assertThat(result.out()).containsPattern("(?m)^broken +(1|-) +UNAVAILABLE +.*config.pbtxt.*$");
+    }
+
+    @Test
+    void servesTheOthersIfToldTo() throws IOException, InterruptedException {
+        breakModel("broken");
+
+        try (InstalledServer server = InstalledServer.serve(
+                folder, "--exit-on-error=false", "--model-repository=" + InstalledServer.MODELS)) {
+            assertThat(server.out())
+                    .containsPattern("(?m)^add_sub +1 +READY$")
+                    .containsPattern("(?m)^broken +(1|-) +UNAVAILABLE +.*config.pbtxt.*$");
+            assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(400);
+        }
+    }
+
+    @Test
+    void saysWhichJavaIsMissing() throws IOException, InterruptedException {
+        ProcessBuilder launcher =
+                new ProcessBuilder("/bin/sh", launcherThatFindsNothing().toString());
+        launcher.environment().clear();
+        launcher.environment().putAll(Map.of("HOME", folder.toString(), "PATH", tools().toString()));
+
+        Process process = launcher.start();
+        String err = new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
+
+        assertThat(process.waitFor()).isNotZero();
+        assertThat(err.lines()).hasSize(1);
+        assertThat(err).startsWith("nereid: Java 25: not found in ");
+    }
+
+    /** The launcher, looking in places that are not there. */
+    private Path launcherThatFindsNothing() throws IOException {
+        String script = Files.readString(InstalledServer.HOME.resolve("bin/nereid"))
+                .replace("/usr/lib/jvm", "/no/jvm")
+                .replace("/opt/", "/no/opt/")
+                .replace("/Library/", "/no/Library/");
+        return Files.writeString(folder.resolve("nereid"), script);
+    }
+
+    /** The tools that the launcher uses, and no others. */
+    private Path tools() throws IOException {
+        Path tools = Files.createDirectory(folder.resolve("tools"));
+        for (String tool : new String[] {"dirname", "readlink"}) {
+            Files.createSymbolicLink(tools.resolve(tool), Path.of("/usr/bin", tool));
+        }
+        return tools;
+    }
+
+    private InstalledServer.Result serve(String taken, int port) throws IOException, InterruptedException {
+        String[] flags = new String[5];
+        flags[0] = "serve";
+        flags[1] = "--model-repository=" + folder;
+        int next = 2;
+        for (String name : new String[] {"http", "grpc", "metrics"}) {
+            flags[next++] = "--" + name + "-port=" + (name.equals(taken) ? port : 0);
+        }
+        return InstalledServer.run(Map.of(), flags);
+    }
+
+    private void breakModel(String name) throws IOException {
+        Path model = Files.createDirectories(folder.resolve(name).resolve("1")).getParent();
+        Files.writeString(model.resolve("config.pbtxt"), "max_batch_size: many\n");
+    }
+
+    private static String lastLine(String text) {
+        return text.lines().reduce("", (before, line) -> line);
+    }
+}

@@ -1,0 +1,103 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class CommandRunnerTest {
+    private final TestSurroundings process = new TestSurroundings(Map.of());
+
+    @Test
+    void printsItsVersion() {
+        assertThat(process.run("--version")).isZero();
+
+        assertThat(process.out()).isEqualTo("nereid 1.2.3\n");
+        assertThat(process.err()).isEmpty();
+    }
+
+    @Test
+    void printsHelpWithFlagsAndDefaults() {
+        assertThat(process.run("serve", "--help")).isZero();
+
+        assertThat(process.out())
+                .contains("--model-repository=DIR", "--model-store", "--http-port=PORT", "Default: 8000")
+                .contains("127.0.0.1", "--grpc-port=PORT", "--metrics-port=PORT", "--exit-timeout-secs=N");
+        assertThat(process.err()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            serve --wrong | nereid serve: --wrong: unknown flag; see nereid serve --help
+            serve --wrong=1 | nereid serve: --wrong: unknown flag; see nereid serve --help
+            serve models | nereid serve: 'models': unexpected (expected: flags only); see nereid serve --help
+            serve --http-port=x | nereid serve: --http-port: 'x' (expected: a port from 0 to 65535, 0 for any that is free); see nereid serve --help
+            serve --grpc-port 65536 | nereid serve: --grpc-port: '65536' (expected: a port from 0 to 65535, 0 for any that is free); see nereid serve --help
+            serve --exit-on-error=yes | nereid serve: --exit-on-error: 'yes' (expected: true, on, 1, false, off or 0); see nereid serve --help
+            serve --http-thread-count=0 | nereid serve: --http-thread-count: '0' (expected: a whole number, 1 or more); see nereid serve --help
+            serve --http-max-input-size=0 | nereid serve: --http-max-input-size: '0' (expected: a number of bytes from 1 to 2147483647); see nereid serve --help
+            serve --exit-timeout-secs=soon | nereid serve: --exit-timeout-secs: 'soon' (expected: a whole number of seconds); see nereid serve --help
+            serve --model-control-mode=poll | nereid serve: --model-control-mode: 'poll' (expected: none, the only mode that this version has); see nereid serve --help
+            serve --backend-config=x | nereid serve: --backend-config: 'x' (expected: [backend,]key=value); see nereid serve --help
+            serve --backend-config=,x=1 | nereid serve: --backend-config: ',x=1' (expected: [backend,]key=value); see nereid serve --help
+            serve --id=a --id=b | nereid serve: --id: given twice (expected: once); see nereid serve --help
+            serve --http-port | nereid serve: --http-port: missing (expected: --http-port=PORT); see nereid serve --help
+            serve | nereid serve: --model-repository: missing (expected: --model-repository=DIR)
+            serve --model-repository=nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
+            serve --model-store nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
+            serve --model-repository=src --backend-directory=nowhere | nereid serve: --backend-directory: nowhere (expected: an existing folder)
+            serve --model-repository=src --http-port=9 --grpc-port=9 | nereid serve: --grpc-port: 9 (expected: another port than --http-port)
+            serve --model-repository=src --metrics-port=8000 | nereid serve: --metrics-port: 8000 (expected: another port than --http-port)
+            serve --log-warning=off | nereid serve: --log-warning: false (expected: true while --log-info is true)
+            serve --log-info=0 --log-error=0 | nereid serve: --log-error: false (expected: true while --log-warning is true)
+            demo --wrong | nereid demo: --wrong: unknown flag; see nereid demo --help
+            walk | nereid: 'walk': unexpected (expected: flags only); see nereid --help
+            --wrong | nereid: --wrong: unknown flag; see nereid --help
+            """)
+    void saysInOneLineWhatIsWrong(String arguments, String line) {
+        int status = process.run(arguments.split(" "));
+
+        assertThat(status).isNotZero();
+        assertThat(process.err()).isEqualTo(line + "\n");
+        assertThat(process.out()).isEmpty();
+    }
+
+    @Test
+    void asksForACommand() {
+        assertThat(process.run()).isNotZero();
+
+        assertThat(process.err()).isEqualTo("nereid: no command (expected: serve or demo); see nereid --help\n");
+    }
+
+    @Test
+    void takesFlagsFromTheEnvironmentUnlessGiven() {
+        TestSurroundings set = new TestSurroundings(Map.of("NEREID_HTTP_PORT", "x"));
+
+        set.run("serve", "--model-repository=nowhere");
+        set.run("serve", "--model-repository=nowhere", "--http-port=1");
+
+        assertThat(set.err().lines())
+                .containsExactly(
+                        "nereid serve: --http-port: 'x' (expected: a port from 0 to 65535, 0 for any that is free);"
+                                + " see nereid serve --help",
+                        "nereid serve: --model-repository: nowhere (expected: an existing folder)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "'', info warn",
+        "--log-verbose=1, debug warn",
+        "--log-verbose=2, trace warn",
+        "--log-verbose=true, debug warn",
+        "--log-info=FALSE, warn warn",
+        "--log-info=Off --log-warning=0, error error",
+        "--log-info=0 --log-warning=0 --log-error=0, off off",
+    })
+    void setsTheLevelsOfTheLogBeforeAnythingElse(String flags, String levels) {
+        process.run(("serve --model-repository=nowhere " + flags).strip().split(" "));
+
+        assertThat(process.logLevels).containsExactly(levels);
+    }
+}

@@ -1,0 +1,101 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the documents tell their readers to type, typed. */
+final class DocumentationIT {
+    /** A fenced block, with the name of the file that it is to be saved as on the line before, if any. */
+    private static final Pattern BLOCK =
+            Pattern.compile("(?:^`([^`\n]+)`:\n\n)?^```(\\w*)\n(.*?)^```$", Pattern.MULTILINE | Pattern.DOTALL);
+
+    private static final String WRITTEN_ADDRESS = "localhost:8000";
+    private static final int LONGEST_QUICK_START = 10;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void theQuickStartWorksAndIsQuick() throws IOException, InterruptedException {
+        String output = follow("README.md");
+
+        assertThat(output)
+                .containsPattern("digit_7_0.png over HTTP: seven")
+                .containsPattern("digit_7_0.png over gRPC: seven")
+                .contains("[11,22,33,44]", "[9,18,27,36]");
+        assertThat(commands(Files.readString(InstalledServer.CHECKOUT.resolve("README.md")))
+                        .lines())
+                .hasSizeLessThanOrEqualTo(LONGEST_QUICK_START);
+    }
+
+    @Test
+    void aBackendIsWrittenAsItsAuthorsAreTold() throws IOException, InterruptedException {
+        assertThat(follow("docs/backend-authors.md")).contains("[2.0,5.0,-6.0]");
+    }
+
+    /** Saves the files of a document, runs its commands one after another, and returns what they printed. */
+    private String follow(String document) throws IOException, InterruptedException {
+        String text = Files.readString(InstalledServer.CHECKOUT.resolve(document));
+        for (String part : List.of("nereid", "distribution", "examples")) {
+            Files.createSymbolicLink(folder.resolve(part), InstalledServer.CHECKOUT.resolve(part));
+        }
+        saveFiles(text);
+        int port = freePort();
+        String script = "trap 'kill $! 2>/dev/null' EXIT\nset -e\n"
+                + commands(text).replace(WRITTEN_ADDRESS, "localhost:" + port);
+        ProcessBuilder shell = new ProcessBuilder("/bin/sh", "-c", script)
+                .directory(folder.toFile())
+                .redirectErrorStream(true);
+        shell.environment()
+                .putAll(Map.of(
+                        "NEREID_HTTP_PORT",
+                        String.valueOf(port),
+                        "NEREID_GRPC_PORT",
+                        "0",
+                        "NEREID_METRICS_PORT",
+                        "0",
+                        "PATH",
+                        Path.of(System.getProperty("java.home"), "bin") + ":" + System.getenv("PATH")));
+        Process process = shell.start();
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).as(output).isZero();
+        return output;
+    }
+
+    private void saveFiles(String text) throws IOException {
+        for (Matcher block = BLOCK.matcher(text); block.find(); ) {
+            if (block.group(1) != null) {
+                Path file = folder.resolve(block.group(1));
+                Files.createDirectories(file.getParent());
+                Files.writeString(file, block.group(3));
+            }
+        }
+    }
+
+    private static String commands(String text) {
+        StringBuilder commands = new StringBuilder();
+        for (Matcher block = BLOCK.matcher(text); block.find(); ) {
+            if (block.group(2).equals("sh")) {
+                commands.append(block.group(3));
+            }
+        }
+        return commands.toString();
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        }
+    }
+}

@@ -1,0 +1,167 @@
+package dev.nereid.distribution;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** A process of the installed server, as a user starts it. Confined to one test; ended by its close. */
+final class InstalledServer implements AutoCloseable {
+    static final Path HOME = Path.of(System.getProperty("nereid.home")).toAbsolutePath();
+    static final Path CHECKOUT =
+            Path.of(System.getProperty("nereid.checkout")).toAbsolutePath().normalize();
+    static final Path MODELS = HOME.resolve("examples/models");
+
+    /** Long, since other builds may run on the same machine. */
+    private static final long PATIENCE_SECONDS = 120;
+
+    private static final List<String> FREE_PORTS = List.of("--http-port=0", "--grpc-port=0", "--metrics-port=0");
+
+    private final Process process;
+    private final List<String> out = new ArrayList<>();
+    private final CompletableFuture<String> err;
+
+    private InstalledServer(Process process) {
+        this.process = process;
+        err = CompletableFuture.supplyAsync(() -> text(process.getErrorStream()));
+    }
+
+    /** Starts a server on free ports and waits until it listens. */
+    static InstalledServer serve(Path models, String... flags) throws IOException {
+        List<String> arguments = new ArrayList<>(List.of("serve", "--model-repository=" + models));
+        arguments.addAll(FREE_PORTS);
+        arguments.addAll(List.of(flags));
+        InstalledServer server = new InstalledServer(launch(Map.of(), arguments));
+        server.awaitReport();
+        return server;
+    }
+
+    /** Runs a command to its end. */
+    static Result run(String... arguments) throws IOException, InterruptedException {
+        return run(Map.of(), arguments);
+    }
+
+    /** Runs a command to its end. */
+    static Result run(Map<String, String> environment, String... arguments) throws IOException, InterruptedException {
+        Process process = launch(environment, List.of(arguments));
+        CompletableFuture<String> err = CompletableFuture.supplyAsync(() -> text(process.getErrorStream()));
+        String out = text(process.getInputStream());
+        await(process);
+        return new Result(process.exitValue(), out, err.join());
+    }
+
+    /** Returns what the server has said since its start, on its standard output. */
+    String out() {
+        return String.join("\n", out);
+    }
+
+    /** Returns the address of a port, as the server printed it. */
+    String address(String port) {
+        Matcher line = Pattern.compile("(?m)^" + port + " +(\\S+)$").matcher(out());
+        if (!line.find()) {
+            throw new AssertionError("no address of " + port + " in: " + out());
+        }
+        return line.group(1);
+    }
+
+    HttpResponse<String> get(String path) throws IOException, InterruptedException {
+        return send(HttpRequest.newBuilder(URI.create(address("HTTP") + path)).build());
+    }
+
+    HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
+        return send(HttpRequest.newBuilder(URI.create(address("HTTP") + path))
+                .POST(HttpRequest.BodyPublishers.ofString(body))
+                .build());
+    }
+
+    HttpResponse<String> metrics(String method, String path) throws IOException, InterruptedException {
+        URI metrics = URI.create(address("metrics"));
+        return send(HttpRequest.newBuilder(metrics.resolve(path))
+                .method(method, HttpRequest.BodyPublishers.noBody())
+                .build());
+    }
+
+    long pid() {
+        return process.pid();
+    }
+
+    /** Tells the server to end, as Ctrl-C does, waits for it, and returns its exit status and what it logged. */
+    Result interrupt() throws IOException, InterruptedException {
+        new ProcessBuilder("kill", "-INT", String.valueOf(process.pid()))
+                .start()
+                .waitFor();
+        await(process);
+        return new Result(process.exitValue(), out(), err.join());
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        process.destroy();
+        await(process);
+    }
+
+    private static Process launch(Map<String, String> environment, List<String> arguments) throws IOException {
+        List<String> command =
+                new ArrayList<>(List.of(HOME.resolve("bin/nereid").toString()));
+        command.addAll(arguments);
+        ProcessBuilder builder = new ProcessBuilder(command);
+        builder.environment().putAll(environment);
+        Process process = builder.start();
+        process.getOutputStream().close();
+        return process;
+    }
+
+    private static HttpResponse<String> send(HttpRequest request) throws IOException, InterruptedException {
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            return client.send(request, HttpResponse.BodyHandlers.ofString());
+        }
+    }
+
+    private void awaitReport() throws IOException {
+        BufferedReader reader = process.inputReader(StandardCharsets.UTF_8);
+        for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+            out.add(line);
+            if (line.startsWith("Serving ")) {
+                return;
+            }
+        }
+        throw new AssertionError("ended with " + process.onExit().join().exitValue() + ": " + out() + err.join());
+    }
+
+    private static void await(Process process) throws InterruptedException {
+        if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+            process.destroyForcibly();
+            throw new AssertionError("still running after " + PATIENCE_SECONDS + " s");
+        }
+    }
+
+    private static String text(InputStream stream) {
+        try (stream) {
+            return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /**
+     * How a process ended.
+     *
+     * @param status its exit status
+     * @param out its standard output
+     * @param err its standard error
+     */
+    record Result(int status, String out, String err) {}
+}

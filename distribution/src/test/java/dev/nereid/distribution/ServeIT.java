@@ -1,0 +1,112 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import inference.GRPCInferenceServiceGrpc;
+import inference.ServerLiveRequest;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The installed server in a process of its own, asked from outside. */
+final class ServeIT {
+    private static final String SUM = """
+            {"inputs": [
+              {"name": "INPUT0", "datatype": "INT32", "shape": [1, 4], "data": [10, 20, 30, 40]},
+              {"name": "INPUT1", "datatype": "INT32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}""";
+
+    private static InstalledServer server;
+
+    @BeforeAll
+    static void start() throws IOException {
+        server = InstalledServer.serve(InstalledServer.MODELS);
+    }
+
+    @AfterAll
+    static void stop() throws InterruptedException {
+        server.close();
+    }
+
+    @Test
+    void listsBackendsModelsAndAddresses() {
+        assertThat(server.out())
+                .containsPattern("(?m)^BACKEND +PLUGIN +STATE +REASON$")
+                .containsPattern("(?m)^onnxruntime +onnx +AVAILABLE$")
+                .containsPattern("(?m)^tensorrt +tensorrt +UNAVAILABLE +not available: .+$")
+                .containsPattern("(?m)^tensorflow +tensorflow +UNAVAILABLE +not available: .+$")
+                .containsPattern("(?m)^MODEL +VERSION +STATE +REASON$")
+                .containsPattern("(?m)^add_sub +1 +READY$")
+                .containsPattern("(?m)^digits +1 +READY$")
+                .containsPattern("(?m)^HTTP +http://127.0.0.1:\\d+$")
+                .containsPattern("(?m)^gRPC +127.0.0.1:\\d+$")
+                .containsPattern("(?m)^metrics +http://127.0.0.1:\\d+/metrics$")
+                .contains("Only this machine reaches them");
+    }
+
+    @Test
+    void isReadyAndAnswers() throws IOException, InterruptedException {
+        assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
+        assertThat(server.post("/v2/models/add_sub/infer", SUM).body())
+                .contains("[11,22,33,44]")
+                .contains("[9,18,27,36]");
+    }
+
+    @Test
+    void servesMetricsOnTheirOwnPort() throws IOException, InterruptedException {
+        String metrics = server.metrics("GET", "/metrics").body();
+
+        assertThat(metrics)
+                .contains("nereid_build_info{version=")
+                .contains("nereid_model_versions{state=\"READY\"} 2.0")
+                .contains("nereid_tensor_memory_used_bytes ")
+                .contains("process_start_time_seconds ");
+        assertThat(server.metrics("GET", "/other").body()).isEmpty();
+        assertThat(server.metrics("POST", "/metrics").statusCode()).isEqualTo(405);
+    }
+
+    /** One group of event loops for all ports: no transport has brought threads of its own. */
+    @Test
+    void runsAllPortsOnTheSameEventLoops() throws IOException, InterruptedException {
+        server.post("/v2/models/add_sub/infer", SUM);
+        askOverGrpc(server.address("gRPC"));
+
+        List<String> threads = threads(server.pid());
+
+        assertThat(threads)
+                .filteredOn(name -> name.matches(".*(eventloop|nio|epoll|netty|grpc).*"))
+                .allMatch(name -> name.startsWith("vert.x-eventloop-thread-"))
+                .hasSize(Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
+        assertThat(threads).contains("instance/add_sub/1/add_sub_0_0");
+    }
+
+    private static void askOverGrpc(String target) {
+        ManagedChannel channel = Grpc.newChannelBuilder(target, InsecureChannelCredentials.create())
+                .build();
+        try {
+            assertThat(GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                            .serverLive(ServerLiveRequest.getDefaultInstance())
+                            .getLive())
+                    .isTrue();
+        } finally {
+            channel.shutdownNow();
+        }
+    }
+
+    private static List<String> threads(long pid) throws IOException, InterruptedException {
+        Path jcmd = Path.of(System.getProperty("java.home"), "bin", "jcmd");
+        Process process = new ProcessBuilder(jcmd.toString(), String.valueOf(pid), "Thread.print").start();
+        String dump = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        process.waitFor();
+        return dump.lines()
+                .filter(line -> line.startsWith("\""))
+                .map(line -> line.substring(1, line.indexOf('"', 1)))
+                .toList();
+    }
+}

@@ -1,0 +1,43 @@
+package dev.nereid.distribution;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** A process that remembers what was written to it. Confined to one test. */
+final class TestSurroundings {
+    final ByteArrayOutputStream out = new ByteArrayOutputStream();
+    final ByteArrayOutputStream err = new ByteArrayOutputStream();
+    final List<String> logLevels = new ArrayList<>();
+
+    private final Map<String, String> environment;
+
+    TestSurroundings(Map<String, String> environment) {
+        this.environment = environment;
+    }
+
+    int run(String... arguments) {
+        Surroundings surroundings = new Surroundings(
+                new PrintStream(out, true, StandardCharsets.UTF_8),
+                new PrintStream(err, true, StandardCharsets.UTF_8),
+                environment,
+                Path.of("no-such-home"),
+                "1.2.3",
+                2,
+                (nereid, libraries) -> logLevels.add(nereid + " " + libraries),
+                new StopSignal());
+        return new CommandRunner(surroundings).run(arguments);
+    }
+
+    String out() {
+        return out.toString(StandardCharsets.UTF_8);
+    }
+
+    String err() {
+        return err.toString(StandardCharsets.UTF_8);
+    }
+}
