@@ -3,8 +3,10 @@ package dev.nereid.http;
 import dev.nereid.api.InferenceServer;
 import io.vertx.core.Future;
 import io.vertx.core.VerticleBase;
+import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.ext.web.Router;
 import io.vertx.ext.web.RoutingContext;
@@ -51,8 +53,31 @@ final class HttpListener extends VerticleBase {
                         .setMaxChunkSize(PIECE_SIZE)
                         .setHandle100ContinueAutomatically(true))
                 .requestHandler(router)
+                .invalidRequestHandler(HttpListener::refuse)
                 .listen(address)
                 .onSuccess(listeners::add);
+    }
+
+    /** Answers what is no request of HTTP, and closes the connection: nobody knows where the next request begins. */
+    private static void refuse(HttpServerRequest request) {
+        String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
+        if (length == null || isLength(length)) {
+            HttpServerRequest.DEFAULT_INVALID_REQUEST_HANDLER.handle(request);
+            return;
+        }
+        HttpErrors.send(
+                request.response(),
+                JsonFields.invalid("Unable to parse Content-Length, got: " + length),
+                HttpErrors.TEXT);
+        request.connection().close();
+    }
+
+    private static boolean isLength(String text) {
+        try {
+            return Long.parseLong(text) >= 0;
+        } catch (NumberFormatException e) {
+            return false;
+        }
     }
 
     private static void report(RoutingContext routing) {

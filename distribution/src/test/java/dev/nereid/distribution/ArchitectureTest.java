@@ -1,0 +1,250 @@
+package dev.nereid.distribution;
+
+import static com.tngtech.archunit.base.DescribedPredicate.describe;
+import static com.tngtech.archunit.base.DescribedPredicate.not;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.lang.conditions.ArchPredicates.are;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.methods;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaAccess;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaModifier;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.lang.ArchCondition;
+import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The house plan as rules: who may know whom, and what no module does. Reads the classes of every module. */
+class ArchitectureTest {
+    private static final List<String> MODULES = List.of(
+            "backend-spi",
+            "api",
+            "scheduler",
+            "server",
+            "frontend-http",
+            "frontend-grpc",
+            "backend-onnx",
+            "backend-tensorrt",
+            "backend-tensorflow",
+            "examples/identity",
+            "distribution");
+
+    private static final String SPI = "dev.nereid.spi..";
+    private static final String API = "dev.nereid.api..";
+    private static final String MESSAGES = "inference..";
+    private static final String SCHEDULER = "dev.nereid.scheduler..";
+    private static final String SERVER = "dev.nereid.server..";
+    private static final String HTTP = "dev.nereid.http..";
+    private static final String GRPC = "dev.nereid.grpc..";
+    private static final String BACKENDS = "dev.nereid.backend..";
+    private static final String EXAMPLES = "dev.nereid.examples..";
+    private static final String DISTRIBUTION = "dev.nereid.distribution..";
+    private static final String JDK = "java..";
+    private static final String NULLNESS = "org.jspecify..";
+    private static final String ONNX_RUNTIME_JAVA_API = "ai.onnxruntime..";
+    private static final String[] TRANSPORTS = {"io.vertx..", "io.netty..", "io.grpc.."};
+
+    private static final JavaClasses CODE = new ClassFileImporter().importPaths(classFolders());
+
+    static Stream<ArchRule> rules() {
+        return Stream.of(
+                classes()
+                        .that()
+                        .resideInAPackage(SPI)
+                        .should()
+                        .onlyDependOnClassesThat()
+                        .resideInAnyPackage(SPI, JDK, NULLNESS)
+                        .because("backend-spi has no dependency, ever"),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(BACKENDS, EXAMPLES)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, "com.google.protobuf..")
+                        .because("backends know the SPI and nothing else of Nereid"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(API)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .because("the port does not know what is behind it"),
+                classes()
+                        .that()
+                        .resideInAPackage(SCHEDULER)
+                        .should()
+                        .onlyDependOnClassesThat()
+                        .resideInAnyPackage(SCHEDULER, SPI, API, JDK, NULLNESS, "org.slf4j..", "com.google.errorprone.annotations..")
+                        .because("the scheduler knows no transport, no protobuf, no file system and no framework"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(SCHEDULER)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage("java.nio.file..")
+                        .because("the scheduler knows no file system"),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(HTTP, GRPC)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(SERVER, SCHEDULER, DISTRIBUTION, BACKENDS)
+                        .because("front ends see the port only"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(HTTP)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(GRPC)
+                        .because("front ends do not know each other"),
+                noClasses()
+                        .that()
+                        .resideInAPackage(GRPC)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(HTTP)
+                        .because("front ends do not know each other"),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(SERVER, SCHEDULER, SPI)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(TRANSPORTS)
+                        .because("the server can be embedded without sockets"),
+                noClasses()
+                        .that()
+                        .resideInAnyPackage(SERVER, SCHEDULER, SPI, API, HTTP, GRPC, DISTRIBUTION, BACKENDS)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(ONNX_RUNTIME_JAVA_API, "org.tensorflow..", "org.bytedeco..")
+                        .because("frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for tests"),
+                noClasses()
+                        .that()
+                        .resideOutsideOfPackage(BACKENDS)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage(BACKENDS)
+                        .because("backends are found in plugins/, or they do not exist"),
+                noClasses()
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage("java.util.logging..")
+                        .because("there is one log"),
+                noClasses()
+                        .that(are(not(named("dev.nereid.distribution.Main"))))
+                        .should()
+                        .accessTargetWhere(consoleOrEnvironment())
+                        .because("Main alone touches the console, the exit status and the environment"),
+                noClasses()
+                        .should()
+                        .haveSimpleNameEndingWith("Util")
+                        .orShould()
+                        .haveSimpleNameEndingWith("Utils")
+                        .orShould()
+                        .haveSimpleNameEndingWith("Helper")
+                        .orShould()
+                        .haveSimpleNameEndingWith("Manager")
+                        .orShould()
+                        .haveSimpleNameEndingWith("Impl")
+                        .because("a type is a role with a name you can guess"),
+                noClasses()
+                        .that()
+                        .resideInAPackage("dev.nereid..")
+                        .and(are(not(ending("Errors"))))
+                        .should()
+                        .dependOnClassesThat(are(named("io.grpc.Status")))
+                        .because("only …Errors classes map codes to a protocol"),
+                noClasses()
+                        .that()
+                        .resideOutsideOfPackages(SERVER, SCHEDULER, DISTRIBUTION)
+                        .should()
+                        .callConstructor(Thread.class)
+                        .orShould()
+                        .callConstructor(Thread.class, Runnable.class)
+                        .orShould()
+                        .callConstructor(Thread.class, Runnable.class, String.class)
+                        .orShould()
+                        .dependOnClassesThat(are(named("java.util.concurrent.Executors")))
+                        .because("threads are made by the server and the scheduler"),
+                methods()
+                        .that()
+                        .areDeclaredInClassesThat(resideInAPackage("dev.nereid.."))
+                        .should()
+                        .notHaveModifier(JavaModifier.SYNCHRONIZED)
+                        .because("locks are fields"),
+                noClasses().should().callMethod(Thread.class, "sleep", long.class).because("nothing sleeps"),
+                slices().matching("dev.nereid.(*)..").should().beFreeOfCycles(),
+                slices().matching("dev.nereid.server.(*)..").should().beFreeOfCycles(),
+                // one package so far
+                slices().matching("dev.nereid.scheduler.(*)..").should().beFreeOfCycles().allowEmptyShould(true),
+                classes().that().resideInAPackage("dev.nereid..").should(resideInNullMarkedPackage()));
+    }
+
+    @ParameterizedTest
+    @MethodSource("rules")
+    void holds(ArchRule rule) {
+        rule.check(CODE);
+    }
+
+    @Test
+    void readsTheClassesOfEveryModule() {
+        for (Path folder : classFolders()) {
+            assertThat(folder).isDirectory();
+        }
+        assertThat(CODE).anyMatch(c -> resideInAnyPackage(SPI).test(c));
+        assertThat(CODE).anyMatch(c -> resideInAnyPackage(BACKENDS).test(c));
+    }
+
+    private static List<Path> classFolders() {
+        return MODULES.stream()
+                .map(module -> TestPlaces.checkout().resolve(module).resolve("target/classes"))
+                .filter(Files::isDirectory)
+                .toList();
+    }
+
+    private static DescribedPredicate<JavaClass> named(String name) {
+        return describe("is " + name, c -> outermost(c).getName().equals(name));
+    }
+
+    private static DescribedPredicate<JavaClass> ending(String suffix) {
+        return describe("ends with " + suffix, c -> outermost(c).getSimpleName().endsWith(suffix));
+    }
+
+    private static JavaClass outermost(JavaClass type) {
+        return type.getEnclosingClass().map(ArchitectureTest::outermost).orElse(type);
+    }
+
+    private static DescribedPredicate<JavaAccess<?>> consoleOrEnvironment() {
+        List<String> members =
+                List.of("out", "err", "in", "exit", "getenv", "getProperty", "getProperties", "setProperty", "console");
+        return describe("the console, the exit status, the environment or a system property", access ->
+                access.getTargetOwner().isEquivalentTo(System.class)
+                        && members.contains(access.getTarget().getName()));
+    }
+
+    private static ArchCondition<JavaClass> resideInNullMarkedPackage() {
+        return new ArchCondition<>("reside in a package marked @NullMarked") {
+            @Override
+            public void check(JavaClass type, ConditionEvents events) {
+                boolean marked = type.getPackage().isAnnotatedWith(NullMarked.class);
+                events.add(new SimpleConditionEvent(type, marked, type.getPackageName() + " of " + type.getName()));
+            }
+        };
+    }
+}

@@ -1,0 +1,135 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.ServerInfo;
+import dev.nereid.api.TensorMemory;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Stands between the front ends and a server and counts: that every call is answered once, and its memory given back
+ * once. Safe for use by any thread.
+ */
+final class CountingServer implements InferenceServer {
+    private final InferenceServer server;
+    private final AtomicLong calls = new AtomicLong();
+    private final AtomicLong answered = new AtomicLong();
+    private final AtomicLong released = new AtomicLong();
+    private final AtomicLong surplus = new AtomicLong();
+
+    CountingServer(InferenceServer server) {
+        this.server = server;
+    }
+
+    /** Waits until every call was answered and its memory given back; fails if one was twice. */
+    void awaitAnswers() {
+        Eventually.holds(
+                "every call answered", 60, () -> answered.get() == calls.get() && released.get() == calls.get());
+        assertThat(surplus).hasValue(0);
+    }
+
+    /** Returns how many calls came. */
+    long calls() {
+        return calls.get();
+    }
+
+    @Override
+    public Cancellation infer(InferCall call, ResponseObserver observer) {
+        calls.incrementAndGet();
+        Once release = new Once(released);
+        InferCall counted = new InferCall(
+                call.model(),
+                call.id(),
+                call.inputs(),
+                call.outputs(),
+                call.parameters(),
+                call.options(),
+                () -> {
+                    call.release().run();
+                    release.happened();
+                });
+        return server.infer(counted, new Counting(observer));
+    }
+
+    @Override
+    public ModelCatalog models() {
+        return server.models();
+    }
+
+    @Override
+    public TensorMemory memory() {
+        return server.memory();
+    }
+
+    @Override
+    public ServerInfo info() {
+        return server.info();
+    }
+
+    @Override
+    public boolean isLive() {
+        return server.isLive();
+    }
+
+    @Override
+    public boolean isReady() {
+        return server.isReady();
+    }
+
+    /** Counts something that is to happen once. */
+    private final class Once {
+        private final AtomicInteger times = new AtomicInteger();
+        private final AtomicLong total;
+
+        Once(AtomicLong total) {
+            this.total = total;
+        }
+
+        void happened() {
+            if (times.incrementAndGet() == 1) {
+                total.incrementAndGet();
+            } else {
+                surplus.incrementAndGet();
+            }
+        }
+    }
+
+    /** Counts how a call ends. */
+    private final class Counting implements ResponseObserver {
+        private final ResponseObserver observer;
+        private final Once end = new Once(answered);
+
+        Counting(ResponseObserver observer) {
+            this.observer = observer;
+        }
+
+        @Override
+        public void onResponse(InferResponse response) {
+            boolean isLast = response.isLast(); // the observer may close it
+            observer.onResponse(response);
+            if (isLast) {
+                end.happened();
+            }
+        }
+
+        @Override
+        public void onEnd() {
+            observer.onEnd();
+            end.happened();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            observer.onError(error);
+            end.happened();
+        }
+    }
+}

@@ -1,0 +1,81 @@
+package dev.nereid.distribution;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+
+/** A model repository that a test puts together. Confined to the test's thread. */
+final class Repository {
+    private final Path folder;
+
+    Repository(Path folder) {
+        this.folder = folder;
+    }
+
+    Path folder() {
+        return folder;
+    }
+
+    /** Adds a model that has no file but its configuration, whose name is the folder's. */
+    Repository model(String name, String config) {
+        try {
+            Files.createDirectories(folder.resolve(name).resolve("1"));
+            Files.writeString(folder.resolve(name).resolve("config.pbtxt"), config);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return this;
+    }
+
+    /** Adds an ONNX model with a configuration. */
+    Repository onnx(String name, Path file, String config) {
+        model(name, config);
+        copy(file, name);
+        return this;
+    }
+
+    /** Adds an ONNX model without a configuration. */
+    Repository onnx(String name, Path file) {
+        try {
+            Files.createDirectories(folder.resolve(name).resolve("1"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        copy(file, name);
+        return this;
+    }
+
+    /** Adds a copy of a model's folder. */
+    Repository copyOf(Path model) {
+        try (Stream<Path> files = Files.walk(model)) {
+            for (Path file : files.toList()) {
+                Path target = folder.resolve(model.getFileName()).resolve(model.relativize(file));
+                if (Files.isDirectory(file)) {
+                    Files.createDirectories(target);
+                } else {
+                    Files.copy(file, target);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return this;
+    }
+
+    /** Writes the configuration of a model of the identity backend. */
+    static String identity(int maxBatchSize, String type, String dims, String more) {
+        return "backend: \"identity\"\nmax_batch_size: " + maxBatchSize + "\n"
+                + "input [ { name: \"INPUT0\" data_type: TYPE_" + type + " dims: " + dims + " } ]\n"
+                + "output [ { name: \"OUTPUT0\" data_type: TYPE_" + type + " dims: " + dims + " } ]\n" + more;
+    }
+
+    private void copy(Path file, String name) {
+        try {
+            Files.copy(file, folder.resolve(name).resolve("1/model.onnx"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.MemoryPlace;
+import inference.GRPCInferenceServiceGrpc;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A server that stops answers what it has and refuses the rest, while its ports are still open. */
+class StoppingIT {
+    private static final String STOPPING =
+            "Server is stopping, scheduler for model has stopped accepting new inference requests";
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void answersWhatItHasAndRefusesTheRest() throws Exception {
+        Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
+        Path gate = GatedPlugin.close(models, "gated", "execute");
+        Path plugins = GatedPlugin.pack(folder.resolve("plugins"));
+        Ask held = Ask.of("gated").input("INPUT0", "FP32", TensorBytes.floats(1, 2), 1, 2);
+        Ask refused = held.withId("late");
+        try (TestServer server = TestServer.open(
+                        TestServer.of(models).pluginDirectories(plugins).start());
+                HttpConnection first = server.http();
+                HttpConnection second = server.http()) {
+            ManagedChannel channel = server.grpc();
+            first.send(held.overHttp(), 0, held.overHttp().length);
+            Eventually.holds("held", 30, () -> GatedPlugin.isWaitedAt(gate));
+
+            CompletableFuture<Void> stopped = CompletableFuture.runAsync(server.server()::close);
+            Eventually.holds("stopping", 10, () -> !server.server().isLive());
+            // the model's intake closes a moment after the server's state changes; what comes between is held as well
+            Eventually.holds("refusing", 10, () -> isRefused(server.server()));
+
+            HttpAnswer overHttp = second.ask(refused.overHttp());
+            assertThat(overHttp.error()).isEqualTo("[request id: late] " + STOPPING);
+            assertThat(overHttp.status()).isEqualTo(503);
+            StatusRuntimeException overGrpc = catchThrowableOfType(
+                    StatusRuntimeException.class,
+                    () -> GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                            .withDeadlineAfter(60, TimeUnit.SECONDS)
+                            .modelInfer(refused.overGrpc()));
+            assertThat(overGrpc.getStatus().getDescription()).isEqualTo("[request id: late] " + STOPPING);
+            assertThat(overGrpc.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+
+            GatedPlugin.open(gate);
+            HttpAnswer answer = first.read();
+            assertThat(answer.status()).as(answer::text).isEqualTo(200);
+            assertThat(answer.binaryOutputs()).containsOnlyKeys("OUTPUT0");
+            stopped.get(60, TimeUnit.SECONDS);
+            channel.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
+        }
+    }
+
+    /** Asks without a port in between, where a refusal comes at once. */
+    private static boolean isRefused(InferenceServer server) {
+        TensorBuffer memory = server.memory().allocate(Float.BYTES);
+        InputTensor input = InputTensor.of("INPUT0", "FP32", new long[] {1, 1}, memory.segment(), MemoryPlace.HOST);
+        AtomicBoolean refused = new AtomicBoolean();
+        server.infer(
+                InferCall.of(ModelRef.latest("gated"), List.of(input), memory::close), new ResponseObserver() {
+                    @Override
+                    public void onResponse(InferResponse response) {
+                        response.close();
+                    }
+
+                    @Override
+                    public void onEnd() {
+                        throw new AssertionError("end without a response");
+                    }
+
+                    @Override
+                    public void onError(InferenceException error) {
+                        refused.set(true);
+                    }
+                });
+        return refused.get();
+    }
+}
