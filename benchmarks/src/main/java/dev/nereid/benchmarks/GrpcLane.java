@@ -1,0 +1,112 @@
+package dev.nereid.benchmarks;
+
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * One call after the other. The next one starts where the answer to the last one ended, on the channel's event loop;
+ * the first one starts on the thread that measures. Confined to them in this order: each call is started by one thread
+ * and ends, by way of the channel's queue, on the other.
+ */
+final class GrpcLane {
+    private final Channel channel;
+    private final MethodDescriptor<byte[], Integer> method;
+    private final byte[] request;
+    private final int responseSize;
+
+    private final LatencyHistogram latencies = new LatencyHistogram();
+    private Status failure = Status.OK;
+    private CountDownLatch done = new CountDownLatch(0);
+    private long endNanos;
+
+    /**
+     * Creates a lane.
+     *
+     * @param channel what the calls go through; executes on its event loop
+     * @param method what is called
+     * @param request what is sent
+     * @param responseSize the size of every answer in bytes
+     */
+    GrpcLane(Channel channel, MethodDescriptor<byte[], Integer> method, byte[] request, int responseSize) {
+        this.channel = channel;
+        this.method = method;
+        this.request = request;
+        this.responseSize = responseSize;
+    }
+
+    /**
+     * Begins a period of load.
+     *
+     * @param end when no further call is counted nor started, on the scale of {@link System#nanoTime()}
+     * @param ended counted down when the last call has ended
+     */
+    void start(long end, CountDownLatch ended) {
+        latencies.clear();
+        failure = Status.OK;
+        endNanos = end;
+        done = ended;
+        call();
+    }
+
+    /** Returns the latencies of the period. To be read when the period has ended. */
+    LatencyHistogram latencies() {
+        return latencies;
+    }
+
+    /** Returns what made the lane stop before its time. To be read when the period has ended. */
+    Optional<Status> failure() {
+        return failure.isOk() ? Optional.empty() : Optional.of(failure);
+    }
+
+    private void call() {
+        ClientCall<byte[], Integer> call = channel.newCall(method, CallOptions.DEFAULT);
+        call.start(new Answer(System.nanoTime()), new Metadata());
+        // One more than there is: a missing end of the answers would otherwise show only at the end of the call.
+        call.request(2);
+        call.sendMessage(request);
+        call.halfClose();
+    }
+
+    private void ended(Status status, long startNanos) {
+        long now = System.nanoTime();
+        if (!status.isOk()) {
+            failure = status;
+        } else if (now - endNanos < 0) {
+            latencies.record(now - startNanos);
+            call();
+            return;
+        }
+        done.countDown();
+    }
+
+    private final class Answer extends ClientCall.Listener<Integer> {
+        private final long startNanos;
+        private int size = -1;
+
+        Answer(long startNanos) {
+            this.startNanos = startNanos;
+        }
+
+        @Override
+        public void onMessage(Integer message) {
+            size = message;
+        }
+
+        @Override
+        public void onClose(Status status, Metadata trailers) {
+            boolean wrong = status.isOk() && size != responseSize;
+            ended(
+                    wrong
+                            ? Status.INTERNAL.withDescription(
+                                    "response: " + size + " bytes (expected: " + responseSize + " bytes)")
+                            : status,
+                    startNanos);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package dev.nereid.benchmarks;
+
+import com.google.protobuf.ByteString;
+import inference.ModelInferRequest;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Random;
+
+/** A request with one FP32 input, made once and sent often. Immutable. */
+final class InferBody {
+    private static final String TYPE = "FP32";
+
+    private final String input;
+    private final List<Long> shape;
+    private final byte[] tensor;
+
+    private InferBody(String input, List<Long> shape, byte[] tensor) {
+        this.input = input;
+        this.shape = shape;
+        this.tensor = tensor;
+    }
+
+    /**
+     * Makes a request with content that looks like data: zeros would be cheap for some operators.
+     *
+     * @param input the name of the input
+     * @param shape its shape, with batch dimension
+     * @return the request, the same for the same arguments
+     */
+    static InferBody of(String input, Long... shape) {
+        int elements = Math.toIntExact(List.of(shape).stream().reduce(1L, Math::multiplyExact));
+        ByteBuffer content =
+                ByteBuffer.allocate(Math.multiplyExact(elements, Float.BYTES)).order(ByteOrder.LITTLE_ENDIAN);
+        Random random = new Random(elements);
+        while (content.hasRemaining()) {
+            content.putFloat(random.nextFloat());
+        }
+        return new InferBody(input, List.of(shape), content.array());
+    }
+
+    /** Returns the name of the input. */
+    String input() {
+        return input;
+    }
+
+    /** Returns the shape of the input. */
+    long[] shape() {
+        return shape.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    /** Returns the content of the input. */
+    ByteBuffer tensor() {
+        return ByteBuffer.wrap(tensor).asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private String head() {
+        return ("{\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],"
+                        + "\"parameters\":{\"binary_data_output\":true}}")
+                .formatted(input, TYPE, shape.toString().replace(" ", ""), tensor.length);
+    }
+
+    /** Returns the size of the JSON part in bytes. */
+    int headLength() {
+        return head().getBytes(StandardCharsets.UTF_8).length;
+    }
+
+    /** Returns the whole body over HTTP: the JSON part, then the content. */
+    byte[] http() {
+        byte[] head = head().getBytes(StandardCharsets.UTF_8);
+        return ByteBuffer.allocate(head.length + tensor.length)
+                .put(head)
+                .put(tensor)
+                .array();
+    }
+
+    /** Returns the request over gRPC. */
+    ModelInferRequest grpc(String model) {
+        return ModelInferRequest.newBuilder()
+                .setModelName(model)
+                .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
+                        .setName(input)
+                        .setDatatype(TYPE)
+                        .addAllShape(shape))
+                .addRawInputContents(ByteString.copyFrom(tensor))
+                .build();
+    }
+}

@@ -1,0 +1,19 @@
+package dev.nereid.benchmarks;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+
+/** Where everything listens that is measured. */
+final class Loopback {
+    static final String ADDRESS = "127.0.0.1";
+
+    private Loopback() {}
+
+    /** Returns a port that nobody listens at just now. */
+    static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName(ADDRESS))) {
+            return socket.getLocalPort();
+        }
+    }
+}

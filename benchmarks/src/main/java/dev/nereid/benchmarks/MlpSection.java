@@ -1,0 +1,66 @@
+package dev.nereid.benchmarks;
+
+import dev.nereid.benchmarks.Contest.Ceiling;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** A model so cheap that what the server adds shows, batched dynamically, over HTTP. */
+final class MlpSection {
+    private static final String MODEL = "mlp_256_random";
+    private static final String INPUT = "features";
+    private static final long FEATURES = 256;
+    private static final String CONFIG = """
+            max_batch_size: 64
+            input [ { name: "features" data_type: TYPE_FP32 dims: [ 256 ] } ]
+            output [ { name: "scores" data_type: TYPE_FP32 dims: [ 64 ] } ]
+            dynamic_batching { }
+            """;
+
+    private static final InferBody ONE = InferBody.of(INPUT, 1L, FEATURES);
+    private static final InferBody BATCH = InferBody.of(INPUT, 32L, FEATURES);
+
+    private MlpSection() {}
+
+    static Table measure(Bench bench) throws IOException, InterruptedException {
+        Table table = Contest.table("HTTP: " + MODEL + ", dynamic_batching { }, connections");
+        Optional<Path> file = ModelFolder.shared(bench, MODEL);
+        if (file.isEmpty()) {
+            table.note("left out: ../shared/models/" + MODEL + ".onnx is not there");
+            return table;
+        }
+        Path repository = ModelFolder.onnx(bench, MODEL, file.get(), CONFIG);
+        try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
+                EchoProcess echo = EchoProcess.start(bench, server.jvm(), Main.HTTP_ECHO)) {
+            check(server, file.get());
+            measure(bench, 1, Goal.NONE, file.get(), server, echo, table);
+            measure(bench, 64, new Goal.RateAtLeast(0.35), file.get(), server, echo, table);
+        }
+        return table;
+    }
+
+    private static void check(NereidProcess server, Path file) throws IOException, InterruptedException {
+        try (OnnxLoop one = OnnxLoop.load(file, ONE, 1)) {
+            HttpAnswer.check(server.inferUrl(MODEL), ONE, one.answer());
+        }
+    }
+
+    private static void measure(
+            Bench bench, int connections, Goal goal, Path file, NereidProcess server, EchoProcess echo, Table table)
+            throws IOException, InterruptedException {
+        String echoUrl = echo.url(HttpEcho.WHOLE);
+        // A pool of ONNX Runtime spins for a while after its last run: it is there only while it is measured.
+        try (OnnxLoop batch = OnnxLoop.load(file, BATCH, 1)) {
+            bench.run(
+                    new Contest(
+                            Wrk.on(MODEL + " x " + connections, bench, connections, ONE, server.inferUrl(MODEL)),
+                            List.of(
+                                    new Ceiling(
+                                            Wrk.on("Vert.x echo, request.body()", bench, connections, ONE, echoUrl),
+                                            goal),
+                                    new Ceiling(batch, Goal.NONE))),
+                    table);
+        }
+    }
+}

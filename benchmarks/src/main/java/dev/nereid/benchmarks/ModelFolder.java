@@ -1,0 +1,54 @@
+package dev.nereid.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** Repositories of one model, written for a run. */
+final class ModelFolder {
+    /** The model of the example plugin: answers with its input. */
+    static final String IDENTITY = "identity";
+
+    private ModelFolder() {}
+
+    /** Writes a repository with an identity model, and returns its path. */
+    static Path identity(Bench bench) throws IOException {
+        Path repository = bench.workspace().path("models-" + IDENTITY);
+        write(repository, IDENTITY, """
+                name: "identity"
+                backend: "identity"
+                max_batch_size: 64
+                input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]
+                output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]
+                """);
+        return repository;
+    }
+
+    /**
+     * Writes a repository with a model whose file is linked, and returns its path.
+     *
+     * @param bench where to write
+     * @param name the model's name
+     * @param file the model's file
+     * @param config the rest of the configuration
+     */
+    static Path onnx(Bench bench, String name, Path file, String config) throws IOException {
+        Path repository = bench.workspace().path("models-" + name);
+        Path version = write(repository, name, "name: \"%s\"\nbackend: \"onnxruntime\"\n%s".formatted(name, config));
+        Files.createSymbolicLink(version.resolve("model.onnx"), file.toRealPath());
+        return repository;
+    }
+
+    /** Finds a model among the shared ones beside the checkout. */
+    static Optional<Path> shared(Bench bench, String name) {
+        Path file = bench.checkout().resolveSibling("shared").resolve("models").resolve(name + ".onnx");
+        return Optional.of(file).filter(Files::isRegularFile);
+    }
+
+    private static Path write(Path repository, String name, String config) throws IOException {
+        Path version = Files.createDirectories(repository.resolve(name).resolve("1"));
+        Files.writeString(repository.resolve(name).resolve("config.pbtxt"), config);
+        return version;
+    }
+}

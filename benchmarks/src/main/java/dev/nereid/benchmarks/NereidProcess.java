@@ -1,0 +1,128 @@
+package dev.nereid.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** The packaged server as a process of its own. Owned by, and confined to, the thread that measures. */
+final class NereidProcess implements AutoCloseable {
+    private static final int OK = 200;
+    private static final long POLL_MILLIS = 2;
+    private static final Duration START_TIMEOUT = Duration.ofMinutes(1);
+    private static final int LINES_OF_LOG = 20;
+    private static final long BYTES_PER_KB = 1024;
+
+    private final Bench bench;
+    private final Process process;
+    private final long startNanos;
+    private final Path log;
+    private final int httpPort;
+    private final int grpcPort;
+
+    private NereidProcess(Bench bench, Launch launch) throws IOException {
+        this.bench = bench;
+        httpPort = Loopback.freePort();
+        grpcPort = Loopback.freePort();
+        log = bench.workspace().path("server-" + httpPort + ".log");
+        List<String> command = new ArrayList<>(List.of(
+                launch.home().resolve("bin/nereid").toString(),
+                "serve",
+                "--model-repository=" + launch.repository(),
+                "--http-address=" + Loopback.ADDRESS,
+                "--http-port=" + httpPort,
+                "--grpc-address=" + Loopback.ADDRESS,
+                "--grpc-port=" + grpcPort,
+                "--metrics-port=0"));
+        command.addAll(launch.flags());
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
+        startNanos = System.nanoTime();
+        process = bench.children().start(builder);
+    }
+
+    /** Starts a server, and waits until it is ready. Blocks. */
+    static NereidProcess start(Bench bench, Launch launch) throws IOException, InterruptedException {
+        NereidProcess server = launch(bench, launch);
+        try {
+            server.awaitAnswer(Exchange.get("/v2/health/ready"));
+            return server;
+        } catch (IOException | InterruptedException e) {
+            server.close();
+            throw e;
+        }
+    }
+
+    /** Starts a server, and does not wait. */
+    static NereidProcess launch(Bench bench, Launch launch) throws IOException {
+        return new NereidProcess(bench, launch);
+    }
+
+    /**
+     * Asks until the server answers well. Blocks.
+     *
+     * @param question what to ask over HTTP
+     * @return the time from the start of the process to the answer
+     */
+    Duration awaitAnswer(byte[] question) throws IOException, InterruptedException {
+        while (Exchange.status(httpPort, question).orElse(0) != OK) {
+            if (process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+                throw new IOException("server: ended at its start:\n" + lastLines());
+            }
+            if (age().compareTo(START_TIMEOUT) > 0) {
+                throw new IOException(
+                        "server: no good answer within " + START_TIMEOUT.toSeconds() + " s:\n" + lastLines());
+            }
+        }
+        return age();
+    }
+
+    /** Waits while the server has nothing to do. Blocks. */
+    void idle(Duration time) throws IOException, InterruptedException {
+        if (process.waitFor(time.toMillis(), TimeUnit.MILLISECONDS)) {
+            throw new IOException("server: ended while idle:\n" + lastLines());
+        }
+    }
+
+    /** Returns how much memory of the process is resident, in bytes. */
+    long residentBytes() throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc", "" + process.pid(), "status"))) {
+            if (line.startsWith("VmRSS:")) {
+                return BYTES_PER_KB * Long.parseLong(line.replaceAll("\\D", ""));
+            }
+        }
+        throw new IOException("server: its memory cannot be read");
+    }
+
+    /** Returns the JVM that the server runs on. */
+    Jvm jvm() throws IOException {
+        return Jvm.of(process.toHandle());
+    }
+
+    /** Returns where a model is asked over HTTP. */
+    String inferUrl(String model) {
+        return "http://" + Loopback.ADDRESS + ":" + httpPort + "/v2/models/" + model + "/infer";
+    }
+
+    /** Returns where the server listens for gRPC. */
+    int grpcPort() {
+        return grpcPort;
+    }
+
+    @Override
+    public void close() {
+        bench.children().end(process);
+    }
+
+    private Duration age() {
+        return Duration.ofNanos(System.nanoTime() - startNanos);
+    }
+
+    private String lastLines() throws IOException {
+        List<String> lines = Files.readAllLines(log);
+        return String.join("\n", lines.subList(Math.max(0, lines.size() - LINES_OF_LOG), lines.size()));
+    }
+}

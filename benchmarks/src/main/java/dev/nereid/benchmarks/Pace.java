@@ -1,0 +1,30 @@
+package dev.nereid.benchmarks;
+
+import java.time.Duration;
+
+/**
+ * How long everything is put under load. Immutable.
+ *
+ * @param warmUp the load that is not counted, once for each contender of a contest
+ * @param measured the load that is counted, in each round
+ * @param rounds how often each contender of a contest is measured, in turn with the others
+ */
+record Pace(Duration warmUp, Duration measured, int rounds) {
+    /** A cold JVM needs some ten seconds of load to reach its speed. */
+    static final Pace DEFAULT = new Pace(Duration.ofSeconds(10), Duration.ofSeconds(10), 1);
+
+    /** Shows that everything runs; the figures are those of servers that are still warming up. */
+    static final Pace QUICK = new Pace(Duration.ofSeconds(3), Duration.ofSeconds(3), 1);
+
+    Pace {
+        if (warmUp.toSeconds() < 1) {
+            throw new IllegalArgumentException("warm-up: " + warmUp.toSeconds() + " s (expected: >= 1 s)");
+        }
+        if (measured.toSeconds() < 1) {
+            throw new IllegalArgumentException("measured: " + measured.toSeconds() + " s (expected: >= 1 s)");
+        }
+        if (rounds < 1) {
+            throw new IllegalArgumentException("rounds: " + rounds + " (expected: >= 1)");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package dev.nereid.benchmarks;
+
+import dev.nereid.benchmarks.Contest.Ceiling;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/** A model that computes for milliseconds, batched dynamically, over HTTP. */
+final class SqueezenetSection {
+    private static final String MODEL = "squeezenet1_1_random";
+    private static final String INPUT = "image";
+    private static final long CHANNELS = 3;
+    private static final long PIXELS = 224;
+
+    /** As many connections as a batch holds. */
+    private static final int BATCH_SIZE = 8;
+
+    private static final Duration MOST_EXTRA = Duration.ofNanos(500_000);
+    private static final double LEAST_SHARE = 0.95;
+    private static final String CONFIG = """
+            max_batch_size: 8
+            input [ { name: "image" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] } ]
+            output [ { name: "scores" data_type: TYPE_FP32 dims: [ 1000 ] } ]
+            dynamic_batching { }
+            instance_group [ { count: 1 kind: KIND_CPU } ]
+            parameters { key: "intra_op_thread_count" value { string_value: "%d" } }
+            """;
+
+    private static final InferBody ONE = InferBody.of(INPUT, 1L, CHANNELS, PIXELS, PIXELS);
+    private static final InferBody BATCH = InferBody.of(INPUT, (long) BATCH_SIZE, CHANNELS, PIXELS, PIXELS);
+
+    private SqueezenetSection() {}
+
+    static Table measure(Bench bench) throws IOException, InterruptedException {
+        int threads = bench.options().onnxThreads();
+        Table table = Contest.table("HTTP: " + MODEL + ", dynamic_batching { }, connections");
+        Optional<Path> file = ModelFolder.shared(bench, MODEL);
+        if (file.isEmpty()) {
+            table.note("left out: ../shared/models/" + MODEL + ".onnx is not there");
+            return table;
+        }
+        Path repository = ModelFolder.onnx(bench, MODEL, file.get(), CONFIG.formatted(threads));
+        try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository))) {
+            String url = server.inferUrl(MODEL);
+            try (OnnxLoop one = OnnxLoop.load(file.get(), ONE, threads)) {
+                HttpAnswer.check(url, ONE, one.answer());
+                bench.run(contest(bench, 1, url, one, new Goal.LatencyWithin(MOST_EXTRA)), table);
+            }
+            try (OnnxLoop batch = OnnxLoop.load(file.get(), BATCH, threads)) {
+                bench.run(contest(bench, BATCH_SIZE, url, batch, new Goal.RateAtLeast(LEAST_SHARE)), table);
+            }
+        }
+        return table;
+    }
+
+    private static Contest contest(Bench bench, int connections, String url, OnnxLoop ceiling, Goal goal)
+            throws IOException {
+        return new Contest(
+                Wrk.on(MODEL + " x " + connections, bench, connections, ONE, url), List.of(new Ceiling(ceiling, goal)));
+    }
+}

@@ -1,0 +1,85 @@
+package dev.nereid.benchmarks;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** An address asked over HTTP by wrk, which is a process of its own. Immutable; used by the thread that measures. */
+final class Wrk implements Contender {
+    private static final String COMMAND = "wrk";
+    private static final String SCRIPT = "post.lua";
+
+    /** An answer that takes longer than this counts as none. */
+    private static final String TIMEOUT = "30s";
+
+    private final String name;
+    private final Bench bench;
+    private final List<String> flags;
+    private final List<String> arguments;
+
+    private Wrk(String name, Bench bench, List<String> flags, List<String> arguments) {
+        this.name = name;
+        this.bench = bench;
+        this.flags = flags;
+        this.arguments = arguments;
+    }
+
+    /**
+     * Prepares a load.
+     *
+     * @param name what is asked, as the table names it
+     * @param bench where files are put and processes are started
+     * @param connections how many connections ask, each one request after the other
+     * @param body what is posted
+     * @param url where to
+     * @return the load
+     */
+    static Wrk on(String name, Bench bench, int connections, InferBody body, String url) throws IOException {
+        Path script = bench.workspace().copyOf(SCRIPT);
+        byte[] content = body.http();
+        Path posted = bench.workspace().write("body-" + content.length, content);
+        int threads = Math.min(connections, bench.options().eventLoops());
+        return new Wrk(
+                name,
+                bench,
+                List.of("-t", "" + threads, "-c", "" + connections, "--timeout", TIMEOUT, "-s", script.toString()),
+                List.of(url, "--", posted.toString(), "" + body.headLength()));
+    }
+
+    /** Throws if there is no wrk. */
+    static void require(Children children) throws IOException, InterruptedException {
+        try {
+            children.start(new ProcessBuilder(COMMAND, "-v")
+                            .redirectErrorStream(true)
+                            .redirectOutput(ProcessBuilder.Redirect.DISCARD))
+                    .waitFor();
+        } catch (IOException e) {
+            throw new IOException("wrk: not found (expected: on the PATH; Debian: apt-get install wrk)", e);
+        }
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public Sample load(Duration time) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of(COMMAND, "-d", time.toSeconds() + "s"));
+        command.addAll(flags);
+        command.addAll(arguments);
+        Process process = bench.children().start(new ProcessBuilder(command).redirectErrorStream(true));
+        try {
+            String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            if (process.waitFor() != 0) {
+                throw new IOException("wrk failed: " + output.strip());
+            }
+            return WrkOutcome.in(output).sample(name);
+        } finally {
+            bench.children().end(process);
+        }
+    }
+}
