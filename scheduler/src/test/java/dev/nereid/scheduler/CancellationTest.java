@@ -1,0 +1,192 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Withdrawal while a request is executed; what happens in the queue is in {@link DynamicBatchingTest}. */
+@Timeout(60)
+final class CancellationTest {
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(64)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .build();
+    private final List<InferenceRequest> requests = new ArrayList<>();
+    private final List<DeferredExecution> deferred = new ArrayList<>();
+    private final Execution execution = new Execution(model, batch -> {
+        FakeInstance.copy(batch);
+        requests.addAll(batch.requests());
+        deferred.add(batch.defer());
+    });
+    private final List<String> ran = new ArrayList<>();
+
+    @Test
+    void answersWhenTheExecutionEndsWhateverTheBackendGives() {
+        try (execution) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+
+            execution.requests.get(0).cancel();
+
+            assertThat(requests.get(0).isCancelled()).isTrue();
+            assertThat(requests.get(1).isCancelled()).isFalse();
+            assertThat(execution.observers.get(0).isSilent()).isTrue();
+            deferred.getFirst().finish();
+            deferred.getFirst().finish();
+            execution.observers.get(0).assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(execution.observers.get(1).floats("OUT")).containsExactly(10, 11);
+        }
+    }
+
+    @Test
+    void answersAtOnceWhenTheBackendFailsTheRequest() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+
+            requests.getFirst().onCancel(() -> requests.getFirst()
+                    .fail(new BackendException(ErrorCode.INTERNAL, "terminated")));
+            execution.requests.getFirst().cancel();
+
+            execution.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");
+            deferred.getFirst().fail(new BackendException(ErrorCode.INTERNAL, "late"));
+        }
+    }
+
+    @Test
+    void runsEachActionOnce() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> ran.add("first"));
+            CancelHook closed = requests.getFirst().onCancel(() -> ran.add("closed"));
+            closed.close();
+            closed.close();
+            requests.getFirst().onCancel(() -> {
+                throw new IllegalStateException("logged");
+            });
+
+            execution.requests.getFirst().cancel();
+            execution.requests.getFirst().cancel();
+            requests.getFirst().onCancel(() -> ran.add("at once")).close();
+
+            assertThat(ran).containsExactly("first", "at once");
+            deferred.getFirst().finish();
+        }
+    }
+
+    @Test
+    void runsNoActionAfterTheAnswer() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> ran.add("waiting"));
+
+            deferred.getFirst().finish();
+            execution.requests.getFirst().cancel();
+            requests.getFirst().onCancel(() -> ran.add("late"));
+
+            assertThat(ran).isEmpty();
+            assertThat(execution.observers.getFirst().response().outputs()).hasSize(1);
+        }
+    }
+
+    @Test
+    void tellsTheAnswerOnlyAfterActionsThatRun() throws InterruptedException {
+        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> {
+                running.countDown();
+                await(go);
+                ran.add(execution.observers.getFirst().isSilent() ? "before the answer" : "after the answer");
+            });
+            Thread canceller = Thread.startVirtualThread(execution.requests.getFirst()::cancel);
+            await(running);
+
+            deferred.getFirst().finish(); // does not wait
+
+            assertThat(execution.observers.getFirst().isSilent()).isTrue();
+            assertThat(execution.scheduler.inFlight()).isEqualTo(1);
+            go.countDown();
+            canceller.join();
+            assertThat(ran).containsExactly("before the answer");
+            execution.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");
+        }
+    }
+
+    @Test
+    void waitsForARunningActionWhenItsHookIsClosed() throws InterruptedException {
+        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        List<CancelHook> self = new ArrayList<>();
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            CancelHook hook = requests.getFirst().onCancel(() -> {
+                self.getFirst().close(); // its own, so it must not wait
+                running.countDown();
+                await(go);
+                ran.add("action");
+            });
+            self.add(hook);
+            Thread canceller = Thread.startVirtualThread(execution.requests.getFirst()::cancel);
+            await(running);
+            Thread closer = Thread.startVirtualThread(() -> {
+                hook.close();
+                ran.add("closed");
+            });
+            while (closer.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            assertThat(ran).isEmpty();
+            go.countDown();
+            canceller.join();
+            closer.join();
+
+            assertThat(ran).containsExactly("action", "closed");
+            deferred.getFirst().finish();
+        }
+    }
+
+    @Test
+    void failsWhatIsUnansweredWhenTheBackendThrowsAfterItDeferred() {
+        List<DeferredExecution> handles = new ArrayList<>();
+        try (Execution throwing = new Execution(model, batch -> {
+            handles.add(batch.defer());
+            throw new BackendException(ErrorCode.INTERNAL, "not started");
+        })) {
+            Execution.submit(throwing, 1);
+            throwing.run();
+
+            throwing.observers.getFirst().assertError(ErrorCode.INTERNAL, "not started");
+            assertThat(throwing.scheduler.inFlight()).isEqualTo(1); // inputs stay until the handle is ended
+            handles.getFirst().finish();
+            assertThat(throwing.scheduler.inFlight()).isZero();
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

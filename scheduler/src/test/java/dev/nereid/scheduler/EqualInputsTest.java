@@ -1,0 +1,120 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+final class EqualInputsTest {
+    private static final Shape VARIABLE = Shape.of(Shape.VARIABLE);
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    @Test
+    void needsEqualShapesWhereADimensionIsVariable() {
+        ModelSettings model = model(TensorSpec.of("A", DataType.FP32, VARIABLE));
+
+        assertThat(join(model, a(model, 1, 2), a(model, 3, 2))).isTrue();
+        assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isFalse();
+    }
+
+    @Test
+    void looksAtTheShapeThatTheBackendSeesToo() {
+        ModelSettings model = model(TensorSpec.of("A", DataType.FP32, Shape.of(4)).withReshape(VARIABLE));
+
+        assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isFalse();
+    }
+
+    @Test
+    void takesRaggedInputsTogether() {
+        ModelSettings model =
+                model(TensorSpec.of("A", DataType.FP32, VARIABLE).with(TensorSpec.Trait.RAGGED));
+
+        assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isTrue();
+    }
+
+    @Test
+    void needsTheSameInputsWhereAnyIsOptional() {
+        ModelSettings model = model(
+                TensorSpec.of("A", DataType.FP32, Shape.of(2)),
+                TensorSpec.of("B", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL),
+                TensorSpec.of("C", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL));
+
+        assertThat(join(model, with(model, "A", "B"), with(model, "A", "B"))).isTrue();
+        assertThat(join(model, with(model, "A", "B"), with(model, "A"))).isFalse();
+        assertThat(join(model, with(model, "A", "B"), with(model, "A", "C"))).isFalse();
+    }
+
+    @Test
+    void needsEqualContentInShapeTensors() {
+        ModelSettings model =
+                model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
+
+        assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4, 5))).isTrue();
+        assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4, 6))).isFalse();
+        assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4))).isFalse();
+        long[] large = new long[10_000];
+        assertThat(join(model, shapeTensor(model, large), shapeTensor(model, large))).isFalse();
+    }
+
+    @Test
+    void readsNoMemoryOfRequestsThatAreGone() {
+        ModelSettings model =
+                model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
+        ModelScope scope = ModelScope.of(model, memory);
+        ScheduledRequest waiting = request(scope, shapeTensor(model, 1, 2));
+        ScheduledRequest gone = request(scope, shapeTensor(model, 1, 2));
+        gone.cancel();
+
+        assertThat(scope.equalInputs().join(waiting, gone)).isTrue();
+        waiting.cancel();
+    }
+
+    private boolean join(ModelSettings model, CheckedCall one, CheckedCall other) {
+        ModelScope scope = ModelScope.of(model, memory);
+        ScheduledRequest first = request(scope, one);
+        ScheduledRequest second = request(scope, other);
+        try {
+            return scope.equalInputs().join(first, second);
+        } finally {
+            first.cancel();
+            second.cancel();
+        }
+    }
+
+    private static ScheduledRequest request(ModelScope scope, CheckedCall call) {
+        return new ScheduledRequest(scope, call, new RecordingObserver(), 0);
+    }
+
+    private static ModelSettings model(TensorSpec... inputs) {
+        ModelSettings.Builder builder = ModelSettings.builder("m", 1).maxBatchSize(8);
+        for (TensorSpec input : inputs) {
+            builder.input(input);
+        }
+        return builder.build();
+    }
+
+    private CheckedCall a(ModelSettings model, int items, int width) {
+        return Calls.to(model, memory).floats("A", Shape.of(items, width), 0).of(items);
+    }
+
+    private CheckedCall with(ModelSettings model, String... names) {
+        Calls calls = Calls.to(model, memory);
+        for (String name : names) {
+            calls.floats(name, Shape.of(1, 2), 0);
+        }
+        return calls.of(1);
+    }
+
+    private CheckedCall shapeTensor(ModelSettings model, long... values) {
+        return Calls.to(model, memory)
+                .longs("S", Shape.of(values.length), values)
+                .of(1);
+    }
+}

@@ -1,0 +1,71 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One execution of some calls by a backend that a test writes; gives everything back and checks it at the end. */
+final class Execution implements AutoCloseable {
+    final LeakCheckingMemory memory;
+    final SteppedScheduler scheduler;
+    final List<RecordingObserver> observers = new ArrayList<>();
+    final List<ScheduledRequest> requests = new ArrayList<>();
+    private final FakeInstance instance;
+    private final ModelSettings model;
+
+    Execution(ModelSettings model, FakeInstance.Execution backend) {
+        this(model, new LeakCheckingMemory(), backend);
+    }
+
+    Execution(ModelSettings model, LeakCheckingMemory memory, FakeInstance.Execution backend) {
+        this.model = model;
+        this.memory = memory;
+        this.instance = new FakeInstance(backend);
+        this.scheduler = new SteppedScheduler(model, new BatchPlanner(64, List.of(), 0), memory, instance);
+    }
+
+    /** Starts a call; add inputs, then give it to {@link #submit}. */
+    Calls call() {
+        return Calls.to(model, memory);
+    }
+
+    RecordingObserver submit(CheckedCall call) {
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+        requests.add((ScheduledRequest) scheduler.submit(call, observer));
+        return observer;
+    }
+
+    /** Submits calls of so many items, whose ids and inputs tell their places. */
+    static void submit(Execution execution, int... items) {
+        for (int i = 0; i < items.length; i++) {
+            execution.submit(execution
+                    .call()
+                    .id(String.valueOf(i))
+                    .floats("IN", Shape.of(items[i], 2), 10f * i)
+                    .of(items[i]));
+        }
+    }
+
+    /** Executes what was submitted as one batch. */
+    Execution run() {
+        int before = instance.batches().size();
+        assertThat(scheduler.step()).isTrue();
+        assertThat(instance.batches()).hasSize(before + 1);
+        return this;
+    }
+
+    @Override
+    public void close() {
+        observers.forEach(RecordingObserver::check);
+        observers.forEach(observer -> assertThat(observer.hasEnded()).as("answered").isTrue());
+        observers.forEach(RecordingObserver::close);
+        assertThat(instance.mistakes()).isEmpty();
+        assertThat(scheduler.inFlight()).as("in flight").isZero();
+        memory.close();
+    }
+}
