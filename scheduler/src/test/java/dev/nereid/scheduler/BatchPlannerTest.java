@@ -12,19 +12,19 @@ final class BatchPlannerTest {
      * A queue of requests written as their sizes from the oldest, {@code x} behind those that cannot join the first, 0
      * for withdrawn ones. The oldest came at the time 0.
      */
-    private record Sizes(String[] requests) implements QueueView {
+    private record Sizes(List<String> requests) implements QueueView {
         static Sizes of(String text) {
-            return new Sizes(text.isEmpty() ? new String[0] : text.split(" ", -1));
+            return new Sizes(text.isEmpty() ? List.of() : List.of(text.split(" ", -1)));
         }
 
         @Override
         public int length() {
-            return requests.length;
+            return requests.size();
         }
 
         @Override
         public int items(int index, long nowNanos) {
-            return Integer.parseInt(requests[index].replace("x", ""));
+            return Integer.parseInt(requests.get(index).replace("x", ""));
         }
 
         @Override
@@ -34,7 +34,7 @@ final class BatchPlannerTest {
 
         @Override
         public boolean joinsFirst(int index) {
-            return !requests[index].endsWith("x");
+            return !requests.get(index).endsWith("x");
         }
     }
 
@@ -113,7 +113,8 @@ final class BatchPlannerTest {
         String huge = Integer.MAX_VALUE + " " + Integer.MAX_VALUE;
 
         assertThat(take(BatchPlanner.oneByOne(), huge, 0)).isEqualTo(1);
-        assertThat(take(new BatchPlanner(Integer.MAX_VALUE, List.of(), 0), huge, 0)).isEqualTo(1);
+        assertThat(take(new BatchPlanner(Integer.MAX_VALUE, List.of(), 0), huge, 0))
+                .isEqualTo(1);
     }
 
     @Test

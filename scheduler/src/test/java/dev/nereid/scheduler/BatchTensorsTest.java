@@ -57,10 +57,10 @@ final class BatchTensorsTest {
     @Test
     void keepsGatheredMemoryForOutputsThatLieInIt() {
         try (Execution execution = new Execution(model, batch -> batch.scatter("OUT", batch.gather("IN"), () -> {}))) {
-            RecordingObserver a =
-                    execution.submit(execution.call().floats("IN", Shape.of(1, 2), 1).of(1));
-            RecordingObserver b =
-                    execution.submit(execution.call().floats("IN", Shape.of(2, 2), 5).of(2));
+            RecordingObserver a = execution.submit(
+                    execution.call().floats("IN", Shape.of(1, 2), 1).of(1));
+            RecordingObserver b = execution.submit(
+                    execution.call().floats("IN", Shape.of(2, 2), 5).of(2));
 
             execution.run();
 
@@ -75,7 +75,7 @@ final class BatchTensorsTest {
     void runsTheReleaseOfABatchOutputOnceAfterTheLastResponseWasClosed() {
         AtomicInteger released = new AtomicInteger();
         try (Execution execution = new Execution(model, batch -> {
-            MemorySegment data = Arena.ofAuto().allocate(16 * batch.size(), 8);
+            MemorySegment data = Arena.ofAuto().allocate(16L * batch.size(), 8);
             batch.scatter("MORE", Tensor.of(DataType.FP32, Shape.of(batch.size(), 4), data), released::incrementAndGet);
         })) {
             Execution.submit(execution, 1, 2, 1);
@@ -98,8 +98,8 @@ final class BatchTensorsTest {
             batch.allocate("MORE", DataType.FP32, Shape.of(batch.size(), 1));
             batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
         })) {
-            RecordingObserver all =
-                    execution.submit(execution.call().floats("IN", Shape.of(1, 2), 1).of(1));
+            RecordingObserver all = execution.submit(
+                    execution.call().floats("IN", Shape.of(1, 2), 1).of(1));
             RecordingObserver more = execution.submit(execution
                     .call()
                     .outputs("MORE")
@@ -163,8 +163,7 @@ final class BatchTensorsTest {
                 .maxBatchSize(64)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
                 .output(TensorSpec.of("ONE", DataType.FP32, Shape.of(1)).withReshape(Shape.SCALAR))
-                .output(TensorSpec.of("VAR", DataType.FP32, Shape.of(-1, 1, -1))
-                        .withReshape(Shape.of(1, -1, -1, 1)))
+                .output(TensorSpec.of("VAR", DataType.FP32, Shape.of(-1, 1, -1)).withReshape(Shape.of(1, -1, -1, 1)))
                 .build();
         FakeInstance.Execution backend = batch -> {
             batch.allocate("ONE", DataType.FP32, Shape.of(batch.size()));
@@ -236,7 +235,10 @@ final class BatchTensorsTest {
         FakeInstance.Execution backend = batch -> {
             Tensor flat = batch.gather("IN");
             assertThat(flat.shape()).isEqualTo(Shape.of(batch.requests().size() == 1 ? 6 : 9));
-            assertThat(flat.data().getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, flat.shape().dim(0) - 1))
+            assertThat(flat.data()
+                            .getAtIndex(
+                                    ValueLayout.JAVA_FLOAT_UNALIGNED,
+                                    flat.shape().dim(0) - 1))
                     .isEqualTo(batch.requests().size() == 1 ? 5f : 12f);
         };
         try (Execution single = new Execution(ragged, backend);
@@ -260,8 +262,8 @@ final class BatchTensorsTest {
 
             execution.run();
 
-            execution.observers.forEach(observer -> observer.assertError(
-                    ErrorCode.INVALID_ARGUMENT, "input 'WHAT' of model 'm': not in the request"));
+            execution.observers.forEach(observer ->
+                    observer.assertError(ErrorCode.INVALID_ARGUMENT, "input 'WHAT' of model 'm': not in the request"));
         }
     }
 

@@ -58,8 +58,8 @@ final class CancellationTest {
             Execution.submit(execution, 1);
             execution.run();
 
-            requests.getFirst().onCancel(() -> requests.getFirst()
-                    .fail(new BackendException(ErrorCode.INTERNAL, "terminated")));
+            requests.getFirst()
+                    .onCancel(() -> requests.getFirst().fail(new BackendException(ErrorCode.INTERNAL, "terminated")));
             execution.requests.getFirst().cancel();
 
             execution.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");

@@ -82,7 +82,8 @@ final class DecoupledTest {
             assertThat(requests.getFirst().input("IN")).isPresent();
             send(senders.getFirst(), 1);
             senders.getFirst().complete();
-            assertThatIllegalStateException().isThrownBy(() -> requests.getFirst().input("IN"));
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> requests.getFirst().input("IN"));
             assertThat(execution.memory.buffersInUse()).isEqualTo(2);
             execution.observers.getFirst().close();
             assertThat(execution.memory.buffersInUse()).isZero();
@@ -271,9 +272,7 @@ final class DecoupledTest {
     private static InferenceResponse response(ResponseSender sender, float value) {
         InferenceResponse response = sender.newResponse();
         try {
-            response.allocate("OUT", DataType.FP32, Shape.of(1, 1))
-                    .data()
-                    .set(ValueLayout.JAVA_FLOAT, 0, value);
+            response.allocate("OUT", DataType.FP32, Shape.of(1, 1)).data().set(ValueLayout.JAVA_FLOAT, 0, value);
         } catch (BackendException e) {
             throw new AssertionError(e);
         }
@@ -282,8 +281,7 @@ final class DecoupledTest {
 
     private static List<Float> values(RecordingObserver observer) {
         return observer.responses().stream()
-                .map(response ->
-                        response.outputs().getFirst().tensor().data().get(ValueLayout.JAVA_FLOAT, 0))
+                .map(response -> response.outputs().getFirst().tensor().data().get(ValueLayout.JAVA_FLOAT, 0))
                 .toList();
     }
 }

@@ -26,15 +26,15 @@ final class EqualInputsTest {
 
     @Test
     void looksAtTheShapeThatTheBackendSeesToo() {
-        ModelSettings model = model(TensorSpec.of("A", DataType.FP32, Shape.of(4)).withReshape(VARIABLE));
+        ModelSettings model =
+                model(TensorSpec.of("A", DataType.FP32, Shape.of(4)).withReshape(VARIABLE));
 
         assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isFalse();
     }
 
     @Test
     void takesRaggedInputsTogether() {
-        ModelSettings model =
-                model(TensorSpec.of("A", DataType.FP32, VARIABLE).with(TensorSpec.Trait.RAGGED));
+        ModelSettings model = model(TensorSpec.of("A", DataType.FP32, VARIABLE).with(TensorSpec.Trait.RAGGED));
 
         assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isTrue();
     }
@@ -56,11 +56,14 @@ final class EqualInputsTest {
         ModelSettings model =
                 model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
 
-        assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4, 5))).isTrue();
-        assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4, 6))).isFalse();
+        assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4, 5)))
+                .isTrue();
+        assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4, 6)))
+                .isFalse();
         assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4))).isFalse();
         long[] large = new long[10_000];
-        assertThat(join(model, shapeTensor(model, large), shapeTensor(model, large))).isFalse();
+        assertThat(join(model, shapeTensor(model, large), shapeTensor(model, large)))
+                .isFalse();
     }
 
     @Test

@@ -62,7 +62,8 @@ final class Execution implements AutoCloseable {
     @Override
     public void close() {
         observers.forEach(RecordingObserver::check);
-        observers.forEach(observer -> assertThat(observer.hasEnded()).as("answered").isTrue());
+        observers.forEach(
+                observer -> assertThat(observer.hasEnded()).as("answered").isTrue());
         observers.forEach(RecordingObserver::close);
         assertThat(instance.mistakes()).isEmpty();
         assertThat(scheduler.inFlight()).as("in flight").isZero();

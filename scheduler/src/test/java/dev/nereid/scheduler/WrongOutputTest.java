@@ -33,7 +33,7 @@ final class WrongOutputTest {
             .build();
 
     /** What a backend may do wrong with an output. */
-    private enum Wrong {
+    enum Wrong {
         BATCH_SIZE("shape [5,2] (expected: first dimension %d, the batch size)") {
             @Override
             void give(Batch batch) throws BackendException {
@@ -155,7 +155,8 @@ final class WrongOutputTest {
                 .output(TensorSpec.of("OUT", DataType.BYTES, Shape.of(1)))
                 .build();
         try (Execution execution = new Execution(strings, batch -> {
-            MemorySegment data = batch.allocateBytes("OUT", Shape.of(2, 1), size).data();
+            MemorySegment data =
+                    batch.allocateBytes("OUT", Shape.of(2, 1), size).data();
             data.fill((byte) 0);
             if (size >= 8) {
                 data.set(ValueLayout.JAVA_INT_UNALIGNED, 4, 100);
@@ -185,7 +186,8 @@ final class WrongOutputTest {
 
             execution.run();
 
-            execution.observers
+            execution
+                    .observers
                     .getFirst()
                     .assertError(ErrorCode.INTERNAL, "output 'OUT' of model 'm': shape [1,2,3] (expected: [-1,2,2])");
         }
@@ -199,8 +201,8 @@ final class WrongOutputTest {
 
             execution.run();
 
-            execution.observers.forEach(observer -> observer.assertError(
-                    ErrorCode.UNAVAILABLE, "out of memory: 16 bytes wanted, 32 of 40 in use"));
+            execution.observers.forEach(observer ->
+                    observer.assertError(ErrorCode.UNAVAILABLE, "out of memory: 16 bytes wanted, 32 of 40 in use"));
         }
     }
 
@@ -217,7 +219,8 @@ final class WrongOutputTest {
         })) {
             Execution.submit(execution, 1);
             execution.run();
-            Tensor late = Tensor.of(DataType.FP32, Shape.of(1, 2), Arena.global().allocate(8));
+            Tensor late =
+                    Tensor.of(DataType.FP32, Shape.of(1, 2), Arena.global().allocate(8));
 
             assertThatThrownBy(() -> kept[0].scatter("OUT", late, released::incrementAndGet))
                     .isInstanceOf(IllegalStateException.class);

@@ -1,0 +1,227 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Many threads at once, with everything that can go wrong, and an end while calls still come. */
+@Timeout(120)
+final class ModelSchedulerStressTest {
+    private static final int SUBMITTERS = 8;
+    private static final int CALLS = 2_000;
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(16)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .build();
+    private final List<Tally> tallies = new ArrayList<>();
+
+    @ParameterizedTest
+    @CsvSource({"false, 0", "true, 0", "true, 200000"})
+    void answersEveryCallExactlyOnceAndGivesEverythingBack(boolean dynamic, long delayNanos) throws Exception {
+        FakeInstance one = new FakeInstance(new Moody(1)::execute);
+        FakeInstance two = new FakeInstance(new Moody(2)::execute);
+        ModelScheduler scheduler = ModelScheduler.start(
+                model,
+                new BatchingPolicy(dynamic, List.of(4, 8), delayNanos),
+                List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
+                new SchedulerEnvironment(memory, System::nanoTime));
+        List<Thread> submitters = new ArrayList<>();
+        CountDownLatch nearlyDone = new CountDownLatch(SUBMITTERS);
+        for (int i = 0; i < SUBMITTERS; i++) {
+            Tally tally = new Tally();
+            tallies.add(tally);
+            int seed = i;
+            submitters.add(Thread.ofPlatform().start(() -> submit(scheduler, tally, seed, nearlyDone)));
+        }
+
+        nearlyDone.await();
+        scheduler.close();
+        for (Thread submitter : submitters) {
+            submitter.join();
+        }
+
+        Tally all = new Tally();
+        tallies.forEach(all::add);
+        assertThat(all.answered.sum()).isEqualTo(SUBMITTERS * CALLS);
+        assertThat(all.wrong).hasValue(0);
+        assertThat(all.responses.sum()).isGreaterThan(SUBMITTERS * CALLS / 4);
+        assertThat(all.errors.get(ErrorCode.CANCELLED).sum()).isPositive();
+        assertThat(all.errors.get(ErrorCode.NOT_FOUND).sum()).isPositive();
+        assertThat(scheduler.inFlight()).isZero();
+        assertThat(one.mistakes()).isEmpty();
+        assertThat(two.mistakes()).isEmpty();
+        assertThat(one.isClosed() && two.isClosed()).isTrue();
+        assertThat(one.batches().size() + two.batches().size()).isPositive();
+    }
+
+    /** Submits calls in bursts and withdraws some; the last tenth comes while the scheduler closes. */
+    private void submit(ModelScheduler scheduler, Tally tally, int seed, CountDownLatch nearlyDone) {
+        Random random = new Random(seed);
+        for (int i = 0; i < CALLS; i++) {
+            if (i == CALLS * 9 / 10) {
+                nearlyDone.countDown();
+            }
+            int items = 1 + random.nextInt(3);
+            float first = random.nextInt(1_000);
+            CheckedCall call = Calls.to(model, memory)
+                    .floats("IN", Shape.of(items, random.nextInt(10) == 0 ? 3 : 2), first)
+                    .of(items);
+            Once observer = new Once(tally, first, random.nextInt(50) == 0);
+            Cancellation cancellation = scheduler.submit(call, observer);
+            if (random.nextInt(8) == 0) {
+                cancellation.cancel();
+            } else if (random.nextInt(16) == 0) {
+                observer.await();
+                cancellation.cancel();
+            }
+        }
+    }
+
+    /** A backend of which one in some executions goes wrong. Confined to the thread of its instance. */
+    private static final class Moody {
+        private final Random random;
+
+        Moody(int seed) {
+            random = new Random(seed);
+        }
+
+        void execute(Batch batch) throws BackendException {
+            switch (random.nextInt(12)) {
+                case 0 -> throw new BackendException(ErrorCode.NOT_FOUND, "moody");
+                case 1 -> throw new IllegalStateException("moody");
+                case 2 -> batch.scatter("OUT", batch.gather("IN"), () -> {});
+                case 3 -> {
+                    FakeInstance.copy(batch);
+                    DeferredExecution rest = batch.defer();
+                    Thread.startVirtualThread(rest::finish);
+                }
+                case 4 -> {
+                    for (InferenceRequest request : batch.requests()) {
+                        request.response().put("OUT", request.input("IN").orElseThrow());
+                    }
+                }
+                case 5 -> {
+                    AtomicInteger actions = new AtomicInteger();
+                    for (InferenceRequest request : batch.requests()) {
+                        request.onCancel(actions::incrementAndGet).close();
+                        request.onCancel(actions::incrementAndGet);
+                    }
+                    FakeInstance.copy(batch);
+                }
+                default -> FakeInstance.copy(batch);
+            }
+        }
+    }
+
+    /** What a submitter was told. Safe for use by any thread. */
+    private static final class Tally {
+        private final LongAdder answered = new LongAdder();
+        private final LongAdder responses = new LongAdder();
+        private final Map<ErrorCode, LongAdder> errors = new EnumMap<>(ErrorCode.class);
+        private final AtomicInteger wrong = new AtomicInteger();
+
+        Tally() {
+            for (ErrorCode code : ErrorCode.values()) {
+                errors.put(code, new LongAdder());
+            }
+        }
+
+        void add(Tally other) {
+            answered.add(other.answered.sum());
+            responses.add(other.responses.sum());
+            other.errors.forEach((code, count) -> errors.get(code).add(count.sum()));
+            wrong.addAndGet(other.wrong.get());
+        }
+    }
+
+    /** Counts the answers to one call, checks the content, and throws now and then, which must not matter. */
+    private static final class Once implements ResponseObserver {
+        private final Tally tally;
+        private final float first;
+        private final boolean throwing;
+        private final CountDownLatch told = new CountDownLatch(1);
+
+        Once(Tally tally, float first, boolean throwing) {
+            this.tally = tally;
+            this.first = first;
+            this.throwing = throwing;
+        }
+
+        @Override
+        public void onResponse(InferResponse response) {
+            float got = response.outputs().getFirst().tensor().data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+            if (got != first) {
+                tally.wrong.incrementAndGet();
+            }
+            tally.responses.increment();
+            response.close();
+            end();
+        }
+
+        @Override
+        public void onEnd() {
+            tally.wrong.incrementAndGet();
+            end();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            tally.errors.get(error.code()).increment();
+            end();
+        }
+
+        private void end() {
+            if (told.getCount() == 0) {
+                tally.wrong.incrementAndGet();
+            }
+            tally.answered.increment();
+            told.countDown();
+            if (throwing) {
+                throw new IllegalStateException("an observer that throws");
+            }
+        }
+
+        void await() {
+            try {
+                if (!told.await(30, TimeUnit.SECONDS)) {
+                    tally.wrong.incrementAndGet();
+                }
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
+    }
+}

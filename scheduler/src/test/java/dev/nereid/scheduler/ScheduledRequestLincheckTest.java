@@ -1,0 +1,153 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The orders in which the steps of whoever ends a request may meet: one answer, the inputs given back once, no action for
+ * a withdrawal that runs twice or begins after the answer.
+ */
+final class ScheduledRequestLincheckTest {
+    private static ModelCheckingOptions everybodyOnce() {
+        return new ModelCheckingOptions()
+                .iterations(1) // three operations on three threads: there is one scenario
+                .invocationsPerIteration(3_000)
+                .threads(3)
+                .actorsPerThread(1)
+                .actorsBefore(0)
+                .actorsAfter(0);
+    }
+
+    @Test
+    void endsOnceFromTheQueue() {
+        everybodyOnce().check(Waiting.class);
+    }
+
+    @Test
+    void endsOnceFromItsExecution() {
+        everybodyOnce().check(Executing.class);
+    }
+
+    /** A request that waits, and three who take it out of the queue. */
+    public static class Waiting {
+        private final Subject subject = new Subject();
+
+        /** An instance executes the request. */
+        @Operation(runOnce = true)
+        public void execute() {
+            if (subject.request.begin()) {
+                subject.request.answer(Answer.END);
+                subject.request.release();
+            }
+        }
+
+        /** The client withdraws. */
+        @Operation(runOnce = true)
+        public void withdraw() {
+            subject.request.cancel();
+        }
+
+        /** The queue gives the request up. */
+        @Operation(runOnce = true)
+        public void giveUp() {
+            subject.request.reject(new InferenceException(ErrorCode.UNAVAILABLE, "given up"));
+        }
+
+        /** Says what must hold at the end. */
+        @Validate
+        public void holds() {
+            subject.holds();
+        }
+    }
+
+    /** A request that is executed, of whose withdrawal a thread of its backend asks to hear. */
+    public static class Executing {
+        private final Subject subject = new Subject();
+
+        /** Begins the execution. */
+        public Executing() {
+            subject.request.begin();
+        }
+
+        /** The execution ends. */
+        @Operation(runOnce = true)
+        public void answer() {
+            subject.request.answer(Answer.END);
+            subject.request.release();
+        }
+
+        /** The client withdraws. */
+        @Operation(runOnce = true)
+        public void withdraw() {
+            subject.request.cancel();
+        }
+
+        /** The backend asks. */
+        @Operation(runOnce = true)
+        public void listen() {
+            subject.request.onCancel(subject::act);
+        }
+
+        /** Says what must hold at the end. */
+        @Validate
+        public void holds() {
+            subject.holds();
+        }
+    }
+
+    /** A request, and what became of it. */
+    private static final class Subject implements ResponseObserver {
+        private final AtomicInteger answers = new AtomicInteger();
+        private final AtomicInteger releases = new AtomicInteger();
+        private final AtomicInteger actions = new AtomicInteger();
+        private final AtomicInteger mistakes = new AtomicInteger();
+        private final ScheduledRequest request;
+
+        Subject() {
+            ModelScope model = ModelScope.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory());
+            CheckedCall call = new CheckedCall(
+                    "m", 1, 1, "", List.of(), List.of(), Map.of(), CallOptions.DEFAULT, releases::incrementAndGet);
+            request = new ScheduledRequest(model, call, this, 0);
+        }
+
+        void act() {
+            if (answers.get() > 0 || actions.incrementAndGet() > 1) {
+                mistakes.incrementAndGet();
+            }
+        }
+
+        void holds() {
+            if (answers.get() != 1 || releases.get() != 1 || mistakes.get() > 0) {
+                throw new AssertionError("answers: " + answers + ", releases: " + releases + ", mistakes: " + mistakes
+                        + " (expected: 1, 1, 0)");
+            }
+        }
+
+        @Override
+        public void onResponse(InferResponse response) {
+            mistakes.incrementAndGet();
+        }
+
+        @Override
+        public void onEnd() {
+            answers.incrementAndGet();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            answers.incrementAndGet();
+        }
+    }
+}
