@@ -4,7 +4,6 @@ import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.List;
@@ -16,60 +15,21 @@ import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
 /**
- * The orders in which the steps of whoever ends a request may meet: one answer, the inputs given back once, no action for
- * a withdrawal that runs twice or begins after the answer.
+ * The orders in which the steps of an answer, a withdrawal and a backend that asks to hear of it may meet: one answer, the
+ * inputs given back once, no action that runs twice or begins after the answer. The other races for a request are for one
+ * compare-and-set.
  */
 final class ScheduledRequestLincheckTest {
-    private static ModelCheckingOptions everybodyOnce() {
-        return new ModelCheckingOptions()
+    @Test
+    void endsOnceWhoeverComesFirst() {
+        new ModelCheckingOptions()
                 .iterations(1) // three operations on three threads: there is one scenario
-                .invocationsPerIteration(3_000)
+                .invocationsPerIteration(4_000)
                 .threads(3)
                 .actorsPerThread(1)
                 .actorsBefore(0)
-                .actorsAfter(0);
-    }
-
-    @Test
-    void endsOnceFromTheQueue() {
-        everybodyOnce().check(Waiting.class);
-    }
-
-    @Test
-    void endsOnceFromItsExecution() {
-        everybodyOnce().check(Executing.class);
-    }
-
-    /** A request that waits, and three who take it out of the queue. */
-    public static class Waiting {
-        private final Subject subject = new Subject();
-
-        /** An instance executes the request. */
-        @Operation(runOnce = true)
-        public void execute() {
-            if (subject.request.begin()) {
-                subject.request.answer(Answer.END);
-                subject.request.release();
-            }
-        }
-
-        /** The client withdraws. */
-        @Operation(runOnce = true)
-        public void withdraw() {
-            subject.request.cancel();
-        }
-
-        /** The queue gives the request up. */
-        @Operation(runOnce = true)
-        public void giveUp() {
-            subject.request.reject(new InferenceException(ErrorCode.UNAVAILABLE, "given up"));
-        }
-
-        /** Says what must hold at the end. */
-        @Validate
-        public void holds() {
-            subject.holds();
-        }
+                .actorsAfter(0)
+                .check(Executing.class);
     }
 
     /** A request that is executed, of whose withdrawal a thread of its backend asks to hear. */
