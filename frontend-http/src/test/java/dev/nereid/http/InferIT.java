@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -15,6 +16,9 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -85,12 +89,12 @@ class InferIT {
         HttpConnection.Answer answer = post("/v2/models/plain/infer", jsonLength(json), join(bytes(json), large));
 
         int head = Integer.parseInt(answer.header("inference-header-content-length"));
-        assertThat(new String(answer.body(), 0, head, java.nio.charset.StandardCharsets.UTF_8))
+        assertThat(new String(answer.body(), 0, head, StandardCharsets.UTF_8))
                 .endsWith("\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":\"UINT8\",\"shape\":[2],\"data\":[1,2]},"
                         + "{\"name\":\"OUTPUT1\",\"datatype\":\"UINT8\",\"shape\":[100000],\"parameters\":"
                         + "{\"binary_data_size\":100000}},{\"name\":\"OUTPUT2\",\"datatype\":\"UINT8\",\"shape\":[1],"
                         + "\"parameters\":{\"binary_data_size\":1}}]}");
-        assertThat(java.util.Arrays.copyOfRange(answer.body(), head, answer.body().length))
+        assertThat(Arrays.copyOfRange(answer.body(), head, answer.body().length))
                 .isEqualTo(join(large, new byte[] {3}));
     }
 
@@ -115,8 +119,8 @@ class InferIT {
     @Test
     void takesBodiesInChunks() throws IOException {
         StringBuilder body = new StringBuilder();
-        for (char character : ONE_TO_FOUR.toCharArray()) {
-            body.append("1\r\n").append(character).append("\r\n");
+        for (int i = 0; i < ONE_TO_FOUR.length(); i++) {
+            body.append("1\r\n").append(ONE_TO_FOUR.charAt(i)).append("\r\n");
         }
 
         HttpConnection.Answer answer = inferChunked("", bytes(body + "0\r\n\r\n"));
@@ -201,8 +205,8 @@ class InferIT {
         Tensor tensor = Tensor.of(
                 DataType.INT8,
                 Shape.of(1),
-                MemorySegment.ofAddress(16).reinterpret(1),
-                new dev.nereid.spi.MemoryPlace(dev.nereid.spi.MemoryPlace.Kind.GPU, 0));
+                MemorySegment.ofArray(new byte[1]),
+                new MemoryPlace(MemoryPlace.Kind.GPU, 0));
         frontend.server.add(FakeModel.identity("id", DataType.INT8, 0, -1)
                 .answering(call -> call.respond(List.of(new NamedTensor("Y", tensor)), Map.of(), true)));
 
@@ -399,7 +403,7 @@ class InferIT {
 
             HttpConnection.Answer answer = infer("", bytes(json));
 
-            assertThat(answer.body()).endsWith(data.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE));
+            assertThat(answer.body()).endsWith(data.toArray(ValueLayout.JAVA_BYTE));
         }
     }
 
