@@ -76,7 +76,8 @@ class ArchitectureTest {
                         .resideInAnyPackage(BACKENDS, EXAMPLES)
                         .should()
                         .dependOnClassesThat()
-                        .resideInAnyPackage(API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, "com.google.protobuf..")
+                        .resideInAnyPackage(
+                                API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, "com.google.protobuf..")
                         .because("backends know the SPI and nothing else of Nereid"),
                 noClasses()
                         .that()
@@ -90,7 +91,14 @@ class ArchitectureTest {
                         .resideInAPackage(SCHEDULER)
                         .should()
                         .onlyDependOnClassesThat()
-                        .resideInAnyPackage(SCHEDULER, SPI, API, JDK, NULLNESS, "org.slf4j..", "com.google.errorprone.annotations..")
+                        .resideInAnyPackage(
+                                SCHEDULER,
+                                SPI,
+                                API,
+                                JDK,
+                                NULLNESS,
+                                "org.slf4j..",
+                                "com.google.errorprone.annotations..")
                         .because("the scheduler knows no transport, no protobuf, no file system and no framework"),
                 noClasses()
                         .that()
@@ -133,7 +141,8 @@ class ArchitectureTest {
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(ONNX_RUNTIME_JAVA_API, "org.tensorflow..", "org.bytedeco..")
-                        .because("frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for tests"),
+                        .because(
+                                "frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for tests"),
                 noClasses()
                         .that()
                         .resideOutsideOfPackage(BACKENDS)
@@ -188,11 +197,17 @@ class ArchitectureTest {
                         .should()
                         .notHaveModifier(JavaModifier.SYNCHRONIZED)
                         .because("locks are fields"),
-                noClasses().should().callMethod(Thread.class, "sleep", long.class).because("nothing sleeps"),
+                noClasses()
+                        .should()
+                        .callMethod(Thread.class, "sleep", long.class)
+                        .because("nothing sleeps"),
                 slices().matching("dev.nereid.(*)..").should().beFreeOfCycles(),
                 slices().matching("dev.nereid.server.(*)..").should().beFreeOfCycles(),
                 // one package so far
-                slices().matching("dev.nereid.scheduler.(*)..").should().beFreeOfCycles().allowEmptyShould(true),
+                slices().matching("dev.nereid.scheduler.(*)..")
+                        .should()
+                        .beFreeOfCycles()
+                        .allowEmptyShould(true),
                 classes().that().resideInAPackage("dev.nereid..").should(resideInNullMarkedPackage()));
     }
 
@@ -233,8 +248,9 @@ class ArchitectureTest {
     private static DescribedPredicate<JavaAccess<?>> consoleOrEnvironment() {
         List<String> members =
                 List.of("out", "err", "in", "exit", "getenv", "getProperty", "getProperties", "setProperty", "console");
-        return describe("the console, the exit status, the environment or a system property", access ->
-                access.getTargetOwner().isEquivalentTo(System.class)
+        return describe(
+                "the console, the exit status, the environment or a system property",
+                access -> access.getTargetOwner().isEquivalentTo(System.class)
                         && members.contains(access.getTarget().getName()));
     }
 

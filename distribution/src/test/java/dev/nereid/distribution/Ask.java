@@ -7,6 +7,7 @@ import inference.ModelInferRequest.InferRequestedOutputTensor;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -39,7 +40,7 @@ record Ask(String model, String version, String id, List<Input> inputs, List<Str
 
     Ask input(String name, String datatype, byte[] data, long... shape) {
         List<Input> more = new ArrayList<>(inputs);
-        more.add(new Input(name, datatype, java.util.Arrays.stream(shape).boxed().toList(), data));
+        more.add(new Input(name, datatype, Arrays.stream(shape).boxed().toList(), data));
         return new Ask(model, version, id, List.copyOf(more), outputs);
     }
 
@@ -102,8 +103,8 @@ record Ask(String model, String version, String id, List<Input> inputs, List<Str
                     .setDatatype(input.datatype())
                     .addAllShape(input.shape()));
         }
-        outputs.forEach(
-                output -> request.addOutputs(InferRequestedOutputTensor.newBuilder().setName(output)));
+        outputs.forEach(output ->
+                request.addOutputs(InferRequestedOutputTensor.newBuilder().setName(output)));
         return request;
     }
 }

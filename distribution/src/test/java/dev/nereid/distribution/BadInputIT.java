@@ -55,11 +55,17 @@ class BadInputIT {
     }
 
     static List<BadInput.Http> overHttp() {
-        return BadInputs.all().stream().map(BadInput::http).flatMap(Optional::stream).toList();
+        return BadInputs.all().stream()
+                .map(BadInput::http)
+                .flatMap(Optional::stream)
+                .toList();
     }
 
     static List<BadInput.Grpc> overGrpc() {
-        return BadInputs.all().stream().map(BadInput::grpc).flatMap(Optional::stream).toList();
+        return BadInputs.all().stream()
+                .map(BadInput::grpc)
+                .flatMap(Optional::stream)
+                .toList();
     }
 
     @ParameterizedTest
@@ -113,8 +119,7 @@ class BadInputIT {
     void moreJsonThanTheLimitIsRefusedByItsAnnouncement() throws IOException {
         long size = TestServer.MAX_JSON_BYTES + 1;
         try (HttpConnection connection = server.http()) {
-            HttpAnswer answer =
-                    connection.ask(HttpRequests.postOf(INFER, new byte[0], "Content-Length: " + size));
+            HttpAnswer answer = connection.ask(HttpRequests.postOf(INFER, new byte[0], "Content-Length: " + size));
 
             assertThat(answer.status()).isEqualTo(400);
             assertThat(answer.error())

@@ -46,13 +46,7 @@ final class CountingServer implements InferenceServer {
         calls.incrementAndGet();
         Once release = new Once(released);
         InferCall counted = new InferCall(
-                call.model(),
-                call.id(),
-                call.inputs(),
-                call.outputs(),
-                call.parameters(),
-                call.options(),
-                () -> {
+                call.model(), call.id(), call.inputs(), call.outputs(), call.parameters(), call.options(), () -> {
                     call.release().run();
                     release.happened();
                 });

@@ -43,8 +43,8 @@ class DigitsAccuracyIT {
             digits = lines.map(Digit::parse).toList();
         }
         int right = 0;
-        try (TestServer server =
-                TestServer.open(TestServer.of(new Repository(examples.resolve("models"))).start())) {
+        try (TestServer server = TestServer.open(
+                TestServer.of(new Repository(examples.resolve("models"))).start())) {
             ManagedChannel channel = server.grpc();
             GRPCInferenceServiceBlockingStub stub =
                     GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(60, TimeUnit.SECONDS);

@@ -32,6 +32,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -94,7 +95,8 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
                             HealthCheckResponse.getDefaultInstance(),
                             HealthGrpc.getCheckMethod()))
             .stream()
-            .collect(Collectors.toMap(call -> call.request().getDescriptorForType().getName(), Function.identity()));
+            .collect(Collectors.toMap(
+                    call -> call.request().getDescriptorForType().getName(), Function.identity()));
 
     private static <Q extends Message, R extends Message> GoldenCall<Q, R> of(
             Q request, R answer, MethodDescriptor<Q, R> method) {
@@ -208,9 +210,9 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
     private static byte[] unescaped(String literal) {
         String text = literal.substring(2, literal.length() - 1);
         return ESCAPE.matcher(text)
-                .replaceAll(escape -> Matcher.quoteReplacement(
-                        String.valueOf((char) Integer.parseInt(escape.group(1), 16))))
-                .getBytes(java.nio.charset.StandardCharsets.ISO_8859_1);
+                .replaceAll(escape ->
+                        Matcher.quoteReplacement(String.valueOf((char) Integer.parseInt(escape.group(1), 16))))
+                .getBytes(StandardCharsets.ISO_8859_1);
     }
 
     private static String text(Status status) {

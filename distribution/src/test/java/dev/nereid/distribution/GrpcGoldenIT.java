@@ -71,8 +71,8 @@ class GrpcGoldenIT {
     /** Returns the lines of the list of accepted differences by the number of their case. */
     private static Map<Integer, String> accepted() throws IOException {
         Map<Integer, String> lines = new TreeMap<>();
-        for (String line : Files.readAllLines(
-                TestPlaces.checkout().resolve("docs/compatibility/deviations-grpc.txt"))) {
+        for (String line :
+                Files.readAllLines(TestPlaces.checkout().resolve("docs/compatibility/deviations-grpc.txt"))) {
             if (!line.isBlank() && !line.startsWith("#")) {
                 String[] parts = line.split(" ", 3);
                 assertThat(parts).as(line).hasSize(3);

@@ -89,7 +89,8 @@ final class GrpcTraffic implements TrafficClient {
     public void close() {
         channel.shutdown();
         try {
-            assertThat(channel.awaitTermination(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+            assertThat(channel.awaitTermination(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                    .isTrue();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);

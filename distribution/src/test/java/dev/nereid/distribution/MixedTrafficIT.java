@@ -113,8 +113,7 @@ class MixedTrafficIT {
                     together.await();
                     // both rounds draw the same, but for the name of the late model
                     Traffic traffic = new Traffic(SEED + number, gated(round));
-                    try (TrafficClient client =
-                            number % 2 == 0 ? new HttpTraffic(server) : new GrpcTraffic(server)) {
+                    try (TrafficClient client = number % 2 == 0 ? new HttpTraffic(server) : new GrpcTraffic(server)) {
                         for (int request = 0; request < REQUESTS; request++) {
                             client.perform(traffic.next());
                             if (performed.incrementAndGet() == CLIENTS * REQUESTS / 2) {

@@ -65,7 +65,14 @@ class RealNetworkIT {
     @CsvSource({"cat.jpg, 282, tiger cat", "dog.jpg, 248, Eskimo dog", "pelican.jpg, 144, pelican"})
     void tellsWhatIsInAPicture(String picture, int label, String name) throws IOException {
         Ask question = Ask.of(SQUEEZENET)
-                .input("data_0", "FP16", Picture.halves(TestPlaces.shared("images").resolve(picture)), 1, 3, 224, 224);
+                .input(
+                        "data_0",
+                        "FP16",
+                        Picture.halves(TestPlaces.shared("images").resolve(picture)),
+                        1,
+                        3,
+                        224,
+                        224);
 
         byte[] overGrpc = overGrpc(question).get("softmaxout_1");
         byte[] overHttp = overHttp(question).get("softmaxout_1");
@@ -140,7 +147,8 @@ class RealNetworkIT {
         Map<String, byte[]> outputs = new LinkedHashMap<>();
         for (int i = 0; i < response.getOutputsCount(); i++) {
             outputs.put(
-                    response.getOutputs(i).getName(), response.getRawOutputContents(i).toByteArray());
+                    response.getOutputs(i).getName(),
+                    response.getRawOutputContents(i).toByteArray());
         }
         return outputs;
     }

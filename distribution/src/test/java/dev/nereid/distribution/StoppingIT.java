@@ -77,23 +77,22 @@ class StoppingIT {
         TensorBuffer memory = server.memory().allocate(Float.BYTES);
         InputTensor input = InputTensor.of("INPUT0", "FP32", new long[] {1, 1}, memory.segment(), MemoryPlace.HOST);
         AtomicBoolean refused = new AtomicBoolean();
-        server.infer(
-                InferCall.of(ModelRef.latest("gated"), List.of(input), memory::close), new ResponseObserver() {
-                    @Override
-                    public void onResponse(InferResponse response) {
-                        response.close();
-                    }
+        server.infer(InferCall.of(ModelRef.latest("gated"), List.of(input), memory::close), new ResponseObserver() {
+            @Override
+            public void onResponse(InferResponse response) {
+                response.close();
+            }
 
-                    @Override
-                    public void onEnd() {
-                        throw new AssertionError("end without a response");
-                    }
+            @Override
+            public void onEnd() {
+                throw new AssertionError("end without a response");
+            }
 
-                    @Override
-                    public void onError(InferenceException error) {
-                        refused.set(true);
-                    }
-                });
+            @Override
+            public void onError(InferenceException error) {
+                refused.set(true);
+            }
+        });
         return refused.get();
     }
 }

@@ -34,10 +34,12 @@ final class TensorBytes {
     }
 
     static byte[] strings(String... values) {
-        byte[][] encoded =
-                Arrays.stream(values).map(value -> value.getBytes(StandardCharsets.UTF_8)).toArray(byte[][]::new);
-        ByteBuffer bytes = littleEndian(
-                Arrays.stream(encoded).mapToInt(value -> Integer.BYTES + value.length).sum());
+        byte[][] encoded = Arrays.stream(values)
+                .map(value -> value.getBytes(StandardCharsets.UTF_8))
+                .toArray(byte[][]::new);
+        ByteBuffer bytes = littleEndian(Arrays.stream(encoded)
+                .mapToInt(value -> Integer.BYTES + value.length)
+                .sum());
         for (byte[] value : encoded) {
             bytes.putInt(value.length).put(value);
         }

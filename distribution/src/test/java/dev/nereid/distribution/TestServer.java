@@ -36,9 +36,7 @@ final class TestServer implements AutoCloseable {
 
     /** Begins a server that has the plugins of the build and the models of a repository. */
     static NereidServerBuilder of(Repository models) {
-        return NereidServer.builder()
-                .modelRepositories(models.folder())
-                .pluginDirectories(TestPlaces.plugins());
+        return NereidServer.builder().modelRepositories(models.folder()).pluginDirectories(TestPlaces.plugins());
     }
 
     /** Opens both ports of a server, which belongs to the result from now on. */
@@ -57,8 +55,7 @@ final class TestServer implements AutoCloseable {
                         .listeningOn("127.0.0.1", 0)
                         .withEventLoops(loops.count())
                         .limitedTo(MAX_JSON_BYTES, HttpOptions.DEFAULT.maxRequestBytes()));
-        GrpcFrontend grpc =
-                GrpcFrontend.start(port, GrpcOptions.DEFAULT.listenOn("127.0.0.1", 0), loops.groups());
+        GrpcFrontend grpc = GrpcFrontend.start(port, GrpcOptions.DEFAULT.listenOn("127.0.0.1", 0), loops.groups());
         return new TestServer(server, loops, http, grpc);
     }
 

@@ -76,8 +76,7 @@ final class Traffic {
             return words(id);
         } else if (chance < 57) {
             return exchange(
-                    Ask.of(ECHO).withId(id).input("INPUT0", "FP32", large, 1, LARGE_FLOATS),
-                    new Answer.Outputs(large));
+                    Ask.of(ECHO).withId(id).input("INPUT0", "FP32", large, 1, LARGE_FLOATS), new Answer.Outputs(large));
         } else if (chance < 65) {
             Exchange late = echo(id, lateModel, 3);
             return exchange(late.ask(), new Answer.OutputsOrNotReady((Answer.Outputs) late.answer()));
@@ -91,8 +90,7 @@ final class Traffic {
 
     private Exchange echo(String id, String model, int elements) {
         byte[] data = floats(elements);
-        return exchange(
-                Ask.of(model).withId(id).input("INPUT0", "FP32", data, 1, elements), new Answer.Outputs(data));
+        return exchange(Ask.of(model).withId(id).input("INPUT0", "FP32", data, 1, elements), new Answer.Outputs(data));
     }
 
     private Exchange sum(String id) {
@@ -127,35 +125,42 @@ final class Traffic {
         Ask echo = Ask.of(ECHO).withId(id);
         String prefix = "[request id: " + id + "] ";
         return switch (random.nextInt(7)) {
-            case 0 -> refused(
-                    Ask.of("nobody").withId(id).input("INPUT0", "FP32", data, 1, 4),
-                    ErrorCode.NOT_FOUND,
-                    "Request for unknown model: 'nobody' is not found");
-            case 1 -> refused(
-                    echo.withVersion("7").input("INPUT0", "FP32", data, 1, 4),
-                    ErrorCode.NOT_FOUND,
-                    "Request for unknown model: 'echo' version 7 is not found");
-            case 2 -> refused(
-                    echo.input("INPUT0", "INT32", data, 1, 4),
-                    ErrorCode.INVALID_ARGUMENT,
-                    prefix + "inference input 'INPUT0' data-type is 'INT32', but model 'echo' expects 'FP32'");
-            case 3 -> refused(
-                    echo.input("OTHER", "FP32", data, 1, 4),
-                    ErrorCode.INVALID_ARGUMENT,
-                    "unexpected inference input 'OTHER' for model 'echo'");
-            case 4 -> refused(
-                    echo.input("INPUT0", "FP32", data, 1, 5),
-                    ErrorCode.INVALID_ARGUMENT,
-                    prefix + "input byte size mismatch for input 'INPUT0' for model 'echo'. Expected 20, got 16");
-            case 5 -> refused(
-                    echo.input("INPUT0", "FP32", large, 1, LARGE_FLOATS - 1),
-                    ErrorCode.INVALID_ARGUMENT,
-                    prefix + "input byte size mismatch for input 'INPUT0' for model 'echo'. Expected 599996, got"
-                            + " 600000");
-            default -> refused(
-                    Ask.of(WORDS).withId(id).input("INPUT0", "BYTES", TensorBytes.strings("a"), 1, 2),
-                    ErrorCode.INVALID_ARGUMENT,
-                    prefix + "expected 2 string elements for inference input 'INPUT0' for model 'words', got 1");
+            case 0 ->
+                refused(
+                        Ask.of("nobody").withId(id).input("INPUT0", "FP32", data, 1, 4),
+                        ErrorCode.NOT_FOUND,
+                        "Request for unknown model: 'nobody' is not found");
+            case 1 ->
+                refused(
+                        echo.withVersion("7").input("INPUT0", "FP32", data, 1, 4),
+                        ErrorCode.NOT_FOUND,
+                        "Request for unknown model: 'echo' version 7 is not found");
+            case 2 ->
+                refused(
+                        echo.input("INPUT0", "INT32", data, 1, 4),
+                        ErrorCode.INVALID_ARGUMENT,
+                        prefix + "inference input 'INPUT0' data-type is 'INT32', but model 'echo' expects 'FP32'");
+            case 3 ->
+                refused(
+                        echo.input("OTHER", "FP32", data, 1, 4),
+                        ErrorCode.INVALID_ARGUMENT,
+                        "unexpected inference input 'OTHER' for model 'echo'");
+            case 4 ->
+                refused(
+                        echo.input("INPUT0", "FP32", data, 1, 5),
+                        ErrorCode.INVALID_ARGUMENT,
+                        prefix + "input byte size mismatch for input 'INPUT0' for model 'echo'. Expected 20, got 16");
+            case 5 ->
+                refused(
+                        echo.input("INPUT0", "FP32", large, 1, LARGE_FLOATS - 1),
+                        ErrorCode.INVALID_ARGUMENT,
+                        prefix + "input byte size mismatch for input 'INPUT0' for model 'echo'. Expected 599996, got"
+                                + " 600000");
+            default ->
+                refused(
+                        Ask.of(WORDS).withId(id).input("INPUT0", "BYTES", TensorBytes.strings("a"), 1, 2),
+                        ErrorCode.INVALID_ARGUMENT,
+                        prefix + "expected 2 string elements for inference input 'INPUT0' for model 'words', got 1");
         };
     }
 
