@@ -39,7 +39,7 @@ final class Exchange {
      * @return the status of the answer; empty if nobody listens or the connection ends without one
      */
     static OptionalInt status(int port, byte[] question) throws IOException {
-        try (Socket socket = new Socket(InetAddress.getByName(Loopback.ADDRESS), port)) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
             socket.setSoTimeout(TIMEOUT_MILLIS);
             socket.getOutputStream().write(question);
             BufferedReader reader =

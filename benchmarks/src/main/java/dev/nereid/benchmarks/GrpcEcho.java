@@ -7,7 +7,6 @@ import io.grpc.Server;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
-import java.net.InetSocketAddress;
 
 /**
  * Ceiling of everything over gRPC: answers each request with its own contents, by generated messages, on the event loop
@@ -21,7 +20,7 @@ final class GrpcEcho extends GRPCInferenceServiceImplBase {
      * @return the running server
      */
     static Server start(EventLoops loops) throws IOException {
-        return NettyServerBuilder.forAddress(new InetSocketAddress(Loopback.ADDRESS, 0))
+        return NettyServerBuilder.forAddress(Loopback.at(0))
                 .bossEventLoopGroup(loops.acceptors())
                 .workerEventLoopGroup(loops.workers())
                 .channelFactory(loops.serverChannels())

@@ -9,7 +9,6 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
-import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -99,7 +98,7 @@ final class GrpcLoad implements Contender, AutoCloseable {
     }
 
     private static ManagedChannel channel(EventLoops loops, int port) {
-        return NettyChannelBuilder.forAddress(new InetSocketAddress(Loopback.ADDRESS, port))
+        return NettyChannelBuilder.forAddress(Loopback.at(port))
                 .eventLoopGroup(loops.workers())
                 .channelFactory(loops.clientChannels())
                 .directExecutor()

@@ -51,7 +51,7 @@ final class HttpEcho extends VerticleBase {
 
     private static void answer(HttpServerRequest request) {
         HttpServerResponse response = request.response();
-        if (request.path().equals(CHUNKS)) {
+        if (CHUNKS.equals(request.path())) {
             response.putHeader(HttpHeaders.CONTENT_LENGTH, request.getHeader(HttpHeaders.CONTENT_LENGTH));
             request.handler(response::write);
             request.endHandler(end -> response.end());

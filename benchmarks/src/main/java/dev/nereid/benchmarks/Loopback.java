@@ -2,6 +2,7 @@ package dev.nereid.benchmarks;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 
 /** Where everything listens that is measured. */
@@ -10,9 +11,14 @@ final class Loopback {
 
     private Loopback() {}
 
+    /** Returns an address of this machine. */
+    static InetSocketAddress at(int port) {
+        return new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
+    }
+
     /** Returns a port that nobody listens at just now. */
     static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getByName(ADDRESS))) {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();
         }
     }

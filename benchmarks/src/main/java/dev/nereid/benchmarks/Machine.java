@@ -28,7 +28,7 @@ record Machine(String processor, int cores, String jdk, String kernel, double lo
                 .map(line -> line.substring(line.indexOf(':') + 1).strip())
                 .findFirst()
                 .orElse("unknown processor");
-        String[] loads = Files.readString(Path.of("/proc/loadavg")).split(" ");
+        String[] loads = Files.readString(Path.of("/proc/loadavg")).split(" ", -1);
         return new Machine(
                 processor,
                 Runtime.getRuntime().availableProcessors(),

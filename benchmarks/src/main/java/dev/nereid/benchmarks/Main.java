@@ -76,11 +76,7 @@ public final class Main {
         }
         try (Workspace workspace = Workspace.create();
                 Children children = new Children()) {
-            Thread atInterrupt = new Thread(() -> {
-                children.close();
-                workspace.close();
-            });
-            Runtime.getRuntime().addShutdownHook(atInterrupt);
+            atInterrupt(children, workspace);
             return run(new Bench(
                     options,
                     checkout,
@@ -89,6 +85,14 @@ public final class Main {
                     children,
                     what -> System.err.println("  measuring " + what + " ...")));
         }
+    }
+
+    /** Leaves nothing behind when the run is interrupted; at its normal end there is nothing left to do. */
+    private static void atInterrupt(Children children, Workspace workspace) {
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            children.close();
+            workspace.close();
+        }));
     }
 
     private static int run(Bench bench) throws IOException, InterruptedException {

@@ -8,22 +8,20 @@ import java.util.stream.Collectors;
 /** What can be measured. */
 enum Section {
     /** Tensors over HTTP. */
-    HTTP(true, HttpSection::measure),
+    HTTP(true),
     /** Tensors over gRPC. */
-    GRPC(false, GrpcSection::measure),
+    GRPC(false),
     /** A cheap model. */
-    MLP(true, MlpSection::measure),
+    MLP(true),
     /** A model that computes. */
-    SQUEEZENET(true, SqueezenetSection::measure),
+    SQUEEZENET(true),
     /** Start and memory. */
-    START(false, StartSection::measure);
+    START(false);
 
     private final boolean needsWrk;
-    private final Measurement measurement;
 
-    Section(boolean needsWrk, Measurement measurement) {
+    Section(boolean needsWrk) {
         this.needsWrk = needsWrk;
-        this.measurement = measurement;
     }
 
     /** Whether wrk makes the load. */
@@ -33,7 +31,13 @@ enum Section {
 
     /** Measures. Blocks. */
     Table measure(Bench bench) throws IOException, InterruptedException {
-        return measurement.measure(bench);
+        return switch (this) {
+            case HTTP -> HttpSection.measure(bench);
+            case GRPC -> GrpcSection.measure(bench);
+            case MLP -> MlpSection.measure(bench);
+            case SQUEEZENET -> SqueezenetSection.measure(bench);
+            case START -> StartSection.measure(bench);
+        };
     }
 
     /** Returns the name on the command line. */
@@ -48,9 +52,5 @@ enum Section {
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("--only: '" + flag + "' (expected: some of "
                         + Arrays.stream(values()).map(Section::flag).collect(Collectors.joining(",")) + ")"));
-    }
-
-    private interface Measurement {
-        Table measure(Bench bench) throws IOException, InterruptedException;
     }
 }

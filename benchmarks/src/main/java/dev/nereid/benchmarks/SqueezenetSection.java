@@ -19,14 +19,6 @@ final class SqueezenetSection {
 
     private static final Duration MOST_EXTRA = Duration.ofNanos(500_000);
     private static final double LEAST_SHARE = 0.95;
-    private static final String CONFIG = """
-            max_batch_size: 8
-            input [ { name: "image" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] } ]
-            output [ { name: "scores" data_type: TYPE_FP32 dims: [ 1000 ] } ]
-            dynamic_batching { }
-            instance_group [ { count: 1 kind: KIND_CPU } ]
-            parameters { key: "intra_op_thread_count" value { string_value: "%d" } }
-            """;
 
     private static final InferBody ONE = InferBody.of(INPUT, 1L, CHANNELS, PIXELS, PIXELS);
     private static final InferBody BATCH = InferBody.of(INPUT, (long) BATCH_SIZE, CHANNELS, PIXELS, PIXELS);
@@ -41,7 +33,7 @@ final class SqueezenetSection {
             table.note("left out: ../shared/models/" + MODEL + ".onnx is not there");
             return table;
         }
-        Path repository = ModelFolder.onnx(bench, MODEL, file.get(), CONFIG.formatted(threads));
+        Path repository = ModelFolder.onnx(bench, MODEL, file.get(), config(threads));
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository))) {
             String url = server.inferUrl(MODEL);
             try (OnnxLoop one = OnnxLoop.load(file.get(), ONE, threads)) {
@@ -53,6 +45,17 @@ final class SqueezenetSection {
             }
         }
         return table;
+    }
+
+    private static String config(int threads) {
+        return """
+            max_batch_size: 8
+            input [ { name: "image" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] } ]
+            output [ { name: "scores" data_type: TYPE_FP32 dims: [ 1000 ] } ]
+            dynamic_batching { }
+            instance_group [ { count: 1 kind: KIND_CPU } ]
+            parameters { key: "intra_op_thread_count" value { string_value: "%d" } }
+            """.formatted(threads);
     }
 
     private static Contest contest(Bench bench, int connections, String url, OnnxLoop ceiling, Goal goal)

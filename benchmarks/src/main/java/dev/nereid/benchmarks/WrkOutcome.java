@@ -24,7 +24,7 @@ record WrkOutcome(long requests, long micros, long p50Micros, long p99Micros, lo
                 .filter(candidate -> candidate.startsWith(MARK))
                 .findFirst()
                 .orElseThrow(() -> new IOException("wrk printed no outcome: " + output.strip()));
-        long[] numbers = Arrays.stream(line.substring(MARK.length()).split(" "))
+        long[] numbers = Arrays.stream(line.substring(MARK.length()).split(" ", -1))
                 .mapToLong(Long::parseLong)
                 .toArray();
         if (numbers.length != NUMBERS) {

@@ -10,7 +10,6 @@ import io.grpc.Server;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
-import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -24,7 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 final class EchoIT {
-    private static final Duration SHORT = Duration.ofMillis(300);
+    private static final Duration SHORT = Duration.ofSeconds(1);
 
     @ParameterizedTest
     @CsvSource({"/whole, 256", "/whole, 150528", "/chunks, 256", "/chunks, 150528"})
@@ -98,7 +97,7 @@ final class EchoIT {
         try (EventLoops loops = EventLoops.start(1);
                 StoppingServer server = new StoppingServer(GrpcEcho.start(loops));
                 GrpcLoad load = GrpcLoad.connect("echo", loops, server.port(), request(), 8)) {
-            server.close();
+            server.server().shutdownNow();
 
             assertThatThrownBy(() -> load.load(SHORT))
                     .isInstanceOf(IOException.class)
@@ -133,7 +132,7 @@ final class EchoIT {
 
     private record StoppingServer(Server server) implements AutoCloseable {
         static StoppingServer of(EventLoops loops, GRPCInferenceServiceImplBase service) throws IOException {
-            return new StoppingServer(NettyServerBuilder.forAddress(new InetSocketAddress(Loopback.ADDRESS, 0))
+            return new StoppingServer(NettyServerBuilder.forAddress(Loopback.at(0))
                     .bossEventLoopGroup(loops.acceptors())
                     .workerEventLoopGroup(loops.workers())
                     .channelFactory(loops.serverChannels())
