@@ -108,7 +108,7 @@ final class InferMessageReaderProperties {
         return change.list().ofMaxSize(3);
     }
 
-    @Property(tries = 5000, shrinking = ShrinkingMode.OFF)
+    @Property(tries = 2000, shrinking = ShrinkingMode.OFF)
     void agreesAboutGarbage(@ForAll("garbage") byte[] bytes, @ForAll("cuts") List<Integer> cuts) {
         assertAgreement(bytes, cuts);
     }
