@@ -24,7 +24,13 @@ import java.util.Map;
 record ModelOptions(OrtSessionOptions session, Map<String, String> run) {
     static final String INTRA_OP = "intra_op_thread_count";
     static final String INTER_OP = "inter_op_thread_count";
-    /** Whether idle threads of a pool spin, unless the configuration says so. */
+    /**
+     * Whether idle threads of a pool spin for a while before they sleep, unless {@code session.intra_op.allow_spinning}
+     * says so. Spinning spares the wake-up of a sleeping thread, and keeps a processor from the threads that read
+     * requests and write answers. Measured with SqueezeNet, two threads, on two processors that had other work too: the
+     * best run took 2.4 ms with spinning and 3.5 ms without, but the median 27 ms with and 4 ms without, and each run
+     * two to three times the processor time.
+     */
     static final boolean SPIN = false;
 
     private static final String EXECUTION_MODE = "execution_mode";

@@ -1,11 +1,15 @@
 package dev.nereid.backend.onnx;
 
+import java.io.IOException;
+import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
 
@@ -24,6 +28,13 @@ record NativePlatform(String directory, String libraryFile, boolean widePaths) {
 
     private static final int UTSNAME_BYTES = 5 * MACOS_FIELD_BYTES;
     private static final int MACHINE_FIELD = 4;
+
+    private static final Path LINUX_EXECUTABLE = Path.of("/proc/self/exe");
+    /** Where an ELF header has the machine, 2 bytes in the machine's own order, and the numbers of two of them. */
+    private static final int ELF_MACHINE = 18;
+
+    private static final int ELF_X86_64 = 62;
+    private static final int ELF_AARCH64 = 183;
 
     /**
      * Returns the platform with the names that {@code uname} gives to it.
@@ -50,14 +61,44 @@ record NativePlatform(String directory, String libraryFile, boolean widePaths) {
     }
 
     /**
-     * Returns the platform of this process, as its C library tells it.
+     * Returns the platform of this process: on Linux as its own executable tells it, elsewhere as its C library does.
      *
-     * <p>Asked of the C library because the alternatives are worse: system properties can be set by anybody, and the
-     * management bean for the same names takes 10 to 90 ms to start.
+     * <p>The alternatives are worse: system properties can be set by anybody, and the management bean for the same names
+     * takes 10 to 90 ms to start. Foreign functions take longer still where nothing has used them before, and a server
+     * asks at every start whether a model needs the backend or not.
      *
      * @throws UnsupportedOperationException if ONNX Runtime is not published for it
      */
     static NativePlatform current() {
+        return ofExecutable(LINUX_EXECUTABLE).orElseGet(NativePlatform::ofUname);
+    }
+
+    /**
+     * Returns the platform that the executable in {@code file} was built for, by the machine in its ELF header; empty if
+     * there is no such file.
+     */
+    static Optional<NativePlatform> ofExecutable(Path file) {
+        byte[] header;
+        try (InputStream in = Files.newInputStream(file)) {
+            header = in.readNBytes(ELF_MACHINE + Short.BYTES);
+        } catch (IOException e) {
+            return Optional.empty(); // not Linux, or a Linux without /proc
+        }
+        if (header.length < ELF_MACHINE + Short.BYTES || header[1] != 'E' || header[2] != 'L' || header[3] != 'F') {
+            return Optional.empty();
+        }
+        int machine =
+                Byte.toUnsignedInt(header[ELF_MACHINE]) | Byte.toUnsignedInt(header[ELF_MACHINE + 1]) << Byte.SIZE;
+        return Optional.of(
+                switch (machine) {
+                    case ELF_X86_64 -> of("Linux", "x86_64");
+                    case ELF_AARCH64 -> of("Linux", "aarch64");
+                    default -> of("Linux", "(ELF machine " + machine + ")");
+                });
+    }
+
+    /** Returns the platform that the C library of this process names. */
+    static NativePlatform ofUname() {
         Linker linker = Linker.nativeLinker();
         Optional<MemorySegment> uname = linker.defaultLookup().find("uname");
         if (uname.isEmpty()) {

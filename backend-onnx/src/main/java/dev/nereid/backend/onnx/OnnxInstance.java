@@ -15,8 +15,11 @@ import java.util.Optional;
  * requests, which {@link RunWithdrawal} takes on any thread.
  *
  * <p>Inputs are passed where they lie. Outputs whose shape is known are written into memory of the server, others are
- * read in memory of ONNX Runtime, which is freed when the server has done so. Only outputs that a request wants are
- * fetched; ONNX Runtime computes the others all the same, since it runs the whole graph whatever is fetched.
+ * read in memory of ONNX Runtime, which is freed when the server has done so.
+ *
+ * <p>Only outputs that a request wants are fetched and answered. They are not the only ones that are computed: the
+ * published builds of ONNX Runtime run the whole graph whatever is fetched, and only its builds for training can run the
+ * part of it that leads to the fetched outputs.
  */
 final class OnnxInstance implements ModelInstance {
     private static final long[] NO_DIMENSIONS = {};

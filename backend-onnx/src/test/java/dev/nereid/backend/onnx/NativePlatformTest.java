@@ -3,7 +3,11 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -33,7 +37,42 @@ class NativePlatformTest {
     void agreesWithTheJvmAboutThePlatformOfThisProcess() {
         String system = System.getProperty("os.name").startsWith("Windows") ? "Windows" : jvmSystem();
 
-        assertThat(NativePlatform.current()).isEqualTo(NativePlatform.of(system, System.getProperty("os.arch")));
+        NativePlatform expected = NativePlatform.of(system, System.getProperty("os.arch"));
+        assertThat(NativePlatform.current()).isEqualTo(expected);
+        assertThat(NativePlatform.ofUname()).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"62, linux-x64", "183, linux-aarch64"})
+    void tellsThePlatformByTheHeaderOfAnExecutable(int machine, String directory, @TempDir Path folder)
+            throws IOException {
+        Path file = Files.write(folder.resolve("exe"), header((byte) machine));
+
+        assertThat(NativePlatform.ofExecutable(file).orElseThrow().directory()).isEqualTo(directory);
+    }
+
+    @Test
+    void knowsWhichExecutablesItDoesNotKnow(@TempDir Path folder) throws IOException {
+        Path riscV = Files.write(folder.resolve("riscv"), header((byte) 243));
+        Path script = Files.writeString(folder.resolve("script"), "#!/bin/sh\nexit 0 # and so on\n");
+        Path cut = Files.write(folder.resolve("cut"), new byte[] {0x7f, 'E', 'L', 'F'});
+
+        assertThatThrownBy(() -> NativePlatform.ofExecutable(riscV))
+                .isInstanceOf(UnsupportedOperationException.class)
+                .hasMessageStartingWith("platform: Linux (ELF machine 243) (expected: ");
+        assertThat(NativePlatform.ofExecutable(script)).isEmpty();
+        assertThat(NativePlatform.ofExecutable(cut)).isEmpty();
+        assertThat(NativePlatform.ofExecutable(folder.resolve("none"))).isEmpty();
+    }
+
+    private static byte[] header(byte machine) {
+        byte[] header = new byte[64];
+        header[0] = 0x7f;
+        header[1] = 'E';
+        header[2] = 'L';
+        header[3] = 'F';
+        header[18] = machine;
+        return header;
     }
 
     private static String jvmSystem() {
