@@ -98,7 +98,7 @@ final class CancelActions {
         for (Hook hook = next(); hook != null; hook = next()) {
             try {
                 hook.action.run();
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) {
                 LOG.atError().setCause(e).log("cancel action of backend failed");
             }
             ended(hook);

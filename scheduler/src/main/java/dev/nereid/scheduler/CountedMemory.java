@@ -52,7 +52,7 @@ final class CountedMemory {
         }
         try {
             giveBack.run();
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             LOG.atError().setCause(e).log("release of output memory failed");
         }
         if (under != null) {

@@ -1,7 +1,6 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.spi.BackendException;
-import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -73,8 +72,11 @@ final class InstanceWorker implements Runnable {
 
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
     private void giveUp() {
-        List<ScheduledRequest> stranded = queue.leave();
-        for (ScheduledRequest request : stranded) {
+        for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
+            request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())));
+            request.release();
+        }
+        for (ScheduledRequest request : queue.leave()) {
             request.reject(SchedulerErrors.noInstance(request.call()));
         }
     }

@@ -51,7 +51,7 @@ final class PluginInstance {
         thread.setContextClassLoader(loader);
         try {
             return instance.isReady();
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             log("readiness check of instance failed", e);
             return false;
         } finally {
@@ -66,7 +66,7 @@ final class PluginInstance {
         thread.setContextClassLoader(loader);
         try {
             instance.close();
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             log("close of instance failed", e);
         } finally {
             thread.setContextClassLoader(before);

@@ -153,7 +153,7 @@ final class ScheduledRequest implements Cancellation {
         }
         try {
             call.release().run();
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             log("release of inputs failed", e);
         }
         model.inFlight().leave();
@@ -221,7 +221,7 @@ final class ScheduledRequest implements Cancellation {
     void tell(Answer answer) {
         try {
             answer.tell(observer);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             log("observer of responses failed", e);
         }
     }
