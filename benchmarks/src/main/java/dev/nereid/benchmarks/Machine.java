@@ -44,7 +44,9 @@ record Machine(String processor, int cores, String jdk, String kernel, double lo
                 "JDK: " + jdk,
                 "kernel: " + kernel,
                 "load before the run: " + load
-                        + (load > QUIET * cores ? " (other processes were running: the figures are too low)" : ""));
+                        + (load > QUIET * cores
+                                ? " (other processes were running: rely neither on the figures nor on the ratios)"
+                                : ""));
     }
 
     /** Returns a part of a file name. */
