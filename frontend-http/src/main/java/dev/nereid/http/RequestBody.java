@@ -16,6 +16,9 @@ import java.util.Optional;
  */
 final class RequestBody implements AutoCloseable {
     private static final long FIRST_SIZE = 4096;
+    /** A claim is believed up to here; memory for more of it is taken as the bytes arrive. */
+    private static final long MOST_AHEAD = 16 << 20;
+
     /** Clients that send more chunks than this, and small ones, waste the time of everybody else. */
     private static final int MOST_CHUNKS = 65536;
 
@@ -88,12 +91,12 @@ final class RequestBody implements AutoCloseable {
     }
 
     private void grow(long needed) {
-        long capacity = head.bodyLength();
-        if (capacity == InferHead.UNKNOWN) {
-            long doubled = Math.max(FIRST_SIZE, Long.highestOneBit(needed - 1) << 1);
-            capacity = Math.max(needed, Math.min(doubled, options.maxRequestBytes()));
-        }
-        TensorBuffer larger = memory.allocate(capacity);
+        long doubled = Long.highestOneBit(Math.max(needed, FIRST_SIZE) - 1) << 1;
+        boolean announced = head.bodyLength() != InferHead.UNKNOWN;
+        long capacity = announced
+                ? Math.min(Math.max(doubled, MOST_AHEAD), head.bodyLength())
+                : Math.min(doubled, options.maxRequestBytes());
+        TensorBuffer larger = memory.allocate(Math.max(needed, capacity));
         larger.segment().copyFrom(target.asSlice(0, size));
         close();
         buffer = Optional.of(larger);
