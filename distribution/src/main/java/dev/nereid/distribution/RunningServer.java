@@ -91,8 +91,9 @@ final class RunningServer {
 
     /** Takes no more requests, lets those in progress end, closes everything, and returns the exit status. */
     int stop() throws InterruptedException {
-        CompletableFuture<Void> closing =
-                CompletableFuture.runAsync(ports::close).thenRun(server::close).thenRun(loops::close);
+        // A thread of its own: whatever keeps a pool busy must not keep the process alive.
+        CompletableFuture<Void> closing = CompletableFuture.runAsync(
+                this::close, task -> Thread.ofPlatform().name("stop").start(task));
         try {
             closing.get(exitTimeout.plus(GRACE).toNanos(), TimeUnit.NANOSECONDS);
             return ExitStatus.SUCCESS;
@@ -105,5 +106,11 @@ final class RunningServer {
             surroundings.err().println("nereid: stop failed: " + e.getCause());
         }
         return ExitStatus.FAILURE;
+    }
+
+    private void close() {
+        ports.close();
+        server.close();
+        loops.close();
     }
 }

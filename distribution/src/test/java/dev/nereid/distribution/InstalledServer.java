@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -24,6 +25,9 @@ final class InstalledServer implements AutoCloseable {
     static final Path CHECKOUT =
             Path.of(System.getProperty("nereid.checkout")).toAbsolutePath().normalize();
     static final Path MODELS = HOME.resolve("examples/models");
+
+    /** The common pool may be a single thread, which a read that waits would take from everybody else. */
+    static final Executor BLOCKING = Thread::startVirtualThread;
 
     /** Long, since other builds may run on the same machine. */
     private static final long PATIENCE_SECONDS = 120;
@@ -36,7 +40,7 @@ final class InstalledServer implements AutoCloseable {
 
     private InstalledServer(Process process) {
         this.process = process;
-        err = CompletableFuture.supplyAsync(() -> text(process.getErrorStream()));
+        err = CompletableFuture.supplyAsync(() -> text(process.getErrorStream()), BLOCKING);
     }
 
     /** Starts a server on free ports and waits until it listens. */
@@ -57,7 +61,7 @@ final class InstalledServer implements AutoCloseable {
     /** Runs a command to its end. */
     static Result run(Map<String, String> environment, String... arguments) throws IOException, InterruptedException {
         Process process = launch(environment, List.of(arguments));
-        CompletableFuture<String> err = CompletableFuture.supplyAsync(() -> text(process.getErrorStream()));
+        CompletableFuture<String> err = CompletableFuture.supplyAsync(() -> text(process.getErrorStream()), BLOCKING);
         String out = text(process.getInputStream());
         await(process);
         return new Result(process.exitValue(), out, err.join());
@@ -98,11 +102,15 @@ final class InstalledServer implements AutoCloseable {
         return process.pid();
     }
 
-    /** Tells the server to end, as Ctrl-C does, waits for it, and returns its exit status and what it logged. */
-    Result interrupt() throws IOException, InterruptedException {
+    /** Tells the server to end, as Ctrl-C does. */
+    void interrupt() throws IOException, InterruptedException {
         new ProcessBuilder("kill", "-INT", String.valueOf(process.pid()))
                 .start()
                 .waitFor();
+    }
+
+    /** Waits for the end of the server, and returns its exit status and all that it wrote. */
+    Result awaitEnd() throws InterruptedException {
         await(process);
         return new Result(process.exitValue(), out(), err.join());
     }

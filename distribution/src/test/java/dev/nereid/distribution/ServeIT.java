@@ -83,7 +83,7 @@ final class ServeIT {
                 .filteredOn(name -> name.matches(".*(eventloop|nio|epoll|netty|grpc).*"))
                 .allMatch(name -> name.startsWith("vert.x-eventloop-thread-"))
                 .hasSize(Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
-        assertThat(threads).contains("instance/add_sub/1/add_sub_0_0");
+        assertThat(threads).contains("instance/add_sub/1/add_sub_0");
     }
 
     private static void askOverGrpc(String target) {
