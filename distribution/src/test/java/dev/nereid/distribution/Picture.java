@@ -23,7 +23,7 @@ final class Picture {
             for (int x = 0; x < SIDE; x++) {
                 int rgb = picture.getRGB(x, y);
                 for (int channel = 0; channel < MEAN.length; channel++) {
-                    int value = rgb >> 8 * channel & 0xff; // blue lies lowest
+                    int value = (rgb >> (8 * channel)) & 0xff; // blue lies lowest
                     values[(channel * SIDE + y) * SIDE + x] = Float.floatToFloat16(value - MEAN[channel]);
                 }
             }

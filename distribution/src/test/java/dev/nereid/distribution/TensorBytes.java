@@ -10,45 +10,41 @@ final class TensorBytes {
     private TensorBytes() {}
 
     static byte[] floats(float... values) {
-        ByteBuffer bytes = littleEndian(values.length * Float.BYTES);
-        for (float value : values) {
-            bytes.putFloat(value);
-        }
-        return bytes.array();
+        byte[] bytes = new byte[values.length * Float.BYTES];
+        littleEndian(bytes).asFloatBuffer().put(values);
+        return bytes;
     }
 
     static byte[] ints(int... values) {
-        ByteBuffer bytes = littleEndian(values.length * Integer.BYTES);
-        for (int value : values) {
-            bytes.putInt(value);
-        }
-        return bytes.array();
+        byte[] bytes = new byte[values.length * Integer.BYTES];
+        littleEndian(bytes).asIntBuffer().put(values);
+        return bytes;
     }
 
     static byte[] shorts(short... values) {
-        ByteBuffer bytes = littleEndian(values.length * Short.BYTES);
-        for (short value : values) {
-            bytes.putShort(value);
-        }
-        return bytes.array();
+        byte[] bytes = new byte[values.length * Short.BYTES];
+        littleEndian(bytes).asShortBuffer().put(values);
+        return bytes;
     }
 
     static byte[] strings(String... values) {
         byte[][] encoded = Arrays.stream(values)
                 .map(value -> value.getBytes(StandardCharsets.UTF_8))
                 .toArray(byte[][]::new);
-        ByteBuffer bytes = littleEndian(Arrays.stream(encoded)
+        int size = Arrays.stream(encoded)
                 .mapToInt(value -> Integer.BYTES + value.length)
-                .sum());
+                .sum();
+        byte[] bytes = new byte[size];
+        ByteBuffer target = littleEndian(bytes);
         for (byte[] value : encoded) {
-            bytes.putInt(value.length).put(value);
+            target.putInt(value.length).put(value);
         }
-        return bytes.array();
+        return bytes;
     }
 
     static float[] toFloats(byte[] bytes) {
         float[] values = new float[bytes.length / Float.BYTES];
-        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(values);
+        littleEndian(bytes).asFloatBuffer().get(values);
         return values;
     }
 
@@ -63,7 +59,7 @@ final class TensorBytes {
         return largest;
     }
 
-    private static ByteBuffer littleEndian(int size) {
-        return ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
+    private static ByteBuffer littleEndian(byte[] bytes) {
+        return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 }
