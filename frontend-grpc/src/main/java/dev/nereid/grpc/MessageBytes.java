@@ -31,24 +31,22 @@ final class MessageBytes implements AutoCloseable {
     private final int length;
     private final List<TensorBuffer> owned;
 
-    private MessageBytes(List<ByteBuffer> pieces, List<TensorBuffer> owned) {
-        this.pieces = pieces.stream()
-                .filter(ByteBuffer::hasRemaining)
-                .map(piece -> piece.slice().order(ByteOrder.LITTLE_ENDIAN))
-                .toArray(ByteBuffer[]::new);
-        this.starts = new int[this.pieces.length];
+    private MessageBytes(List<ByteBuffer> buffers, List<TensorBuffer> owned) {
+        this.pieces = new ByteBuffer[buffers.size()];
+        this.starts = new int[buffers.size()];
         this.owned = owned;
         int end = 0;
-        for (int i = 0; i < starts.length; i++) {
+        for (int i = 0; i < pieces.length; i++) {
+            pieces[i] = buffers.get(i).slice().order(ByteOrder.LITTLE_ENDIAN);
             starts[i] = end;
-            end = Math.addExact(end, this.pieces[i].limit());
+            end = Math.addExact(end, pieces[i].limit());
         }
         this.length = end;
     }
 
-    /** Looks at bytes that lie in these buffers, one after another. */
-    static MessageBytes of(ByteBuffer... pieces) {
-        return new MessageBytes(List.of(pieces), List.of());
+    /** Looks at bytes that lie in these buffers, none of them empty, one after another. */
+    static MessageBytes of(List<ByteBuffer> pieces) {
+        return new MessageBytes(pieces, List.of());
     }
 
     /**
@@ -75,7 +73,9 @@ final class MessageBytes implements AutoCloseable {
         List<ByteBuffer> pieces = new ArrayList<>();
         stream.mark(length); // without it, skipping a buffer would release it
         for (ByteBuffer piece = first; ; piece = requireNonNull(source.getByteBuffer())) {
-            pieces.add(piece);
+            if (piece.hasRemaining()) {
+                pieces.add(piece);
+            }
             stream.skipNBytes(piece.remaining());
             if (stream.available() == 0) {
                 return pieces;
@@ -87,23 +87,37 @@ final class MessageBytes implements AutoCloseable {
         List<ByteBuffer> pieces = new ArrayList<>();
         List<TensorBuffer> owned = new ArrayList<>();
         try {
-            int size = stream instanceof KnownLength ? Math.max(1, stream.available()) : FIRST_PIECE_BYTES;
+            boolean known = stream instanceof KnownLength;
+            int size = known ? stream.available() : FIRST_PIECE_BYTES;
             byte[] transfer = new byte[TRANSFER_BYTES];
-            for (int read = 0; read >= 0; size = Math.min(2 * size, MAX_PIECE_BYTES)) {
+            boolean more = size > 0;
+            while (more) {
                 TensorBuffer buffer = memory.allocate(size);
                 owned.add(buffer);
                 ByteBuffer piece = buffer.segment().asByteBuffer();
-                while (piece.hasRemaining() && read >= 0) {
-                    read = stream.read(transfer, 0, Math.min(transfer.length, piece.remaining()));
-                    piece.put(transfer, 0, Math.max(0, read));
+                more = fill(piece, stream, transfer) && !known;
+                if (piece.flip().hasRemaining()) {
+                    pieces.add(piece);
                 }
-                pieces.add(piece.flip());
+                size = Math.min(2 * size, MAX_PIECE_BYTES);
             }
             return new MessageBytes(pieces, owned);
         } catch (Throwable failure) {
             owned.forEach(TensorBuffer::close);
             throw failure;
         }
+    }
+
+    /** Reads until a piece is full. Returns false if the stream ends before. */
+    private static boolean fill(ByteBuffer piece, InputStream stream, byte[] transfer) throws IOException {
+        while (piece.hasRemaining()) {
+            int read = stream.read(transfer, 0, Math.min(transfer.length, piece.remaining()));
+            if (read < 0) {
+                return false;
+            }
+            piece.put(transfer, 0, read);
+        }
+        return true;
     }
 
     /** Returns the number of bytes. */

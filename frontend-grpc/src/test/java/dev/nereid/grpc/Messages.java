@@ -121,9 +121,11 @@ final class Messages {
         List<ByteBuffer> pieces = new ArrayList<>();
         int start = 0;
         for (int end : cuts) {
-            pieces.add(all.slice(start, end - start));
+            if (end > start) {
+                pieces.add(all.slice(start, end - start));
+            }
             start = end;
         }
-        return MessageBytes.of(pieces.toArray(ByteBuffer[]::new));
+        return MessageBytes.of(pieces);
     }
 }
