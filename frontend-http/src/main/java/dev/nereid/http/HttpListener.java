@@ -52,7 +52,11 @@ final class HttpListener extends VerticleBase {
                         .setAcceptBacklog(BACKLOG)
                         .setMaxChunkSize(PIECE_SIZE)
                         .setHandle100ContinueAutomatically(true))
-                .requestHandler(router)
+                .requestHandler(request -> {
+                    if (!routes.takeInference(request)) {
+                        router.handle(request);
+                    }
+                })
                 .invalidRequestHandler(HttpListener::refuse)
                 .listen(address)
                 .onSuccess(listeners::add);

@@ -9,9 +9,12 @@ import io.vertx.core.Context;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Takes requests for inferences in. Confined to one event loop. */
 final class InferHandler {
+    private static final Logger log = LoggerFactory.getLogger(InferHandler.class);
     /** So much of a body that nobody wants is read, so that the client gets to read its answer. */
     private static final long MOST_UNWANTED = 8 << 20;
 
@@ -49,6 +52,10 @@ final class InferHandler {
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
             HttpErrors.send(request.response(), e, HttpErrors.TEXT);
+            discard(request);
+        } catch (RuntimeException e) {
+            log.atError().addKeyValue("model", path.model()).setCause(e).log("inference not begun");
+            HttpErrors.sendInternal(request.response());
             discard(request);
         }
     }

@@ -23,6 +23,25 @@ final class Routes implements Handler<HttpServerRequest> {
         this.infer = infer;
     }
 
+    /**
+     * Takes a request if it asks for an inference. Asked before the router, whose price is an eighth of a small
+     * inference.
+     *
+     * @return whether the request was taken
+     */
+    boolean takeInference(HttpServerRequest request) {
+        String path = request.path();
+        if (path == null || !path.endsWith("/infer") || !request.method().equals(HttpMethod.POST)) {
+            return false;
+        }
+        Optional<ModelPath> model = ModelPath.parse(path);
+        if (model.isEmpty() || !model.get().verb().equals("infer")) {
+            return false;
+        }
+        infer.handle(request, model.get());
+        return true;
+    }
+
     @Override
     public void handle(HttpServerRequest request) {
         String path = request.path();
