@@ -23,7 +23,20 @@ final class InferResponseWriter {
     /** Up to so many bytes in all are copied. */
     private static final long MOST_COPIED = 4096;
 
+    /** Larger bodies are sent in several writes. */
+    private static final long MOST_AT_ONCE = 1 << 30;
+
+    private final long mostAtOnce;
     private final JsonWriter json = new JsonWriter();
+
+    InferResponseWriter() {
+        this(MOST_AT_ONCE);
+    }
+
+    /** Creates a writer that sends no more than so many bytes in one write. */
+    InferResponseWriter(long mostAtOnce) {
+        this.mostAtOnce = mostAtOnce;
+    }
 
     /**
      * Answers a request, and takes the response over.
@@ -39,7 +52,7 @@ final class InferResponseWriter {
             http.putHeader(JSON_LENGTH, Integer.toString(json.size()));
         }
         if (binaryBytes > MOST_COPIED) {
-            LargeBody body = new LargeBody(response, json);
+            LargeBody body = new LargeBody(response, json, mostAtOnce);
             for (NamedTensor output : response.outputs()) {
                 if (outputs.isBinary(output.name())) {
                     body.add(output.tensor().data());

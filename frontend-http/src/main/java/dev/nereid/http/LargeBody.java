@@ -17,10 +17,8 @@ import java.util.List;
  * closes it once everything was sent, or the connection is gone.
  */
 final class LargeBody {
-    /** What one transport buffer may hold at most, and what is sent in one write. */
-    private static final long MOST_AT_ONCE = 1 << 30;
-
     private final InferResponse response;
+    private final long mostAtOnce;
     private final List<ByteBuf> parts = new ArrayList<>();
     private long size;
 
@@ -29,17 +27,19 @@ final class LargeBody {
      *
      * @param response the response, not yet owned
      * @param json the text
+     * @param mostAtOnce how many bytes may be sent in one write; a transport buffer counts its bytes in an {@code int}
      */
-    LargeBody(InferResponse response, JsonWriter json) {
+    LargeBody(InferResponse response, JsonWriter json, long mostAtOnce) {
         this.response = response;
+        this.mostAtOnce = mostAtOnce;
         ByteBuf head = PooledByteBufAllocator.DEFAULT.directBuffer(json.size());
         add(head.writeBytes(json.array(), 0, json.size()));
     }
 
     /** Adds an output, which is not copied. */
     void add(MemorySegment data) {
-        for (long at = 0; at < data.byteSize(); at += MOST_AT_ONCE) {
-            long length = Math.min(MOST_AT_ONCE, data.byteSize() - at);
+        for (long at = 0; at < data.byteSize(); at += mostAtOnce) {
+            long length = Math.min(mostAtOnce, data.byteSize() - at);
             add(Unpooled.wrappedBuffer(data.asSlice(at, length).asByteBuffer()));
         }
     }
@@ -48,7 +48,7 @@ final class LargeBody {
     void send(HttpServerResponse http) {
         Future<Void> sent;
         try {
-            sent = size <= MOST_AT_ONCE ? sendAtOnce(http) : sendInParts(http);
+            sent = size <= mostAtOnce ? sendAtOnce(http) : sendInParts(http);
         } catch (RuntimeException e) {
             sent = Future.failedFuture(e);
         }

@@ -1,0 +1,105 @@
+package dev.nereid.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import io.vertx.core.Vertx;
+import io.vertx.core.http.HttpServer;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** Responses too large for one write. */
+class InferResponseWriterIT {
+    @Test
+    void sendsInPartsWhatDoesNotFitOneWrite() throws IOException, InterruptedException {
+        byte[] first = new byte[100_000];
+        byte[] second = new byte[33_333];
+        new Random(1).nextBytes(first);
+        new Random(2).nextBytes(second);
+        Vertx vertx = Vertx.vertx();
+        try (Arena arena = Arena.ofShared()) {
+            Response response = new Response(List.of(output(arena, "A", first), output(arena, "B", second)));
+            HttpServer server = vertx.createHttpServer()
+                    .requestHandler(request -> new InferResponseWriter(10_000)
+                            .write(request.response(), response, RequestedOutputs.all(true)))
+                    .listen(0, "127.0.0.1")
+                    .await();
+
+            try (HttpConnection connection = new HttpConnection(server.actualPort())) {
+                HttpConnection.Answer answer = connection.request("GET", "/").receive();
+
+                int json = Integer.parseInt(answer.header("inference-header-content-length"));
+                assertThat(Arrays.copyOfRange(answer.body(), json, answer.body().length))
+                        .isEqualTo(HttpConnection.join(first, second));
+                assertThat(connection.request("GET", "/").receive().status()).isEqualTo(200);
+            }
+            assertThat(response.closed.await(20, TimeUnit.SECONDS)).isTrue();
+            vertx.close().await();
+        }
+    }
+
+    private static NamedTensor output(Arena arena, String name, byte[] data) {
+        MemorySegment memory = arena.allocate(data.length);
+        MemorySegment.copy(data, 0, memory, ValueLayout.JAVA_BYTE, 0, data.length);
+        return new NamedTensor(name, Tensor.of(DataType.UINT8, Shape.of(data.length), memory));
+    }
+
+    /** A response that is sent twice. */
+    private static final class Response implements InferResponse {
+        private final List<NamedTensor> outputs;
+        private final CountDownLatch closed = new CountDownLatch(2);
+
+        Response(List<NamedTensor> outputs) {
+            this.outputs = outputs;
+        }
+
+        @Override
+        public String model() {
+            return "m";
+        }
+
+        @Override
+        public long version() {
+            return 1;
+        }
+
+        @Override
+        public String id() {
+            return "";
+        }
+
+        @Override
+        public List<NamedTensor> outputs() {
+            return outputs;
+        }
+
+        @Override
+        public Map<String, ParameterValue> parameters() {
+            return Map.of();
+        }
+
+        @Override
+        public boolean isLast() {
+            return true;
+        }
+
+        @Override
+        public void close() {
+            closed.countDown();
+        }
+    }
+}
