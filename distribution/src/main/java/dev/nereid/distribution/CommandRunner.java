@@ -1,20 +1,19 @@
 package dev.nereid.distribution;
 
-import java.io.PrintWriter;
-import java.util.Locale;
-import picocli.CommandLine;
-import picocli.CommandLine.Model.OptionSpec;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.List;
 
 /** Reads a command line and runs its command. Confined to the thread that runs it. */
 final class CommandRunner {
-    private static final String VARIABLE_PREFIX = "NEREID_";
-    private static final int HELP_WIDTH = 110;
-    private static final int HELP_FLAG_WIDTH = 45;
+    private static final String HELP = "--help";
 
     private final Surroundings surroundings;
+    private final List<Command> commands;
 
     CommandRunner(Surroundings surroundings) {
         this.surroundings = surroundings;
+        commands = List.of(new ServeCommand(surroundings), new DemoCommand(surroundings));
     }
 
     /**
@@ -24,36 +23,67 @@ final class CommandRunner {
      * @return the exit status; whatever went wrong was said in one line
      */
     int run(String... arguments) {
-        return commandLine().execute(arguments);
-    }
-
-    private CommandLine commandLine() {
-        CommandLine line = new CommandLine(new NereidCommand(surroundings));
-        line.addSubcommand(new ServeCommand(surroundings));
-        line.addSubcommand(new DemoCommand(surroundings));
-        line.setOut(new PrintWriter(surroundings.out(), true));
-        line.setErr(new PrintWriter(surroundings.err(), true));
-        line.setParameterExceptionHandler(UsageErrors::report);
-        line.setExecutionExceptionHandler((failure, command, result) -> report(failure, command));
-        line.setDefaultValueProvider(argument -> argument instanceof OptionSpec option
-                ? surroundings.environment().get(variable(option))
-                : null);
-        line.setUsageHelpWidth(HELP_WIDTH);
-        line.setUsageHelpLongOptionsMaxWidth(HELP_FLAG_WIDTH);
-        return line;
-    }
-
-    /** The variable of the environment that stands in for a flag which is not given: NEREID_HTTP_PORT. */
-    private static String variable(OptionSpec option) {
-        return VARIABLE_PREFIX
-                + option.longestName().replaceFirst("^-+", "").replace('-', '_').toUpperCase(Locale.ROOT);
-    }
-
-    private static int report(Exception failure, CommandLine command) throws Exception {
-        if (failure instanceof StartFailure) {
-            command.getErr().println(command.getCommandSpec().qualifiedName() + ": " + failure.getMessage());
-            return ExitStatus.FAILURE;
+        List<String> line = Arrays.asList(arguments);
+        String first = line.isEmpty() ? "" : line.getFirst();
+        switch (first) {
+            case "--version" -> surroundings.out().println("nereid " + surroundings.version());
+            case HELP -> surroundings.out().print(help());
+            default -> {
+                for (Command command : commands) {
+                    if (command.name().equals(first)) {
+                        return run(command, line.subList(1, line.size()));
+                    }
+                }
+                String problem = first.isEmpty() ? "no command" : "'" + first + "': unknown command";
+                return fail("nereid", problem + " (expected: serve or demo); see nereid --help", ExitStatus.USAGE);
+            }
         }
-        throw failure;
+        return ExitStatus.SUCCESS;
+    }
+
+    private int run(Command command, List<String> arguments) {
+        String name = "nereid " + command.name();
+        Flags flags = new Flags();
+        command.declare(flags);
+        if (arguments.contains(HELP)) {
+            surroundings.out().print(help(command, flags));
+            return ExitStatus.SUCCESS;
+        }
+        try {
+            flags.read(arguments, surroundings.environment());
+            return command.run();
+        } catch (UsageException e) {
+            return fail(name, e.getMessage() + "; see " + name + " " + HELP, ExitStatus.USAGE);
+        } catch (StartFailure e) {
+            return fail(name, String.valueOf(e.getMessage()), ExitStatus.FAILURE);
+        } catch (IOException e) {
+            return fail(name, e.toString(), ExitStatus.FAILURE);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return fail(name, "interrupted", ExitStatus.FAILURE);
+        }
+    }
+
+    private int fail(String name, String problem, int status) {
+        surroundings.err().println(name + ": " + problem);
+        return status;
+    }
+
+    private String help() {
+        StringBuilder text = new StringBuilder("Serves machine-learning models over HTTP and gRPC.\n\n");
+        for (Command command : commands) {
+            text.append("  ").append(command.synopsis()).append('\n');
+            text.append("      ").append(command.description()).append('\n');
+        }
+        return text + "  nereid --version\n      Prints the version.\n\n"
+                + "nereid COMMAND --help lists the flags of a command.\n";
+    }
+
+    private static String help(Command command, Flags flags) {
+        return command.synopsis() + "\n" + command.description() + "\n\n" + flags.help() + """
+
+                BOOL is true, on, 1, false, off or 0. A flag that is not given is taken from the environment:
+                NEREID_HTTP_PORT stands for --http-port.
+                """;
     }
 }

@@ -3,40 +3,44 @@ package dev.nereid.distribution;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.Callable;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 
 /** The command {@code nereid demo}: serves the bundled models and asks one of them. Confined to its thread. */
-@Command(
-        name = "demo",
-        sortOptions = false,
-        customSynopsis = "nereid demo [--exit] [FLAG]...",
-        description = "Serves the bundled models, shows a real picture to a real network, and goes on serving.")
-final class DemoCommand implements Callable<Integer> {
+final class DemoCommand implements Command {
     private static final String IMAGE = "digit_7_0.png";
 
     private final Surroundings surroundings;
-
-    @Option(names = "--exit", description = "Ends after the answers.")
-    private boolean exit;
-
-    @Mixin
     private final EndpointFlags endpoints = new EndpointFlags();
-
-    @Mixin
     private final LogFlags log = new LogFlags();
-
-    @Option(names = "--help", usageHelp = true, description = "Prints this text and ends.")
-    private boolean help;
+    private boolean exit;
 
     DemoCommand(Surroundings surroundings) {
         this.surroundings = surroundings;
     }
 
     @Override
-    public Integer call() throws StartFailure, InterruptedException, IOException {
+    public String name() {
+        return "demo";
+    }
+
+    @Override
+    public String description() {
+        return "Serves the bundled models, shows a real picture to a real network, and goes on serving.";
+    }
+
+    @Override
+    public String synopsis() {
+        return "nereid demo [--exit] [FLAG]...";
+    }
+
+    @Override
+    public void declare(Flags flags) {
+        flags.add(Flag.toggle("--exit", "Ends after the answers.", () -> exit = true));
+        endpoints.declare(flags);
+        log.declare(flags);
+    }
+
+    @Override
+    public int run() throws StartFailure, InterruptedException, IOException {
         log.apply(surroundings.logLevels());
         Path examples = surroundings.home().resolve("examples");
         ServerFlags server = new ServerFlags();

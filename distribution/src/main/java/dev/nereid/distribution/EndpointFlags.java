@@ -2,43 +2,40 @@ package dev.nereid.distribution;
 
 import java.util.ArrayList;
 import java.util.List;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 
 /** The flags of the ports. Written by the command line reader, then only read. */
 final class EndpointFlags {
+    /** Where ports listen unless told otherwise. */
     static final String LOCAL = "127.0.0.1";
-    static final String ADDRESS = "The address to listen at; 0.0.0.0 for all. Default: ${DEFAULT-VALUE}.";
-    static final String PORT = "The port; 0 for any that is free. Default: ${DEFAULT-VALUE}.";
 
-    @Mixin
     final HttpFlags http = new HttpFlags();
-
-    @Mixin
     final GrpcFlags grpc = new GrpcFlags();
-
-    @Option(
-            names = "--allow-metrics",
-            arity = "1",
-            paramLabel = "BOOL",
-            defaultValue = "true",
-            converter = FlagValues.Truth.class,
-            description = "Whether there is a port for metrics. Default: ${DEFAULT-VALUE}.")
     boolean allowMetrics = true;
+    int metricsPort = 8002;
 
-    @Option(
-            names = "--metrics-address",
-            paramLabel = "ADDRESS",
-            description = "The address to listen at; 0.0.0.0 for all. Default: that of HTTP.")
     private String metricsAddress = "";
 
-    @Option(
-            names = "--metrics-port",
-            paramLabel = "PORT",
-            defaultValue = "8002",
-            converter = FlagValues.Port.class,
-            description = PORT)
-    int metricsPort = 8002;
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        http.declare(flags);
+        grpc.declare(flags);
+        flags.add(
+                Flag.of(
+                        "--allow-metrics",
+                        FlagValue.TRUTH,
+                        "Whether there is a port for metrics. Default: true.",
+                        value -> allowMetrics = value),
+                Flag.of(
+                        "--metrics-address",
+                        FlagValue.text("ADDRESS"),
+                        "The address to listen at; 0.0.0.0 for all. Default: that of HTTP.",
+                        value -> metricsAddress = value),
+                Flag.of(
+                        "--metrics-port",
+                        FlagValue.PORT,
+                        "The port; 0 for any that is free. Default: 8002.",
+                        value -> metricsPort = value));
+    }
 
     /** Returns where metrics are served. */
     String metricsAddress() {

@@ -2,48 +2,47 @@ package dev.nereid.distribution;
 
 import dev.nereid.http.HttpOptions;
 import java.time.Duration;
-import picocli.CommandLine.Option;
 
 /** The flags of HTTP. Written by the command line reader, then only read. */
 final class HttpFlags {
-    @Option(
-            names = "--allow-http",
-            arity = "1",
-            paramLabel = "BOOL",
-            defaultValue = "true",
-            converter = FlagValues.Truth.class,
-            description = "Whether there is an HTTP port. Default: ${DEFAULT-VALUE}.")
     boolean allow = true;
-
-    @Option(
-            names = "--http-address",
-            paramLabel = "ADDRESS",
-            defaultValue = EndpointFlags.LOCAL,
-            description = EndpointFlags.ADDRESS)
     String address = EndpointFlags.LOCAL;
-
-    @Option(
-            names = "--http-port",
-            paramLabel = "PORT",
-            defaultValue = "8000",
-            converter = FlagValues.Port.class,
-            description = EndpointFlags.PORT)
     int port = 8000;
 
-    @Option(
-            names = "--http-thread-count",
-            paramLabel = "N",
-            converter = FlagValues.Count.class,
-            description = "How many event loops serve HTTP and gRPC. Default: half the processors, at least 1.")
+    /** 0 stands for the default, which depends on the machine. */
     private int eventLoops;
 
-    @Option(
-            names = "--http-max-input-size",
-            paramLabel = "BYTES",
-            defaultValue = "67108864",
-            converter = FlagValues.JsonBytes.class,
-            description = "The largest JSON request. Default: ${DEFAULT-VALUE}.")
     private int maxInputSize = 67_108_864;
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--allow-http",
+                        FlagValue.TRUTH,
+                        "Whether there is an HTTP port. Default: true.",
+                        value -> allow = value),
+                Flag.of(
+                        "--http-address",
+                        FlagValue.text("ADDRESS"),
+                        "The address to listen at; 0.0.0.0 for all. Default: 127.0.0.1.",
+                        value -> address = value),
+                Flag.of(
+                        "--http-port",
+                        FlagValue.PORT,
+                        "The port; 0 for any that is free. Default: 8000.",
+                        value -> port = value),
+                Flag.of(
+                        "--http-thread-count",
+                        FlagValue.COUNT,
+                        "How many event loops serve HTTP and gRPC. Default: half the processors, at least 1.",
+                        value -> eventLoops = value),
+                Flag.of(
+                        "--http-max-input-size",
+                        FlagValue.TEXT_BYTES,
+                        "The largest JSON request. Default: 67108864.",
+                        value -> maxInputSize = value));
+    }
 
     /** Returns how many event loops serve all ports. */
     int eventLoops(int processors) {

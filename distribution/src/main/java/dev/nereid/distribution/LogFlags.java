@@ -1,43 +1,36 @@
 package dev.nereid.distribution;
 
-import picocli.CommandLine.Option;
-
 /** The flags of the log. Written by the command line reader, then only read. */
 final class LogFlags {
-    @Option(
-            names = "--log-verbose",
-            paramLabel = "N",
-            defaultValue = "0",
-            converter = FlagValues.Verbosity.class,
-            description = "How much more than usual is logged: 1 or 2. Default: ${DEFAULT-VALUE}.")
     private int verbose;
-
-    @Option(
-            names = "--log-info",
-            arity = "1",
-            paramLabel = "BOOL",
-            defaultValue = "true",
-            converter = FlagValues.Truth.class,
-            description = "Whether changes of state are logged. Default: ${DEFAULT-VALUE}.")
     private boolean info = true;
-
-    @Option(
-            names = "--log-warning",
-            arity = "1",
-            paramLabel = "BOOL",
-            defaultValue = "true",
-            converter = FlagValues.Truth.class,
-            description = "Whether warnings are logged. Off needs --log-info off. Default: ${DEFAULT-VALUE}.")
     private boolean warning = true;
-
-    @Option(
-            names = "--log-error",
-            arity = "1",
-            paramLabel = "BOOL",
-            defaultValue = "true",
-            converter = FlagValues.Truth.class,
-            description = "Whether errors are logged. Off needs --log-warning off. Default: ${DEFAULT-VALUE}.")
     private boolean error = true;
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--log-verbose",
+                        FlagValue.VERBOSITY,
+                        "How much more than usual is logged: 1 or 2. Default: 0.",
+                        value -> verbose = value),
+                Flag.of(
+                        "--log-info",
+                        FlagValue.TRUTH,
+                        "Whether changes of state are logged. Default: true.",
+                        value -> info = value),
+                Flag.of(
+                        "--log-warning",
+                        FlagValue.TRUTH,
+                        "Whether warnings are logged. Off needs --log-info off. Default: true.",
+                        value -> warning = value),
+                Flag.of(
+                        "--log-error",
+                        FlagValue.TRUTH,
+                        "Whether errors are logged. Off needs --log-warning off. Default: true.",
+                        value -> error = value));
+    }
 
     /** Sets the levels of the log. The log has one least level, so what is off must not be worse than what is on. */
     void apply(Surroundings.LogLevels levels) throws StartFailure {

@@ -89,7 +89,7 @@ final class MetricsEndpoint {
             return;
         }
         response.putHeader(CONTENT_TYPE, TEXT);
-        if (request.path().equals("/metrics") || request.path().equals("/metrics/")) {
+        if ("/metrics".equals(request.path()) || "/metrics/".equals(request.path())) {
             vertx.executeBlocking(() -> text(), false)
                     .onSuccess(text -> response.end(Buffer.buffer(text)))
                     .onFailure(failure ->

@@ -1,7 +1,7 @@
 package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.distribution.FlagValues.BackendSetting;
+import dev.nereid.distribution.FlagValue.BackendSetting;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.NereidServerBuilder;
 import java.nio.file.Files;
@@ -9,93 +9,88 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import picocli.CommandLine.Option;
 
 /** The flags of the server itself: models, backends, life. Written by the command line reader, then only read. */
 final class ServerFlags {
-    private static final int DEFAULT_EXIT_TIMEOUT = 30;
-    private static final int DEFAULT_LOAD_THREADS = 4;
-
-    @Option(
-            names = {"--model-repository", "--model-store"},
-            paramLabel = "DIR",
-            description = "A model repository: a folder with a folder for each model. May be given several times.")
+    /** The model repositories, in the order given. */
     final List<Path> repositories = new ArrayList<>();
 
-    @Option(
-            names = "--backend-directory",
-            paramLabel = "DIR",
-            description = "A folder of plugins besides the server's own. May be given several times.")
-    final List<Path> backendDirectories = new ArrayList<>();
-
-    @Option(
-            names = "--backend-config",
-            paramLabel = "[BACKEND,]KEY=VALUE",
-            converter = FlagValues.BackendSettings.class,
-            description = "A setting for one backend, or for all. May be given several times.")
-    final List<BackendSetting> backendSettings = new ArrayList<>();
-
-    @Option(
-            names = "--id",
-            paramLabel = "NAME",
-            defaultValue = "nereid",
-            description = "The name that the server tells its clients. Default: ${DEFAULT-VALUE}.")
-    String id = "nereid";
-
-    @Option(
-            names = "--exit-on-error",
-            arity = "1",
-            paramLabel = "BOOL",
-            defaultValue = "true",
-            converter = FlagValues.Truth.class,
-            description = "Whether the server ends if a model fails to load at the start. Default: ${DEFAULT-VALUE}.")
+    /** Whether the server ends if a model fails to load at the start. */
     boolean exitOnError = true;
 
-    @Option(
-            names = "--strict-readiness",
-            arity = "1",
-            paramLabel = "BOOL",
-            defaultValue = "true",
-            converter = FlagValues.Truth.class,
-            description =
-                    "Whether the server counts as ready only while all its models are. Default: ${DEFAULT-VALUE}.")
-    boolean strictReadiness = true;
+    private final List<Path> backendDirectories = new ArrayList<>();
+    private final List<BackendSetting> backendSettings = new ArrayList<>();
+    private String id = "nereid";
+    private boolean strictReadiness = true;
+    private boolean withCompletion = true;
+    private String modelConfigName = "";
+    private int loadThreads = 4;
+    private Duration exitTimeout = Duration.ofSeconds(30);
 
-    @Option(
-            names = "--disable-auto-complete-config",
-            description = "Takes model configurations as they are, without completing them from the models' files.")
-    boolean withoutCompletion;
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        declareModels(flags);
+        flags.add(
+                Flag.repeated(
+                        "--backend-directory",
+                        FlagValue.FOLDER,
+                        "A folder of plugins besides the server's own. May be given several times.",
+                        backendDirectories::add),
+                Flag.repeated(
+                        "--backend-config",
+                        FlagValue.BACKEND_SETTING,
+                        "A setting for one backend, or for all. May be given several times.",
+                        backendSettings::add),
+                Flag.of(
+                        "--id",
+                        FlagValue.text("NAME"),
+                        "The name that the server tells its clients. Default: nereid.",
+                        value -> id = value),
+                Flag.of(
+                        "--strict-readiness",
+                        FlagValue.TRUTH,
+                        "Whether the server counts as ready only while all its models are. Default: true.",
+                        value -> strictReadiness = value),
+                Flag.of(
+                        "--exit-timeout-secs",
+                        FlagValue.SECONDS,
+                        "How long requests may take to end when the server stops. Default: 30.",
+                        value -> exitTimeout = value));
+    }
 
-    @Option(
-            names = "--model-control-mode",
-            paramLabel = "MODE",
-            defaultValue = "none",
-            converter = FlagValues.ControlMode.class,
-            description = "When models are loaded. none: all of them at the start. Default: ${DEFAULT-VALUE}.")
-    String controlMode = "none";
-
-    @Option(
-            names = "--model-load-thread-count",
-            paramLabel = "N",
-            defaultValue = "" + DEFAULT_LOAD_THREADS,
-            converter = FlagValues.Count.class,
-            description = "How many models are loaded at once. Default: ${DEFAULT-VALUE}.")
-    int loadThreads = DEFAULT_LOAD_THREADS;
-
-    @Option(
-            names = "--exit-timeout-secs",
-            paramLabel = "N",
-            defaultValue = "" + DEFAULT_EXIT_TIMEOUT,
-            converter = FlagValues.Seconds.class,
-            description = "How long requests may take to end when the server stops. Default: ${DEFAULT-VALUE}.")
-    private int exitTimeoutSeconds = DEFAULT_EXIT_TIMEOUT;
-
-    @Option(
-            names = "--model-config-name",
-            paramLabel = "NAME",
-            defaultValue = "",
-            description = "Takes configs/NAME.pbtxt of a model's folder in place of config.pbtxt where it exists.")
-    String modelConfigName = "";
+    private void declareModels(Flags flags) {
+        flags.add(
+                Flag.repeated(
+                                "--model-repository",
+                                FlagValue.FOLDER,
+                                "A model repository: a folder with a folder for each model. May be given several times.",
+                                repositories::add)
+                        .or("--model-store"),
+                Flag.of(
+                        "--exit-on-error",
+                        FlagValue.TRUTH,
+                        "Whether the server ends if a model fails to load at the start. Default: true.",
+                        value -> exitOnError = value),
+                Flag.of(
+                        "--model-control-mode",
+                        FlagValue.CONTROL_MODE,
+                        "When models are loaded. none: all of them at the start. Default: none.",
+                        value -> {}),
+                Flag.toggle(
+                        "--disable-auto-complete-config",
+                        "Takes model configurations as they are, without completing them from the models' files.",
+                        () -> withCompletion = false),
+                Flag.of(
+                        "--model-config-name",
+                        FlagValue.text("NAME"),
+                        "Takes configs/NAME.pbtxt of a model's folder in place of config.pbtxt where it exists.",
+                        value -> modelConfigName = value),
+                Flag.of(
+                        "--model-load-thread-count",
+                        FlagValue.COUNT,
+                        "How many models are loaded at once. Default: 4.",
+                        value -> loadThreads = value));
+    }
 
     /**
      * Starts the server that the flags describe; its models go on loading.
@@ -117,11 +112,11 @@ final class ServerFlags {
                 .serverId(id)
                 .exitOnError(exitOnError)
                 .strictReadiness(strictReadiness)
-                .autoComplete(!withoutCompletion)
+                .autoComplete(withCompletion)
                 .modelConfigName(modelConfigName)
                 .processors(surroundings.processors())
                 .modelLoadThreads(loadThreads)
-                .exitTimeout(exitTimeout());
+                .exitTimeout(exitTimeout);
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
         try {
             return builder.startLoading();
@@ -132,7 +127,7 @@ final class ServerFlags {
 
     /** Returns how long requests may take to end when the server stops. */
     Duration exitTimeout() {
-        return Duration.ofSeconds(exitTimeoutSeconds);
+        return exitTimeout;
     }
 
     /** The folders given come first: where two plugins bring a backend of one name, the user's wins. */

@@ -53,8 +53,9 @@ final class CommandRunnerTest {
             serve --log-warning=off | nereid serve: --log-warning: false (expected: true while --log-info is true)
             serve --log-info=0 --log-error=0 | nereid serve: --log-error: false (expected: true while --log-warning is true)
             demo --wrong | nereid demo: --wrong: unknown flag; see nereid demo --help
-            walk | nereid: 'walk': unexpected (expected: flags only); see nereid --help
-            --wrong | nereid: --wrong: unknown flag; see nereid --help
+            serve --disable-auto-complete-config=1 | nereid serve: --disable-auto-complete-config: '1' (expected: no value); see nereid serve --help
+            walk | nereid: 'walk': unknown command (expected: serve or demo); see nereid --help
+            --wrong | nereid: '--wrong': unknown command (expected: serve or demo); see nereid --help
             """)
     void saysInOneLineWhatIsWrong(String arguments, String line) {
         int status = process.run(arguments.split(" "));

@@ -1,0 +1,21 @@
+package dev.nereid.distribution;
+
+import java.io.IOException;
+
+/** What the word behind {@code nereid} asks for. Confined to the thread that runs it. */
+interface Command {
+    /** Returns the word. */
+    String name();
+
+    /** Returns what the command does, in one line. */
+    String description();
+
+    /** Returns the command line in short, as the help text begins. */
+    String synopsis();
+
+    /** Adds the flags that set up the command. */
+    void declare(Flags flags);
+
+    /** Runs the command, and returns the exit status. */
+    int run() throws StartFailure, InterruptedException, IOException;
+}

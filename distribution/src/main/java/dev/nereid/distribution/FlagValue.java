@@ -1,0 +1,114 @@
+package dev.nereid.distribution;
+
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.Function;
+
+/**
+ * A kind of value that flags have. Immutable.
+ *
+ * @param label what stands for the value in a help text
+ * @param expected what values look like, for the error that tells of another one
+ * @param reader reads a value; empty if it is not of this kind
+ * @param <T> what is read
+ */
+record FlagValue<T>(String label, String expected, Function<String, Optional<T>> reader) {
+    private static final int LAST_PORT = 65_535;
+
+    /** A truth value as the reference server writes it. */
+    static final FlagValue<Boolean> TRUTH =
+            new FlagValue<>("BOOL", "true, on, 1, false, off or 0", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "true", "on", "1" -> Optional.of(true);
+                case "false", "off", "0" -> Optional.of(false);
+                default -> Optional.empty();
+            });
+
+    /** A port. */
+    static final FlagValue<Integer> PORT = new FlagValue<>(
+            "PORT", "a port from 0 to 65535, 0 for any that is free", text -> whole(text, 0, LAST_PORT));
+
+    /** A number of something that there must be. */
+    static final FlagValue<Integer> COUNT =
+            new FlagValue<>("N", "a whole number, 1 or more", text -> whole(text, 1, Integer.MAX_VALUE));
+
+    /** The size of a text. */
+    static final FlagValue<Integer> TEXT_BYTES = new FlagValue<>(
+            "BYTES", "a number of bytes from 1 to " + Integer.MAX_VALUE, text -> whole(text, 1, Integer.MAX_VALUE));
+
+    /** A number of seconds; less than none is none. */
+    static final FlagValue<Duration> SECONDS = new FlagValue<>(
+            "N",
+            "a whole number of seconds",
+            text -> whole(text, Integer.MIN_VALUE, Integer.MAX_VALUE)
+                    .map(seconds -> Duration.ofSeconds(Math.max(0, seconds))));
+
+    /** A time in milliseconds. */
+    static final FlagValue<Duration> MILLIS = new FlagValue<>(
+            "MS",
+            "a whole number of milliseconds, 1 or more",
+            text -> whole(text, 1, Integer.MAX_VALUE).map(Duration::ofMillis));
+
+    /** How much more than usual is logged; truth values stand for 1 and 0. */
+    static final FlagValue<Integer> VERBOSITY =
+            new FlagValue<>("N", "a whole number, 0 or more", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "true", "on" -> Optional.of(1);
+                case "false", "off" -> Optional.of(0);
+                default -> whole(text, 0, Integer.MAX_VALUE);
+            });
+
+    /** The one way to control models that there is. */
+    static final FlagValue<String> CONTROL_MODE = new FlagValue<>(
+            "MODE",
+            "none, the only mode that this version has",
+            text -> text.equalsIgnoreCase("none") ? Optional.of("none") : Optional.empty());
+
+    /** A setting for one backend, or for all. */
+    static final FlagValue<BackendSetting> BACKEND_SETTING =
+            new FlagValue<>("[BACKEND,]KEY=VALUE", "[backend,]key=value", BackendSetting::read);
+
+    /** A folder; whether it exists is found out by whoever looks into it. */
+    static final FlagValue<Path> FOLDER = new FlagValue<>("DIR", "the name of a folder", text -> {
+        try {
+            return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
+        } catch (InvalidPathException e) {
+            return Optional.empty();
+        }
+    });
+
+    /** Any text that is not empty. */
+    static FlagValue<String> text(String label) {
+        return new FlagValue<>(label, "a text", text -> text.isEmpty() ? Optional.empty() : Optional.of(text));
+    }
+
+    private static Optional<Integer> whole(String text, int least, int most) {
+        try {
+            int number = Integer.parseInt(text.strip());
+            return number >= least && number <= most ? Optional.of(number) : Optional.empty();
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    /**
+     * A setting for one backend, or for all. Immutable.
+     *
+     * @param backend the backend's name; empty for all
+     * @param key the name of the setting
+     * @param value its value
+     */
+    record BackendSetting(String backend, String key, String value) {
+        private static Optional<BackendSetting> read(String text) {
+            int equal = text.indexOf('=');
+            int comma = text.substring(0, Math.max(0, equal)).indexOf(',');
+            if (comma == 0 || equal <= comma + 1) {
+                return Optional.empty();
+            }
+            String backend = comma < 0 ? "" : text.substring(0, comma);
+            return Optional.of(
+                    new BackendSetting(backend, text.substring(comma + 1, equal), text.substring(equal + 1)));
+        }
+    }
+}
