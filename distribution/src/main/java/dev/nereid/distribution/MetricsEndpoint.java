@@ -82,7 +82,7 @@ final class MetricsEndpoint {
 
     private void answer(HttpServerRequest request) {
         HttpServerResponse response = request.response();
-        if (request.method() != HttpMethod.GET) {
+        if (!request.method().equals(HttpMethod.GET)) {
             response.setStatusCode(METHOD_NOT_ALLOWED)
                     .putHeader(CONTENT_TYPE, "text/plain")
                     .end("{\"error\":\"Method Not Allowed\"}");

@@ -52,9 +52,7 @@ final class ServerMetrics {
     }
 
     private MetricSnapshot tensorMemory() {
-        return gauge(
-                "nereid_tensor_memory_used_bytes",
-                "Memory of inputs and outputs that is handed out.",
+        return gauge("nereid_tensor_memory_used_bytes", "Memory of inputs and outputs that is handed out.", (double)
                 server.memory().bytesInUse());
     }
 
@@ -65,7 +63,7 @@ final class ServerMetrics {
         for (ModelStatus.State state : ModelStatus.State.values()) {
             long count =
                     index.stream().filter(status -> status.state() == state).count();
-            gauge.dataPoint(point(count, Labels.of("state", state.name())));
+            gauge.dataPoint(point((double) count, Labels.of("state", state.name())));
         }
         return gauge.build();
     }
@@ -91,8 +89,8 @@ final class ServerMetrics {
         return GaugeSnapshot.builder()
                 .name("jvm_memory_used_bytes")
                 .help("Used bytes of a given JVM memory area.")
-                .dataPoint(point(memory.getHeapMemoryUsage().getUsed(), Labels.of("area", "heap")))
-                .dataPoint(point(memory.getNonHeapMemoryUsage().getUsed(), Labels.of("area", "nonheap")))
+                .dataPoint(point((double) memory.getHeapMemoryUsage().getUsed(), Labels.of("area", "heap")))
+                .dataPoint(point((double) memory.getNonHeapMemoryUsage().getUsed(), Labels.of("area", "nonheap")))
                 .build();
     }
 

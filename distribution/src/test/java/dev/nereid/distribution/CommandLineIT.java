@@ -31,7 +31,7 @@ final class CommandLineIT {
     @ParameterizedTest
     @ValueSource(strings = {"http", "grpc", "metrics"})
     void namesThePortThatIsInUse(String name) throws IOException, InterruptedException {
-        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             InstalledServer.Result result = serve(name, taken.getLocalPort());
 
             assertThat(result.status()).isNotZero();

@@ -40,7 +40,7 @@ final class GoldenIT {
     }
 
     @AfterAll
-    static void stop() throws InterruptedException {
+    static void stop() {
         if (server != null) {
             server.close();
         }

@@ -116,9 +116,14 @@ final class InstalledServer implements AutoCloseable {
     }
 
     @Override
-    public void close() throws InterruptedException {
+    public void close() {
         process.destroy();
-        await(process);
+        try {
+            await(process);
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static Process launch(Map<String, String> environment, List<String> arguments) throws IOException {

@@ -30,7 +30,7 @@ final class ServeIT {
     }
 
     @AfterAll
-    static void stop() throws InterruptedException {
+    static void stop() {
         server.close();
     }
 

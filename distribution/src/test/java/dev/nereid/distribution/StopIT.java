@@ -55,10 +55,11 @@ final class StopIT {
         Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "1")) {
-            ask(server, gate);
+            CompletableFuture<HttpResponse<String>> answer = ask(server, gate);
 
             server.interrupt();
 
+            assertThat(answer).failsWithin(PATIENCE_SECONDS, TimeUnit.SECONDS);
             InstalledServer.Result result = server.awaitEnd();
             assertThat(result.status()).isNotZero();
             assertThat(result.err()).contains("nereid: ");

@@ -13,9 +13,6 @@ import java.util.function.LongSupplier;
 
 /** Answers each request with its own inputs, where they lie: nothing is copied. Confined to the instance's thread. */
 final class IdentityInstance implements ModelInstance {
-    /** Inputs belong to the server, which keeps them until the response was sent: there is nothing to give back. */
-    private static final Runnable NOTHING = () -> {};
-
     private final IdentityModel model;
     private final LongSupplier nanoTime;
 
@@ -46,7 +43,7 @@ final class IdentityInstance implements ModelInstance {
             String output = model.outputs().get(names.get(i));
             Optional<Tensor> input = request.input(names.get(i));
             if (output != null && input.isPresent()) {
-                request.response().put(output, input.get(), NOTHING);
+                request.response().put(output, input.get(), IdentityInstance::giveBackNothing);
             }
         }
     }
@@ -61,4 +58,7 @@ final class IdentityInstance implements ModelInstance {
             LockSupport.parkNanos(this, left);
         }
     }
+
+    /** Inputs belong to the server, which keeps them until the response was sent. */
+    private static void giveBackNothing() {}
 }
