@@ -135,7 +135,7 @@ final class JsonReader {
     boolean keyIs(String name) {
         int length = name.length();
         if (keyEnd - keyStart != length) {
-            return keyEnd - keyStart > length && hasEscape(keyStart, keyEnd) && name.equals(key());
+            return keyEnd - keyStart > length && JsonStrings.hasEscape(text, keyStart, keyEnd) && name.equals(key());
         }
         for (int i = 0; i < length; i++) {
             if (text.get(ValueLayout.JAVA_BYTE, keyStart + i) != name.charAt(i)) {
@@ -282,15 +282,6 @@ final class JsonReader {
             }
             at++;
         }
-    }
-
-    private boolean hasEscape(int from, int to) {
-        for (int i = from; i < to; i++) {
-            if (text.get(ValueLayout.JAVA_BYTE, i) == '\\') {
-                return true;
-            }
-        }
-        return false;
     }
 
     private void push(int depth, boolean object) {

@@ -48,6 +48,16 @@ final class JsonStrings {
         return after + 2 + HEX_DIGITS;
     }
 
+    /** Says whether a string holds an escape. */
+    static boolean hasEscape(MemorySegment text, int from, int to) {
+        for (int i = from; i < to; i++) {
+            if (text.get(ValueLayout.JAVA_BYTE, i) == '\\') {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Returns how many bytes a checked string stands for. */
     static int length(MemorySegment text, int from, int to) {
         int length = 0;
@@ -85,8 +95,14 @@ final class JsonStrings {
 
     /** Returns a checked string as text; bytes that are not UTF-8 become replacement characters. */
     static String decode(MemorySegment text, int from, int to) {
-        byte[] bytes = new byte[length(text, from, to)];
-        copy(text, from, to, MemorySegment.ofArray(bytes), 0);
+        byte[] bytes;
+        if (hasEscape(text, from, to)) {
+            bytes = new byte[length(text, from, to)];
+            copy(text, from, to, MemorySegment.ofArray(bytes), 0);
+        } else {
+            bytes = new byte[to - from];
+            MemorySegment.copy(text, ValueLayout.JAVA_BYTE, from, bytes, 0, bytes.length);
+        }
         return new String(bytes, StandardCharsets.UTF_8);
     }
 

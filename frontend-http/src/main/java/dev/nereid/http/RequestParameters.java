@@ -15,7 +15,7 @@ final class RequestParameters {
 
     private final JsonReader json;
     private final JsonNumber number = new JsonNumber();
-    private final Map<String, ParameterValue> own = new LinkedHashMap<>();
+    private Map<String, ParameterValue> own = Map.of();
     private Sequence.@Nullable Id sequence;
     private boolean sequenceStart;
     private boolean sequenceEnd;
@@ -45,7 +45,7 @@ final class RequestParameters {
 
     /** Returns the parameters of the backend. */
     Map<String, ParameterValue> own() {
-        return own.isEmpty() ? Map.of() : own;
+        return own;
     }
 
     /** Returns the parameters of the server. */
@@ -72,6 +72,9 @@ final class RequestParameters {
                 if (name.startsWith(RESERVED_PREFIX)) {
                     throw JsonFields.invalid("parameter keys starting with 'triton_' are reserved for Triton usage and"
                             + " should not be specified.");
+                }
+                if (own.isEmpty()) {
+                    own = new LinkedHashMap<>();
                 }
                 own.putIfAbsent(name, readValue(name));
             }
