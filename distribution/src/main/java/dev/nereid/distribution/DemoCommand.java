@@ -9,6 +9,7 @@ final class DemoCommand implements Command {
     private static final String IMAGE = "digit_7_0.png";
 
     private final Surroundings surroundings;
+    private final ServerFlags server = new ServerFlags();
     private final EndpointFlags endpoints = new EndpointFlags();
     private final LogFlags log = new LogFlags();
     private boolean exit;
@@ -35,6 +36,7 @@ final class DemoCommand implements Command {
     @Override
     public void declare(Flags flags) {
         flags.add(Flag.toggle("--exit", "Ends after the answers.", () -> exit = true));
+        server.declare(flags);
         endpoints.declare(flags);
         log.declare(flags);
     }
@@ -43,7 +45,6 @@ final class DemoCommand implements Command {
     public int run() throws StartFailure, InterruptedException, IOException {
         log.apply(surroundings.logLevels());
         Path examples = surroundings.home().resolve("examples");
-        ServerFlags server = new ServerFlags();
         server.repositories.add(examples.resolve("models"));
         RunningServer running = RunningServer.start(server, endpoints, surroundings);
         surroundings.out().println(running.report().text(CurlExample.Values.COUNTED));

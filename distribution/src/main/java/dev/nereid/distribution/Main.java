@@ -10,6 +10,8 @@ import org.slf4j.LoggerFactory;
 public final class Main {
     private static final String HOME = "nereid.home";
     private static final String UNVERSIONED = "development";
+    private static final String LOG_PROVIDER = "slf4j.provider";
+    private static final String LOG_SETUP_LEVEL = "slf4j.internal.verbosity";
     private static final String LOG_LEVEL = "org.slf4j.simpleLogger.defaultLogLevel";
     private static final String OWN_LOG_LEVEL = "org.slf4j.simpleLogger.log.dev.nereid";
     private static final String BACKEND_LOG_LEVEL = "org.slf4j.simpleLogger.log.nereid";
@@ -67,6 +69,9 @@ public final class Main {
         System.setProperty(OWN_LOG_LEVEL, nereid);
         System.setProperty(BACKEND_LOG_LEVEL, nereid);
         System.setProperty(LOG_LEVEL, libraries);
+        // Named, since a search would open every jar of the class path.
+        System.setProperty(LOG_PROVIDER, "org.slf4j.simple.SimpleServiceProvider");
+        System.setProperty(LOG_SETUP_LEVEL, "WARN");
         // On one thread: loggers asked for while another thread sets the log up would be of a kind that replays later.
         LoggerFactory.getILoggerFactory();
     }
