@@ -8,6 +8,7 @@ import inference.ModelInferResponse;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -68,7 +69,7 @@ final class DigitClients {
      * @param image the picture
      * @return the probabilities: FP32, little-endian
      */
-    static ByteBuffer overGrpc(String target, DigitImage image) throws InterruptedException {
+    static ByteBuffer overGrpc(String target, DigitImage image) throws IOException, InterruptedException {
         ModelInferRequest request = ModelInferRequest.newBuilder()
                 .setModelName(MODEL)
                 .addInputs(InferInputTensor.newBuilder()
@@ -87,6 +88,8 @@ final class DigitClients {
                     .withDeadlineAfter(PATIENCE_SECONDS, TimeUnit.SECONDS)
                     .modelInfer(request);
             return response.getRawOutputContents(0).asReadOnlyByteBuffer();
+        } catch (StatusRuntimeException e) {
+            throw new IOException(e.getMessage(), e);
         } finally {
             channel.shutdown().awaitTermination(PATIENCE_SECONDS, TimeUnit.SECONDS);
         }

@@ -6,8 +6,11 @@ import dev.nereid.http.HttpFrontend;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /** The open ports of a server, all on the same event loops. Confined to the command's thread. */
 final class Ports {
@@ -18,8 +21,11 @@ final class Ports {
     private final EndpointFlags flags;
     private final InferenceServer server;
 
-    /** What closes the ports that are open, the last one first. */
+    /** What closes the ports that take requests. */
     private final Deque<Runnable> open = new ArrayDeque<>();
+
+    /** What closes the port that tells of them. */
+    private Runnable last = () -> {};
 
     private Optional<Endpoint> http = Optional.empty();
     private Optional<Endpoint> grpc = Optional.empty();
@@ -55,7 +61,7 @@ final class Ports {
                 ports.openMetrics();
             }
             return ports;
-        } catch (StartFailure e) {
+        } catch (StartFailure | RuntimeException e) {
             ports.close();
             throw e;
         }
@@ -65,11 +71,17 @@ final class Ports {
         return new Endpoints(http, grpc, metrics);
     }
 
-    /** Takes no more requests, waits for those in progress, and closes the ports. Blocks. */
+    /**
+     * Takes no more requests, waits for those in progress, and closes the ports. Blocks. All protocols close their doors
+     * at the same time, so that none takes requests while another waits for its own; metrics are there until the end.
+     */
     void close() {
+        List<CompletableFuture<Void>> closing = new ArrayList<>();
         while (!open.isEmpty()) {
-            open.pop().run();
+            closing.add(CompletableFuture.runAsync(open.pop(), Thread::startVirtualThread));
         }
+        closing.forEach(CompletableFuture::join);
+        last.run();
     }
 
     private void openHttp(Duration exitTimeout) throws StartFailure {
@@ -103,7 +115,7 @@ final class Ports {
             throw refused("metrics", address, flags.metricsPort, e);
         }
         metrics = Optional.of(new Endpoint(address, endpoint.port()));
-        open.push(endpoint::close);
+        last = endpoint::close;
     }
 
     private static StartFailure refused(String name, String address, int port, IOException cause) {

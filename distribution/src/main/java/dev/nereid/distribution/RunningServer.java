@@ -57,12 +57,20 @@ final class RunningServer {
                 Ports ports = Ports.open(endpoints, loops.join(), server, flags.exitTimeout());
                 return new RunningServer(surroundings, flags.exitTimeout(), loops.join(), server, ports);
             } catch (StartFailure | InterruptedException | RuntimeException e) {
-                server.close();
+                closeAfter(e, server);
                 throw e;
             }
         } catch (StartFailure | InterruptedException | RuntimeException e) {
             loops.join().close();
             throw e;
+        }
+    }
+
+    private static void closeAfter(Exception failure, NereidServer server) {
+        try {
+            server.close();
+        } catch (RuntimeException e) {
+            failure.addSuppressed(e);
         }
     }
 

@@ -14,6 +14,8 @@ import io.netty.util.concurrent.EventExecutor;
 import java.util.OptionalLong;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One call of {@code ModelInfer}. Confined to the event loop of its connection; answers may come on any thread and are
@@ -24,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * or the client's cancellation, whichever the event loop sees first; an answer that comes later is closed unread.
  */
 final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelInferCall.class);
     private static final String DECOUPLED = "ModelInfer RPC doesn't support models with decoupled transaction policy";
 
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
@@ -133,6 +136,9 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             GrpcErrors.succeed(call);
         } catch (InferenceException error) {
             fail(error);
+        } catch (RuntimeException error) {
+            LOG.atError().addKeyValue("model", response.model()).setCause(error).log("response not written");
+            fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
         }
     }
 

@@ -7,9 +7,11 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ErrorCode;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,6 +27,8 @@ import org.slf4j.LoggerFactory;
 final class InferExchange implements ResponseObserver {
     private static final Logger log = LoggerFactory.getLogger(InferExchange.class);
     private static final Cancellation NOTHING_TO_CANCEL = () -> {};
+    private static final String NO_MEMORY =
+            "not enough memory to write the response as JSON; ask for its outputs as binary data";
 
     private final InferHandler handler;
     private final HttpServerRequest request;
@@ -165,7 +169,13 @@ final class InferExchange implements ResponseObserver {
         if (handler.isOnEventLoop()) {
             answer(response, error);
         } else {
-            handler.context().runOnContext(now -> answer(response, error));
+            try {
+                handler.context().runOnContext(now -> answer(response, error));
+            } catch (RejectedExecutionException e) { // the event loop has stopped, and the connection with it
+                if (response != null) {
+                    response.close();
+                }
+            }
         }
     }
 
@@ -187,6 +197,9 @@ final class InferExchange implements ResponseObserver {
         } catch (InferenceException e) {
             response.close();
             HttpErrors.send(http, e, HttpErrors.TEXT);
+        } catch (OutOfMemoryError e) { // a text that the heap cannot hold; nothing else was under way
+            response.close();
+            HttpErrors.send(http, new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), HttpErrors.JSON);
         } catch (RuntimeException e) {
             response.close();
             log.atError().addKeyValue("model", model).setCause(e).log("response not written");

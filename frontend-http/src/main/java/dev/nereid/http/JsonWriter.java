@@ -15,6 +15,9 @@ final class JsonWriter {
     /** Larger memory is not kept for the next response. */
     private static final int KEPT_SIZE = 1 << 20;
 
+    /** What one array holds on every virtual machine, with room for what comes behind. */
+    private static final long LARGEST_SIZE = 1 << 30;
+
     private static final byte[] HEX = "0123456789ABCDEF".getBytes(StandardCharsets.US_ASCII);
     private static final int LONGEST_INTEGER = 20;
     private static final int LONGEST_ESCAPE = 6;
@@ -59,7 +62,7 @@ final class JsonWriter {
 
     /** Writes bytes as they are. */
     JsonWriter raw(MemorySegment data) {
-        int length = Math.toIntExact(data.byteSize());
+        int length = (int) Math.min(data.byteSize(), Integer.MAX_VALUE);
         reserve(length);
         MemorySegment.copy(data, ValueLayout.JAVA_BYTE, 0, bytes, size, length);
         size += length;
@@ -177,10 +180,13 @@ final class JsonWriter {
     }
 
     private void reserve(int more) {
-        int needed = Math.addExact(size, more);
+        long needed = (long) size + more;
         if (needed > bytes.length) {
-            long doubled = Math.min(2L * bytes.length, Integer.MAX_VALUE - 8);
-            bytes = Arrays.copyOf(bytes, (int) Math.max(needed, doubled));
+            if (needed > LARGEST_SIZE) {
+                throw JsonFields.invalid("the response is larger than " + LARGEST_SIZE
+                        + " bytes as JSON; ask for its outputs as binary data");
+            }
+            bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, LARGEST_SIZE)));
         }
     }
 }

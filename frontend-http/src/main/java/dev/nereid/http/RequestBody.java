@@ -16,7 +16,7 @@ import java.util.Optional;
  */
 final class RequestBody implements AutoCloseable {
     private static final long FIRST_SIZE = 4096;
-    /** A claim is believed up to here; memory for more of it is taken as the bytes arrive. */
+    /** A claim is believed up to here; memory for all of it is taken once so much has arrived. */
     private static final long MOST_AHEAD = 16 << 20;
 
     /** Clients that send more chunks than this, and small ones, waste the time of everybody else. */
@@ -93,9 +93,10 @@ final class RequestBody implements AutoCloseable {
     private void grow(long needed) {
         long doubled = Long.highestOneBit(Math.max(needed, FIRST_SIZE) - 1) << 1;
         boolean announced = head.bodyLength() != InferHead.UNKNOWN;
-        long capacity = announced
-                ? Math.min(Math.max(doubled, MOST_AHEAD), head.bodyLength())
-                : Math.min(doubled, options.maxRequestBytes());
+        long capacity = Math.min(doubled, options.maxRequestBytes());
+        if (announced) {
+            capacity = needed > MOST_AHEAD ? head.bodyLength() : Math.min(MOST_AHEAD, head.bodyLength());
+        }
         TensorBuffer larger = memory.allocate(Math.max(needed, capacity));
         larger.segment().copyFrom(target.asSlice(0, size));
         close();
