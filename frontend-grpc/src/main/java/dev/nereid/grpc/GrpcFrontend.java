@@ -55,10 +55,7 @@ public final class GrpcFrontend implements AutoCloseable {
         requireNonNull(groups, "groups");
         Stopping stopping = new Stopping();
         ModelInferMethod modelInfer = new ModelInferMethod(
-                server,
-                new CallAssembler(server.memory(), options.maxInboundMessageBytes()),
-                new EventLoops(groups.workers()),
-                System::nanoTime);
+                server, new CallAssembler(server.memory(), options.maxInboundMessageBytes()), System::nanoTime);
         Server transport = transport(options, groups)
                 .intercept(stopping)
                 .addService(InferenceService.of(server, modelInfer.definition()))

@@ -18,7 +18,7 @@ import java.util.List;
 
 /**
  * A {@code ModelInferResponse} as the transport reads it: outputs are copied once, from where the response has them
- * to the transport's buffers. Confined to the event loop of its call; readable as long as the response is open.
+ * to the transport's buffers. Confined to the thread that answers the call; readable as long as the response is open.
  */
 final class InferResponseMessage extends InputStream implements Drainable, KnownLength {
     /** The transport takes heap arrays only; one that stays in the first-level cache makes the detour cheap. */

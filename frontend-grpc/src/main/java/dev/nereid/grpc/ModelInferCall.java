@@ -10,20 +10,19 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
-import io.netty.util.concurrent.EventExecutor;
 import java.util.OptionalLong;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One call of {@code ModelInfer}. Confined to the event loop of its connection; answers may come on any thread and are
- * handed over to that loop, where they meet cancellation.
+ * One call of {@code ModelInfer}. The client is heard on the event loop of its connection; the answer may come on any thread,
+ * which writes the message and hands its bytes to the transport.
  *
  * <p>The request is read while its bytes are there, in {@link #onMessage}, and asked, or refused, when the client has said
  * that nothing follows. From then on its memory is the server's. The call ends once: with the first answer, the first error,
- * or the client's cancellation, whichever the event loop sees first; an answer that comes later is closed unread.
+ * or the client's cancellation, whichever comes first; an answer that comes later is closed unread.
  */
 final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(ModelInferCall.class);
@@ -32,23 +31,21 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
     private final InferenceServer server;
     private final CallAssembler assembler;
-    private final EventExecutor eventLoop;
     private final OptionalLong deadlineNanos;
-    private @Nullable InferCall request;
-    private @Nullable InferenceException refusal;
-    private @Nullable Cancellation cancellation;
-    private boolean ended;
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private @Nullable InferCall request; // event loop only, and null once the server has it
+    private @Nullable InferenceException refusal; // event loop only
+    private volatile @Nullable Cancellation cancellation;
+    private volatile boolean withdrawn;
 
     ModelInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
             InferenceServer server,
             CallAssembler assembler,
-            EventExecutor eventLoop,
             OptionalLong deadlineNanos) {
         this.call = call;
         this.server = server;
         this.assembler = assembler;
-        this.eventLoop = eventLoop;
         this.deadlineNanos = deadlineNanos;
     }
 
@@ -67,7 +64,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     }
 
     private void take(InferMessage message) {
-        if (ended || request != null || refusal != null) {
+        if (ended.get() || request != null || refusal != null) {
             return; // gRPC cancels a call with a second message
         }
         ModelRef model = ModelRef.parse(message.model(), message.version());
@@ -79,7 +76,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     @Override
     public void onHalfClose() {
-        if (ended) {
+        if (ended.get()) {
             return;
         }
         InferCall asked = request;
@@ -89,7 +86,11 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             fail(new InferenceException(ErrorCode.INTERNAL, "Half-closed without a request"));
         } else {
             request = null;
-            cancellation = server.infer(asked, this);
+            Cancellation handle = server.infer(asked, this);
+            cancellation = handle;
+            if (withdrawn) { // by an answer that came before the handle
+                handle.cancel();
+            }
         }
     }
 
@@ -101,27 +102,17 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     }
 
     private void withdraw() {
-        if (cancellation != null) {
-            cancellation.cancel();
+        withdrawn = true;
+        Cancellation handle = cancellation;
+        if (handle != null) {
+            handle.cancel();
         }
     }
 
     @Override
     public void onResponse(InferResponse response) {
-        if (eventLoop.inEventLoop()) {
-            answer(response);
-            return;
-        }
-        try {
-            eventLoop.execute(() -> answer(response));
-        } catch (RejectedExecutionException _) {
-            response.close(); // the event loop has stopped, and the connection with it
-        }
-    }
-
-    private void answer(InferResponse response) {
         try (response) {
-            if (ended) {
+            if (ended.get()) {
                 return;
             }
             if (!response.isLast()) { // the model has been replaced since it was looked up
@@ -130,10 +121,11 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
                 return;
             }
             InferResponseMessage message = InferResponseMessage.of(response);
-            end();
-            call.sendHeaders(new Metadata());
-            call.sendMessage(message);
-            GrpcErrors.succeed(call);
+            if (end()) {
+                call.sendHeaders(new Metadata());
+                call.sendMessage(message);
+                GrpcErrors.succeed(call);
+            }
         } catch (InferenceException error) {
             fail(error);
         } catch (RuntimeException error) {
@@ -149,15 +141,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     @Override
     public void onError(InferenceException error) {
-        if (eventLoop.inEventLoop()) {
-            fail(error);
-            return;
-        }
-        try {
-            eventLoop.execute(() -> fail(error));
-        } catch (RejectedExecutionException _) {
-            // The event loop has stopped, and the connection with it: there is nobody to tell.
-        }
+        fail(error);
     }
 
     private void fail(InferenceException error) {
@@ -168,10 +152,9 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     /** Ends the call, and gives back the memory of a request that was never asked. Returns false if it has ended. */
     private boolean end() {
-        if (ended) {
+        if (!ended.compareAndSet(false, true)) {
             return false;
         }
-        ended = true;
         if (request != null) {
             request.release().run();
             request = null;

@@ -23,13 +23,11 @@ import java.util.function.LongSupplier;
 final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
     private final InferenceServer server;
     private final CallAssembler assembler;
-    private final EventLoops eventLoops;
     private final LongSupplier nanoTime;
 
-    ModelInferMethod(InferenceServer server, CallAssembler assembler, EventLoops eventLoops, LongSupplier nanoTime) {
+    ModelInferMethod(InferenceServer server, CallAssembler assembler, LongSupplier nanoTime) {
         this.server = server;
         this.assembler = assembler;
-        this.eventLoops = eventLoops;
         this.nanoTime = nanoTime;
     }
 
@@ -69,7 +67,7 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call, Metadata headers) {
         // A second message is asked for so that its arrival can be refused.
         call.request(2);
-        return new ModelInferCall(call, server, assembler, eventLoops.current(), deadlineNanos());
+        return new ModelInferCall(call, server, assembler, deadlineNanos());
     }
 
     private OptionalLong deadlineNanos() {
