@@ -15,7 +15,7 @@ import java.util.Map;
  * @param model which model
  * @param id the caller's name for the call; empty for none
  * @param inputs the inputs as the caller claims them, in any order
- * @param outputs the names of the outputs wanted; empty for all
+ * @param outputs the outputs wanted, and in which form; empty for all as the model makes them
  * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
  * @param options how the call is to be scheduled
  * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
@@ -24,7 +24,7 @@ public record InferCall(
         ModelRef model,
         String id,
         List<InputTensor> inputs,
-        List<String> outputs,
+        List<RequestedOutput> outputs,
         Map<String, ParameterValue> parameters,
         CallOptions options,
         Runnable release) {

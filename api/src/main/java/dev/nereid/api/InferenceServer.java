@@ -27,6 +27,20 @@ public interface InferenceServer {
     ModelCatalog models();
 
     /**
+     * Returns the control over which models are loaded.
+     *
+     * @return the control, the same at every call
+     */
+    ModelControl control();
+
+    /**
+     * Returns the memory that clients share with the server.
+     *
+     * @return the registered memory, the same at every call
+     */
+    SharedMemory sharedMemory();
+
+    /**
      * Returns the pool that memory of inputs and outputs comes from.
      *
      * @return the pool, the same at every call
@@ -46,6 +60,13 @@ public interface InferenceServer {
      * @return whether it is live
      */
     boolean isLive();
+
+    /**
+     * Says whether the server has begun to stop: it answers the calls it has, and is neither live nor ready any more.
+     *
+     * @return whether it stops, or has stopped
+     */
+    boolean isExiting();
 
     /**
      * Says whether the server can serve what it is meant to: live, and with strict readiness every model ready too.

@@ -72,7 +72,9 @@ public final class FakeCall implements Cancellation {
         try {
             for (int i = 0; i < call.inputs().size(); i++) {
                 String name = call.inputs().get(i).name().replace("INPUT", "OUTPUT");
-                if (call.outputs().isEmpty() || call.outputs().contains(name)) {
+                if (call.outputs().isEmpty()
+                        || call.outputs().stream()
+                                .anyMatch(output -> output.name().equals(name))) {
                     outputs.add(input(i, name));
                 }
             }

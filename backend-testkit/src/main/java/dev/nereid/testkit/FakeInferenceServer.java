@@ -27,6 +27,9 @@ public final class FakeInferenceServer implements InferenceServer {
     private final ConcurrentLinkedDeque<FakeCall> calls = new ConcurrentLinkedDeque<>();
     private volatile boolean live = true;
     private volatile boolean ready = true;
+    private volatile boolean exiting;
+    private final FakeControl control = new FakeControl();
+    private final FakeSharedMemory sharedMemory = new FakeSharedMemory();
 
     /**
      * Creates a server without models that is live and ready.
@@ -67,6 +70,15 @@ public final class FakeInferenceServer implements InferenceServer {
     }
 
     /**
+     * Sets what {@link #isExiting()} says.
+     *
+     * @param now the answer from now on
+     */
+    public void setExiting(boolean now) {
+        exiting = now;
+    }
+
+    /**
      * Returns the calls that reached a model.
      *
      * @return the last thousand, oldest first
@@ -97,6 +109,16 @@ public final class FakeInferenceServer implements InferenceServer {
     }
 
     @Override
+    public FakeControl control() {
+        return control;
+    }
+
+    @Override
+    public FakeSharedMemory sharedMemory() {
+        return sharedMemory;
+    }
+
+    @Override
     public TensorMemory memory() {
         return memory;
     }
@@ -109,6 +131,11 @@ public final class FakeInferenceServer implements InferenceServer {
     @Override
     public boolean isLive() {
         return live;
+    }
+
+    @Override
+    public boolean isExiting() {
+        return exiting;
     }
 
     @Override

@@ -8,8 +8,10 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelControl;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerInfo;
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -59,6 +61,16 @@ final class CountingServer implements InferenceServer {
     }
 
     @Override
+    public ModelControl control() {
+        return server.control();
+    }
+
+    @Override
+    public SharedMemory sharedMemory() {
+        return server.sharedMemory();
+    }
+
+    @Override
     public TensorMemory memory() {
         return server.memory();
     }
@@ -71,6 +83,11 @@ final class CountingServer implements InferenceServer {
     @Override
     public boolean isLive() {
         return server.isLive();
+    }
+
+    @Override
+    public boolean isExiting() {
+        return server.isExiting();
     }
 
     @Override

@@ -4,6 +4,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.DataType;
@@ -50,7 +51,7 @@ final class CallAssembler {
     InferCall assemble(InferMessage message, ModelRef model, OptionalLong deadlineNanos) {
         RequestParameters parameters = RequestParameters.read(message.parameters());
         List<Content> contents = contents(message);
-        List<String> outputs = outputs(message.outputs());
+        List<RequestedOutput> outputs = outputs(message.outputs());
         long size = 0;
         long space = 0;
         for (Content content : contents) {
@@ -151,16 +152,16 @@ final class CallAssembler {
         return new Content.Typed(input, TypedContents.read(message.bytes(), message.model(), input));
     }
 
-    private static List<String> outputs(List<InferMessage.Output> outputs) {
+    private static List<RequestedOutput> outputs(List<InferMessage.Output> outputs) {
         if (outputs.isEmpty()) {
             return List.of();
         }
-        List<String> names = new ArrayList<>(outputs.size());
+        List<RequestedOutput> wanted = new ArrayList<>(outputs.size());
         for (InferMessage.Output output : outputs) {
             checkParameters(output.name(), output.parameters());
-            names.add(output.name());
+            wanted.add(RequestedOutput.of(output.name()));
         }
-        return names;
+        return wanted;
     }
 
     private static void checkParameters(String output, Map<String, WireParameter> parameters) {

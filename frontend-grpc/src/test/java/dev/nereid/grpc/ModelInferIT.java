@@ -13,6 +13,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
@@ -127,7 +128,7 @@ final class ModelInferIT {
         infer(request);
 
         assertThat(lastCall().call().model().version()).isEqualTo(1);
-        assertThat(lastCall().call().outputs()).containsExactly("OUTPUT0");
+        assertThat(lastCall().call().outputs()).containsExactly(RequestedOutput.of("OUTPUT0"));
         assertThat(lastCall().call().parameters()).isEqualTo(Map.of("mine", new ParameterValue.Text("r")));
         CallOptions options = lastCall().call().options();
         assertThat(options.priority()).isEqualTo(16);

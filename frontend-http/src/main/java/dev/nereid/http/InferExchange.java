@@ -6,6 +6,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.buffer.Buffer;
@@ -123,7 +124,13 @@ final class InferExchange implements ResponseObserver {
         }
         outputs = read.outputs();
         return new InferCall(
-                model, read.id(), read.inputs(), outputs.names(), read.parameters(), read.options(), memory);
+                model,
+                read.id(),
+                read.inputs(),
+                outputs.names().stream().map(RequestedOutput::of).toList(),
+                read.parameters(),
+                read.options(),
+                memory);
     }
 
     private void refuse(InferenceException error) {

@@ -5,9 +5,11 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerInfo;
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.server.memory.TensorPool;
@@ -60,6 +62,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final BackendRegistry backends;
     private final ModelLifecycle lifecycle;
     private final ServedModels models;
+    private final ModelControl control = new FixedModels();
+    private final SharedMemory sharedMemory = new NoSharedMemory();
     private final boolean strictReadiness;
     private final Duration exitTimeout;
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
@@ -114,6 +118,16 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     @Override
+    public ModelControl control() {
+        return control;
+    }
+
+    @Override
+    public SharedMemory sharedMemory() {
+        return sharedMemory;
+    }
+
+    @Override
     public TensorMemory memory() {
         return memory;
     }
@@ -126,6 +140,11 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     @Override
     public boolean isLive() {
         return phase.get() == Phase.RUNNING;
+    }
+
+    @Override
+    public boolean isExiting() {
+        return phase.get() != Phase.RUNNING;
     }
 
     @Override

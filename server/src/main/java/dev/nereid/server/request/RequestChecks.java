@@ -4,6 +4,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -115,14 +116,14 @@ public final class RequestChecks {
     }
 
     /** The wanted outputs in the order of the configuration. */
-    private List<String> outputs(String id, List<String> wanted) {
+    private List<String> outputs(String id, List<RequestedOutput> wanted) {
         if (wanted.isEmpty()) {
             return outputNames.all();
         }
         boolean[] taken = new boolean[outputNames.all().size()];
         int known = 0;
         for (int i = 0; i < wanted.size(); i++) {
-            int slot = outputNames.indexOf(wanted.get(i), i);
+            int slot = outputNames.indexOf(wanted.get(i).name(), i);
             if (slot != UNKNOWN && !taken[slot]) {
                 taken[slot] = true;
                 known++;
@@ -144,14 +145,15 @@ public final class RequestChecks {
     }
 
     /** Duplicates are told first; of unknown names, the first by the alphabet. */
-    private InferenceException wrongOutputs(String id, List<String> wanted) {
+    private InferenceException wrongOutputs(String id, List<RequestedOutput> wanted) {
         Set<String> seen = new HashSet<>();
-        for (String output : wanted) {
-            if (!seen.add(output)) {
-                return RequestErrors.duplicateOutput(id, output);
+        for (RequestedOutput output : wanted) {
+            if (!seen.add(output.name())) {
+                return RequestErrors.duplicateOutput(id, output.name());
             }
         }
         String unknown = wanted.stream()
+                .map(RequestedOutput::name)
                 .filter(output -> outputNames.indexOf(output, 0) == UNKNOWN)
                 .min(String::compareTo)
                 .orElseThrow();

@@ -10,6 +10,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.ModelSettingsReader;
@@ -118,8 +119,9 @@ class GoldenRequestTest {
                     MemorySegment.ofArray(data.toByteArray()),
                     MemoryPlace.HOST));
         }
-        List<String> outputs = request.getOutputsList().stream()
+        List<RequestedOutput> outputs = request.getOutputsList().stream()
                 .map(ModelInferRequest.InferRequestedOutputTensor::getName)
+                .map(RequestedOutput::of)
                 .toList();
         return new InferCall(
                 ModelRef.latest(request.getModelName()),

@@ -4,6 +4,7 @@ import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferCall;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.spi.MemoryPlace;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -26,7 +27,14 @@ final class Calls {
     }
 
     static InferCall call(String id, List<InputTensor> inputs, List<String> outputs) {
-        return new InferCall(ModelRef.latest("m"), id, inputs, outputs, Map.of(), CallOptions.DEFAULT, () -> {});
+        return new InferCall(
+                ModelRef.latest("m"),
+                id,
+                inputs,
+                outputs.stream().map(RequestedOutput::of).toList(),
+                Map.of(),
+                CallOptions.DEFAULT,
+                () -> {});
     }
 
     static InferCall call(InputTensor... inputs) {

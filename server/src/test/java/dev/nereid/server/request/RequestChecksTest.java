@@ -14,6 +14,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -268,7 +269,13 @@ class RequestChecksTest {
         Map<String, ParameterValue> parameters = Map.of("p", new ParameterValue.Int(1));
 
         CheckedCall checked = SIMPLE.check(new InferCall(
-                new ModelRef("m", 3), "id", List.of(b, a), List.of("z", "x"), parameters, options, release));
+                new ModelRef("m", 3),
+                "id",
+                List.of(b, a),
+                List.of(RequestedOutput.of("z"), RequestedOutput.of("x")),
+                parameters,
+                options,
+                release));
 
         assertThat(checked.model()).isEqualTo("m");
         assertThat(checked.version()).isEqualTo(3);

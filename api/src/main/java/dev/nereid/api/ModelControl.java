@@ -1,0 +1,48 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletionStage;
+
+/**
+ * Loads and unloads models at a client's wish. Safe for use by any thread; nothing here blocks.
+ *
+ * <p>Stages fail with {@link InferenceException} alone, and complete on whichever thread did the work.
+ */
+public interface ModelControl {
+    /**
+     * What to load. Immutable.
+     *
+     * @param model the model's name; any text
+     * @param config a configuration as JSON that replaces the model's own
+     * @param files files that replace those of the model's folder, by path relative to it; read only
+     */
+    record Load(String model, Optional<String> config, Map<String, ByteBuffer> files) {
+        /** Checks and copies the components. */
+        public Load {
+            requireNonNull(model, "model");
+            requireNonNull(config, "config");
+            files = Map.copyOf(files);
+        }
+    }
+
+    /**
+     * Loads a model, or loads it anew if it has changed.
+     *
+     * @param load what to load
+     * @return completed when the model is ready or has failed to load
+     */
+    CompletionStage<Void> load(Load load);
+
+    /**
+     * Unloads a model, if it is loaded.
+     *
+     * @param model the model's name; any text
+     * @param dependents whether models that only this one needed are unloaded too
+     * @return completed when the model takes no more calls; it ends those it has afterwards
+     */
+    CompletionStage<Void> unload(String model, boolean dependents);
+}

@@ -1,0 +1,58 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Optional;
+
+/**
+ * An output that a caller wants, and in which form. Immutable as a view of its memory.
+ *
+ * @param name the name of the output; not necessarily one that the model knows
+ * @param classes if greater than 0, the output is replaced by its largest elements, so many of each item: byte strings
+ *     {@code value:index} or {@code value:index:label}
+ * @param target memory of the caller that the output is to be written to, from its start; stays valid until the call's
+ *     {@code release} is run. The output of the response then lies in it
+ */
+public record RequestedOutput(String name, long classes, Optional<MemorySegment> target) {
+    /** Checks the components. */
+    public RequestedOutput {
+        requireNonNull(name, "name");
+        requireNonNull(target, "target");
+        if (classes < 0 || (classes > 0 && target.isPresent())) {
+            throw new IllegalArgumentException("classes: " + classes + " (expected: >= 0, and 0 with a target)");
+        }
+    }
+
+    /**
+     * Wants an output as the model makes it.
+     *
+     * @param name the name of the output
+     * @return the output
+     */
+    public static RequestedOutput of(String name) {
+        return new RequestedOutput(name, 0, Optional.empty());
+    }
+
+    /**
+     * Wants the classes with the largest elements instead of an output.
+     *
+     * @param name the name of the output
+     * @param classes how many, 1 or more
+     * @return the output
+     */
+    public static RequestedOutput classified(String name, long classes) {
+        return new RequestedOutput(name, classes, Optional.empty());
+    }
+
+    /**
+     * Wants an output in memory of the caller.
+     *
+     * @param name the name of the output
+     * @param target where to write it
+     * @return the output
+     */
+    public static RequestedOutput into(String name, MemorySegment target) {
+        return new RequestedOutput(name, 0, Optional.of(target));
+    }
+}

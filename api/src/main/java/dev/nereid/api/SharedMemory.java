@@ -1,0 +1,130 @@
+package dev.nereid.api;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/**
+ * Memory that clients share with the server, so that tensors need not travel. Safe for use by any thread.
+ *
+ * <p>Methods throw {@link InferenceException} with the texts that clients know. Opening a segment is a matter of
+ * microseconds, so everything here may be called on an event loop.
+ */
+public interface SharedMemory {
+    /**
+     * A registered part of a POSIX shared memory segment. Immutable.
+     *
+     * @param name the client's name for it
+     * @param key the name of the segment
+     * @param offset where the part begins in the segment, in bytes
+     * @param byteSize the size of the part
+     */
+    record Region(String name, String key, long offset, long byteSize) {}
+
+    /**
+     * A registered part of the memory of a graphics processor. Immutable.
+     *
+     * @param name the client's name for it
+     * @param deviceId the number of the processor
+     * @param byteSize the size of the part
+     */
+    record CudaRegion(String name, long deviceId, long byteSize) {}
+
+    /**
+     * Registers a part of a POSIX shared memory segment.
+     *
+     * @param name the client's name for it
+     * @param key the name of the segment
+     * @param offset where the part begins in the segment, in bytes
+     * @param byteSize the size of the part
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory;
+     *     {@link dev.nereid.spi.ErrorCode#ALREADY_EXISTS} if the name is taken; another code if the part cannot be had
+     */
+    void register(String name, String key, long offset, long byteSize);
+
+    /**
+     * Unregisters a region. Calls that use it go on to; its memory is unmapped after the last one. Does nothing if there
+     * is none of this name.
+     *
+     * @param name the client's name for it
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
+     */
+    void unregister(String name);
+
+    /**
+     * Unregisters all regions, as {@link #unregister} does.
+     *
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
+     */
+    void unregisterAll();
+
+    /**
+     * Returns a region.
+     *
+     * @param name the client's name for it
+     * @return the region
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is none of this name
+     */
+    Region region(String name);
+
+    /**
+     * Returns all regions.
+     *
+     * @return the regions, by name
+     */
+    List<Region> regions();
+
+    /**
+     * Takes part of a region for a call, which keeps it mapped.
+     *
+     * @param name the client's name for the region
+     * @param offset where the part begins in the region, in bytes; unsigned
+     * @param byteSize the size of the part; unsigned
+     * @return the part, to be closed when the call has ended; what the client does with the memory meanwhile is up to it
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is no such region;
+     *     {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the part does not lie in it, or if the segment has become
+     *     too short for it
+     */
+    TensorBuffer lease(String name, long offset, long byteSize);
+
+    /**
+     * Registers memory of a graphics processor.
+     *
+     * @param name the client's name for it
+     * @param handle the handle of the memory, as CUDA exports it
+     * @param deviceId the number of the processor
+     * @param byteSize the size of the memory
+     * @throws InferenceException as {@link #register} does, or if the server has no such processor
+     */
+    void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize);
+
+    /**
+     * Unregisters memory of a graphics processor. Does nothing if there is none of this name.
+     *
+     * @param name the client's name for it
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
+     */
+    void unregisterCuda(String name);
+
+    /**
+     * Unregisters all memory of graphics processors.
+     *
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
+     */
+    void unregisterAllCuda();
+
+    /**
+     * Returns a region in the memory of a graphics processor.
+     *
+     * @param name the client's name for it
+     * @return the region
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is none of this name
+     */
+    CudaRegion cudaRegion(String name);
+
+    /**
+     * Returns all regions in the memory of graphics processors.
+     *
+     * @return the regions, by name
+     */
+    List<CudaRegion> cudaRegions();
+}

@@ -1,0 +1,72 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
+import dev.nereid.spi.ErrorCode;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/** Remembers what clients want loaded and unloaded, and does nothing. Safe for use by any thread. */
+public final class FakeControl implements ModelControl {
+    /**
+     * A wish to unload. Immutable.
+     *
+     * @param model the model's name
+     * @param dependents whether models that only this one needed go too
+     */
+    public record Unload(String model, boolean dependents) {}
+
+    private final ConcurrentLinkedQueue<Load> loads = new ConcurrentLinkedQueue<>();
+    private final ConcurrentLinkedQueue<Unload> unloads = new ConcurrentLinkedQueue<>();
+    private volatile Optional<InferenceException> failure = Optional.empty();
+
+    FakeControl() {}
+
+    /**
+     * Has everything fail from now on.
+     *
+     * @param code the kind of error
+     * @param message its text
+     */
+    public void failWith(ErrorCode code, String message) {
+        failure = Optional.of(new InferenceException(code, message));
+    }
+
+    /**
+     * Returns what was to be loaded.
+     *
+     * @return the wishes, oldest first
+     */
+    public List<Load> loads() {
+        return List.copyOf(loads);
+    }
+
+    /**
+     * Returns what was to be unloaded.
+     *
+     * @return the wishes, oldest first
+     */
+    public List<Unload> unloads() {
+        return List.copyOf(unloads);
+    }
+
+    @Override
+    public CompletionStage<Void> load(Load load) {
+        loads.add(load);
+        return outcome();
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        unloads.add(new Unload(model, dependents));
+        return outcome();
+    }
+
+    private CompletionStage<Void> outcome() {
+        return failure.<CompletionStage<Void>>map(CompletableFuture::failedStage)
+                .orElseGet(() -> CompletableFuture.completedStage(null));
+    }
+}

@@ -1,0 +1,133 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.SharedMemory;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.ErrorCode;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Shared memory without a client on the other side: regions are pieces of the process's own memory. Safe for use by any
+ * thread.
+ */
+public final class FakeSharedMemory implements SharedMemory {
+    private record Entry(Region region, MemorySegment memory) {}
+
+    private final Map<String, Entry> entries = new ConcurrentSkipListMap<>();
+    private final AtomicInteger leases = new AtomicInteger();
+
+    FakeSharedMemory() {}
+
+    /**
+     * Returns the memory of a region, as the client would see it.
+     *
+     * @param name the region's name
+     * @return its memory
+     */
+    public MemorySegment memory(String name) {
+        return entry(name, "shared").memory();
+    }
+
+    /**
+     * Counts the parts that calls use.
+     *
+     * @return how many leases are open
+     */
+    public int leases() {
+        return leases.get();
+    }
+
+    @Override
+    public void register(String name, String key, long offset, long byteSize) {
+        Entry entry = new Entry(
+                new Region(name, key, offset, byteSize), Arena.ofAuto().allocate(byteSize, 64));
+        if (entries.putIfAbsent(name, entry) != null) {
+            throw new InferenceException(
+                    ErrorCode.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
+        }
+    }
+
+    @Override
+    public void unregister(String name) {
+        entries.remove(name);
+    }
+
+    @Override
+    public void unregisterAll() {
+        entries.clear();
+    }
+
+    @Override
+    public Region region(String name) {
+        return entry(name, "system shared").region();
+    }
+
+    @Override
+    public List<Region> regions() {
+        return entries.values().stream().map(Entry::region).toList();
+    }
+
+    @Override
+    public TensorBuffer lease(String name, long offset, long byteSize) {
+        MemorySegment memory = entry(name, "shared").memory();
+        if (Long.compareUnsigned(offset, memory.byteSize()) > 0) {
+            throw invalid("Invalid offset for shared memory region: '" + name + "'");
+        }
+        if (Long.compareUnsigned(byteSize, memory.byteSize() - offset) > 0) {
+            throw invalid("Invalid offset + byte size for shared memory region: '" + name + "'");
+        }
+        leases.incrementAndGet();
+        return new Lease(memory.asSlice(offset, byteSize), leases, new AtomicBoolean());
+    }
+
+    @Override
+    public void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize) {
+        throw invalid("failed to register CUDA shared memory region: '" + name + "', GPUs not supported");
+    }
+
+    @Override
+    public void unregisterCuda(String name) {}
+
+    @Override
+    public void unregisterAllCuda() {}
+
+    @Override
+    public CudaRegion cudaRegion(String name) {
+        throw new InferenceException(ErrorCode.NOT_FOUND, "Unable to find cuda shared memory region: '" + name + "'");
+    }
+
+    @Override
+    public List<CudaRegion> cudaRegions() {
+        return List.of();
+    }
+
+    private Entry entry(String name, String kind) {
+        Entry entry = entries.get(name);
+        if (entry == null) {
+            throw new InferenceException(
+                    ErrorCode.NOT_FOUND, "Unable to find " + kind + " memory region: '" + name + "'");
+        }
+        return entry;
+    }
+
+    private static InferenceException invalid(String text) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+
+    private record Lease(MemorySegment segment, AtomicInteger leases, AtomicBoolean closed) implements TensorBuffer {
+        @Override
+        public void close() {
+            if (!closed.compareAndSet(false, true)) {
+                throw new IllegalStateException("lease: closed twice");
+            }
+            leases.decrementAndGet();
+        }
+    }
+}

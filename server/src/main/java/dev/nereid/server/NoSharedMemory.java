@@ -1,0 +1,76 @@
+package dev.nereid.server;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.SharedMemory;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.ErrorCode;
+import java.nio.ByteBuffer;
+import java.util.List;
+
+/** The shared memory of a server that does not let its clients share any. Immutable. */
+final class NoSharedMemory implements SharedMemory {
+    @Override
+    public void register(String name, String key, long offset, long byteSize) {
+        throw disabled();
+    }
+
+    @Override
+    public void unregister(String name) {
+        throw disabled();
+    }
+
+    @Override
+    public void unregisterAll() {
+        throw disabled();
+    }
+
+    @Override
+    public Region region(String name) {
+        throw unknown("Unable to find system shared memory region: '" + name + "'");
+    }
+
+    @Override
+    public List<Region> regions() {
+        return List.of();
+    }
+
+    @Override
+    public TensorBuffer lease(String name, long offset, long byteSize) {
+        throw unknown("Unable to find shared memory region: '" + name + "'");
+    }
+
+    @Override
+    public void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize) {
+        throw disabled();
+    }
+
+    @Override
+    public void unregisterCuda(String name) {
+        throw disabled();
+    }
+
+    @Override
+    public void unregisterAllCuda() {
+        throw disabled();
+    }
+
+    @Override
+    public CudaRegion cudaRegion(String name) {
+        throw unknown("Unable to find cuda shared memory region: '" + name + "'");
+    }
+
+    @Override
+    public List<CudaRegion> cudaRegions() {
+        return List.of();
+    }
+
+    private static InferenceException disabled() {
+        return new InferenceException(
+                ErrorCode.UNSUPPORTED,
+                "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
+    }
+
+    private static InferenceException unknown(String text) {
+        return new InferenceException(ErrorCode.NOT_FOUND, text);
+    }
+}
