@@ -33,6 +33,8 @@ record BackendOptions(int processors, int intraOp, int interOp, boolean globalTh
             return Optional.empty();
         }
         return Optional.of(new OrtThreads(
-                intraOp > 0 ? intraOp : processors, interOp > 0 ? interOp : processors, ModelOptions.SPIN));
+                intraOp > 0 ? intraOp : processors,
+                interOp > 0 ? interOp : processors,
+                ModelOptions.SHARED_POOL_SPINS));
     }
 }

@@ -24,7 +24,7 @@ class ModelOptionsTest {
     void sizesThreadsByProcessorsAndInstances(int processors, int instances, int threads) throws BackendException {
         OrtThreads sized = of(settings(), processors, 0, 0, instances).session().threads();
 
-        assertThat(sized).isEqualTo(new OrtThreads(threads, threads, ModelOptions.SPIN));
+        assertThat(sized).isEqualTo(new OrtThreads(threads, threads, ModelOptions.SHARED_POOL_SPINS));
     }
 
     @ParameterizedTest
@@ -49,7 +49,7 @@ class ModelOptionsTest {
                 .parameter("enable_mem_pattern", "FALSE")
                 .parameter("memory.enable_memory_arena_shrinkage", "cpu:0")
                 .parameter("session.use_device_allocator_for_initializers", "1")
-                .parameter("session.intra_op.allow_spinning", "1")
+                .parameter("session.intra_op.allow_spinning", "0")
                 .parameter("gpu_mem_limit", "1")
                 .parameter("anything", "else"));
 
@@ -59,8 +59,10 @@ class ModelOptionsTest {
         assertThat(options.session().config())
                 .isEqualTo(Map.of(
                         "session.use_device_allocator_for_initializers", "1",
-                        "session.intra_op.allow_spinning", "1",
-                        "session.inter_op.allow_spinning", "0"));
+                        "session.intra_op.allow_spinning", "0",
+                        "session.intra_op.spin_duration_us", "100",
+                        "session.inter_op.allow_spinning", "0",
+                        "session.force_spinning_stop", "1"));
         assertThat(options.run()).isEqualTo(Map.of("memory.enable_memory_arena_shrinkage", "cpu:0"));
     }
 
