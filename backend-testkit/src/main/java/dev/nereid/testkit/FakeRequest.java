@@ -18,10 +18,11 @@ import java.util.OptionalLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A request of a {@link FakeBatch} to a model that is not decoupled. Guarded by its own lock: a test may withdraw it on
- * any thread while a backend works on it.
+ * A request of a {@link FakeBatch}. Guarded by its own lock: a test may withdraw it on any thread while a backend works
+ * on it.
  *
- * <p>Backends that work request by request are answered with an exception: this request is served as part of its batch.
+ * <p>It belongs to a model that is not decoupled, unless a {@link FakeSender} was given to it. Backends that ask for its
+ * one response are answered with an exception: this request is served as part of its batch.
  */
 public final class FakeRequest implements InferenceRequest {
     private final int batchSize;
@@ -40,6 +41,8 @@ public final class FakeRequest implements InferenceRequest {
 
     @GuardedBy("lock")
     private Optional<BackendException> failure = Optional.empty();
+
+    private Optional<FakeSender> sender = Optional.empty();
 
     /**
      * Creates a request.
@@ -64,15 +67,27 @@ public final class FakeRequest implements InferenceRequest {
         return this;
     }
 
+    /**
+     * Makes this a request to a decoupled model.
+     *
+     * @param responses takes the responses
+     * @return this request
+     */
+    public FakeRequest with(FakeSender responses) {
+        sender = Optional.of(responses);
+        return this;
+    }
+
     /** Withdraws the request, as its client would: runs what the backend wants done, unless it was answered. */
     public void cancel() {
         List<Runnable> actions;
         lock.lock();
         try {
-            if (cancelled || answered) {
+            if (cancelled || isAnswered()) {
                 return;
             }
             cancelled = true;
+            sender.ifPresent(FakeSender::cancel);
             actions = List.copyOf(cancelActions);
         } finally {
             lock.unlock();
@@ -92,6 +107,11 @@ public final class FakeRequest implements InferenceRequest {
         } finally {
             lock.unlock();
         }
+    }
+
+    @GuardedBy("lock")
+    private boolean isAnswered() {
+        return sender.map(FakeSender::hasEnded).orElse(answered);
     }
 
     void finish() {
@@ -205,6 +225,6 @@ public final class FakeRequest implements InferenceRequest {
 
     @Override
     public ResponseSender sender() {
-        throw new IllegalStateException("model: not decoupled");
+        return sender.orElseThrow(() -> new IllegalStateException("model: not decoupled"));
     }
 }

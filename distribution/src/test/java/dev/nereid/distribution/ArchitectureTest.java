@@ -43,6 +43,8 @@ class ArchitectureTest {
             "backend-tensorrt",
             "backend-tensorflow",
             "examples/identity",
+            "examples/repeat",
+            "examples/square",
             "distribution");
 
     private static final String SPI = "dev.nereid.spi..";

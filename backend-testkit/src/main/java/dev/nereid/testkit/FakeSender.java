@@ -1,0 +1,227 @@
+package dev.nereid.testkit;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.ResponseSender;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Takes the responses of a backend to one request of a decoupled model. Guarded by its own lock; {@link #close} gives the
+ * memory of all responses back.
+ */
+public final class FakeSender implements ResponseSender, AutoCloseable {
+    private final LeakCheckingMemory memory;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final List<Response> sent = new ArrayList<>();
+
+    @GuardedBy("lock")
+    private boolean ended;
+
+    @GuardedBy("lock")
+    private boolean cancelled;
+
+    @GuardedBy("lock")
+    private Optional<BackendException> failure = Optional.empty();
+
+    /**
+     * Creates a sender.
+     *
+     * @param memory gives memory for outputs
+     */
+    public FakeSender(LeakCheckingMemory memory) {
+        this.memory = memory;
+    }
+
+    /**
+     * Returns what was sent so far.
+     *
+     * @return the outputs of each response, by name
+     */
+    public List<Map<String, Tensor>> responses() {
+        lock.lock();
+        try {
+            return sent.stream().map(response -> Map.copyOf(response.outputs)).toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Says whether the backend ended the request.
+     *
+     * @return whether it did, by an error or without
+     */
+    public boolean hasEnded() {
+        lock.lock();
+        try {
+            return ended;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns the error that ended the request.
+     *
+     * @return the error, or empty if there was none
+     */
+    public Optional<BackendException> failure() {
+        lock.lock();
+        try {
+            return failure;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void cancel() {
+        lock.lock();
+        try {
+            cancelled = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public InferenceResponse newResponse() {
+        return new Response(memory);
+    }
+
+    @Override
+    public void send(InferenceResponse response) {
+        take(response, false);
+    }
+
+    @Override
+    public void complete(InferenceResponse last) {
+        take(last, true);
+    }
+
+    private void take(InferenceResponse response, boolean isLast) {
+        if (!(response instanceof Response own) || own.gone) {
+            throw new IllegalArgumentException("response: " + response + " (expected: new, made by this sender)");
+        }
+        lock.lock();
+        try {
+            if (ended || cancelled) {
+                own.discard();
+            } else {
+                own.gone = true;
+                sent.add(own);
+            }
+            ended |= isLast;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void complete() {
+        lock.lock();
+        try {
+            ended = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void fail(BackendException error) {
+        lock.lock();
+        try {
+            if (!ended) {
+                ended = true;
+                failure = Optional.of(error);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean isCancelled() {
+        lock.lock();
+        try {
+            return cancelled;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Gives the memory of all responses back. */
+    @Override
+    public void close() {
+        lock.lock();
+        try {
+            sent.forEach(Response::release);
+            sent.clear();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A response under construction. Confined to one thread at a time. */
+    private static final class Response implements InferenceResponse {
+        private final LeakCheckingMemory memory;
+        private final Map<String, Tensor> outputs = new LinkedHashMap<>();
+        private final List<Runnable> releases = new ArrayList<>();
+        private boolean gone;
+
+        Response(LeakCheckingMemory memory) {
+            this.memory = memory;
+        }
+
+        @Override
+        public Tensor allocate(String output, DataType type, Shape shape) {
+            return allocate(output, type, shape, shape.byteSize(type));
+        }
+
+        @Override
+        public Tensor allocateBytes(String output, Shape shape, long byteSize) {
+            return allocate(output, DataType.BYTES, shape, byteSize);
+        }
+
+        private Tensor allocate(String output, DataType type, Shape shape, long byteSize) {
+            TensorBuffer buffer = memory.allocate(byteSize);
+            Tensor tensor = Tensor.of(type, shape, buffer.segment());
+            put(output, tensor, buffer::close);
+            return tensor;
+        }
+
+        @Override
+        public void put(String output, Tensor tensor, Runnable release) {
+            outputs.put(output, tensor);
+            releases.add(release);
+        }
+
+        @Override
+        public void parameter(String name, ParameterValue value) {
+            throw new AssertionError("a parameter " + name);
+        }
+
+        @Override
+        public void discard() {
+            gone = true;
+            release();
+        }
+
+        void release() {
+            releases.forEach(Runnable::run);
+            releases.clear();
+        }
+    }
+}

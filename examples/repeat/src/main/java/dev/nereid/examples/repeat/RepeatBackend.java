@@ -1,0 +1,67 @@
+package dev.nereid.examples.repeat;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import java.util.Optional;
+import java.util.function.LongSupplier;
+
+/** Loads models that answer each element of {@code IN} on its own. Immutable. */
+final class RepeatBackend implements Backend {
+    static final String IN = "IN";
+    static final String DELAY = "DELAY";
+    static final String WAIT = "WAIT";
+    static final String OUT = "OUT";
+    static final String IDX = "IDX";
+
+    /** A request may ask the execution to wait; so every instance gets a thread of its own that may. */
+    private static final BackendTraits TRAITS =
+            BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
+
+    private final Timer timer;
+    private final LongSupplier nanoTime;
+
+    RepeatBackend(Timer timer, LongSupplier nanoTime) {
+        this.timer = timer;
+        this.nanoTime = nanoTime;
+    }
+
+    @Override
+    public BackendTraits traits() {
+        return TRAITS;
+    }
+
+    @Override
+    public Model load(ModelContext context) throws BackendException {
+        check(context.settings());
+        return ignored -> new RepeatInstance(timer, nanoTime);
+    }
+
+    static void check(ModelSettings settings) throws BackendException {
+        if (!settings.decoupled() || settings.batches()) {
+            throw invalid("model '" + settings.name()
+                    + "': (expected: model_transaction_policy { decoupled: true } and max_batch_size: 0)");
+        }
+        check("input '" + IN + "'", settings.input(IN), DataType.INT32);
+        check("input '" + DELAY + "'", settings.input(DELAY), DataType.UINT32);
+        check("input '" + WAIT + "'", settings.input(WAIT), DataType.UINT32);
+        check("output '" + OUT + "'", settings.output(OUT), DataType.INT32);
+        check("output '" + IDX + "'", settings.output(IDX), DataType.UINT32);
+    }
+
+    private static void check(String what, Optional<TensorSpec> spec, DataType type) throws BackendException {
+        if (spec.isEmpty() || spec.get().type() != type) {
+            throw invalid(what + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: " + type + ")");
+        }
+    }
+
+    private static BackendException invalid(String message) {
+        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+}

@@ -1,0 +1,23 @@
+package dev.nereid.examples.repeat;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendProvider;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+/** Brings the backend {@code repeat}. Immutable. */
+public final class RepeatBackendProvider implements BackendProvider {
+    @Override
+    public String name() {
+        return "repeat";
+    }
+
+    @Override
+    public Backend create(BackendContext context) {
+        return new RepeatBackend(
+                (action, millis) -> CompletableFuture.delayedExecutor(millis, TimeUnit.MILLISECONDS)
+                        .execute(action),
+                System::nanoTime);
+    }
+}

@@ -1,0 +1,56 @@
+package dev.nereid.examples.square;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.TensorSpec;
+import java.util.Optional;
+
+/** Loads models that answer {@code IN} = n with n responses. Immutable. */
+final class SquareBackend implements Backend {
+    static final String IN = "IN";
+    static final String OUT = "OUT";
+
+    /** Many responses take long; so every instance gets a thread of its own. */
+    private static final BackendTraits TRAITS =
+            BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
+
+    @Override
+    public BackendTraits traits() {
+        return TRAITS;
+    }
+
+    @Override
+    public Model load(ModelContext context) throws BackendException {
+        check(context.settings());
+        return ignored -> new SquareInstance();
+    }
+
+    static void check(ModelSettings settings) throws BackendException {
+        if (!settings.decoupled() || settings.batches()) {
+            throw invalid("model '" + settings.name()
+                    + "': (expected: model_transaction_policy { decoupled: true } and max_batch_size: 0)");
+        }
+        check("input '" + IN + "'", settings.input(IN));
+        check("output '" + OUT + "'", settings.output(OUT));
+        if (settings.inputs().size() != 1 || settings.outputs().size() != 1) {
+            throw invalid(
+                    "model '" + settings.name() + "': (expected: one input '" + IN + "' and one output '" + OUT + "')");
+        }
+    }
+
+    private static void check(String what, Optional<TensorSpec> spec) throws BackendException {
+        if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
+            throw invalid(what + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
+        }
+    }
+
+    private static BackendException invalid(String message) {
+        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+}

@@ -1,0 +1,18 @@
+package dev.nereid.examples.square;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendProvider;
+
+/** Brings the backend {@code square}. Immutable. */
+public final class SquareBackendProvider implements BackendProvider {
+    @Override
+    public String name() {
+        return "square";
+    }
+
+    @Override
+    public Backend create(BackendContext context) {
+        return new SquareBackend();
+    }
+}
