@@ -48,6 +48,11 @@ final class InstanceWorker implements Runnable {
         close();
     }
 
+    /** Returns the name of the instance. */
+    String name() {
+        return instance.name();
+    }
+
     /** Says whether the instance is ready. Any thread may ask. */
     boolean isReady() {
         return instance.isReady();

@@ -32,18 +32,26 @@ public final class ModelScheduler implements AutoCloseable {
     private final ModelScope model;
     private final RequestQueue queue;
     private final LongSupplier nanoTime;
-    private final List<InstanceWorker> workers = new ArrayList<>();
+    private final List<InstanceWorker> workers;
     private final List<Thread> threads = new ArrayList<>();
     private final AtomicBoolean closing = new AtomicBoolean();
     private final CountDownLatch closed = new CountDownLatch(1);
 
-    private ModelScheduler(ModelSettings settings, BatchingPolicy policy, SchedulerEnvironment environment) {
+    /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
+    private ModelScheduler(
+            ModelSettings settings,
+            BatchingPolicy policy,
+            List<PluginInstance> instances,
+            SchedulerEnvironment environment) {
         this.model = ModelScope.of(settings, environment.memory());
         this.nanoTime = environment.nanoTime();
         BatchPlanner planner = policy.dynamic() && settings.batches()
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
         this.queue = new RequestQueue(planner, model.equalInputs(), nanoTime);
+        this.workers = instances.stream()
+                .map(instance -> new InstanceWorker(model, instance, queue))
+                .toList();
     }
 
     /**
@@ -64,28 +72,32 @@ public final class ModelScheduler implements AutoCloseable {
         if (instances.isEmpty()) {
             throw new IllegalArgumentException("instances: none (expected: at least one)");
         }
-        ModelScheduler scheduler = new ModelScheduler(settings, policy, environment);
+        List<PluginInstance> owned = instances.stream().map(PluginInstance::new).toList();
+        ModelScheduler scheduler;
         try {
-            scheduler.run(instances);
+            scheduler = new ModelScheduler(settings, policy, owned, environment);
+        } catch (RuntimeException | Error e) { // such as a wrong policy: nobody else knows the instances
+            owned.reversed().forEach(PluginInstance::close);
+            throw e;
+        }
+        try {
+            scheduler.run();
             return scheduler;
-        } catch (RuntimeException | Error e) {
+        } catch (RuntimeException | Error e) { // such as no memory for another thread
             scheduler.close();
             throw e;
         }
     }
 
-    private void run(List<InstanceSlot> slots) {
-        for (InstanceSlot slot : slots) { // all have their seats before the first one starts
-            workers.add(new InstanceWorker(model, new PluginInstance(slot), queue));
-        }
+    private void run() {
         String prefix =
                 "instance/" + model.settings().name() + "/" + model.settings().version() + "/";
-        for (int i = 0; i < workers.size(); i++) {
+        for (InstanceWorker worker : workers) {
             threads.add(Thread.ofPlatform()
-                    .name(prefix + slots.get(i).name())
+                    .name(prefix + worker.name())
                     .daemon(true)
                     .uncaughtExceptionHandler(ModelScheduler::logDeath)
-                    .start(workers.get(i)));
+                    .start(worker));
         }
     }
 

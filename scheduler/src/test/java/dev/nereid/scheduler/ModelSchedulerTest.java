@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -242,6 +243,21 @@ final class ModelSchedulerTest {
             closedBy.add(Thread.currentThread().getName());
             inner.close();
         }
+    }
+
+    @Test
+    @SuppressWarnings("NullAway") // what is no policy stands for whatever goes wrong before the first thread runs
+    void closesTheInstancesWhenItCannotStart() {
+        FakeInstance one = new FakeInstance(batch -> {});
+        FakeInstance other = new FakeInstance(batch -> {});
+        List<InstanceSlot> slots =
+                List.of(new InstanceSlot("i0", Device.CPU, one), new InstanceSlot("i1", Device.CPU, other));
+
+        assertThatNullPointerException().isThrownBy(() -> ModelScheduler.start(model, null, slots, environment()));
+
+        assertThat(one.isClosed()).isTrue();
+        assertThat(other.isClosed()).isTrue();
+        assertThat(one.mistakes()).isEmpty();
     }
 
     private ModelScheduler start(FakeInstance instance) {

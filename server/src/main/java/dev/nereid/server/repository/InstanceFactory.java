@@ -50,14 +50,16 @@ final class InstanceFactory {
 
     private List<ModelInstance> makeAtOnce(List<InstancePlan> plans, Undo undo, int threads) throws BackendException {
         List<Future<ModelInstance>> futures = new ArrayList<>();
+        Throwable failure = null;
         try (ExecutorService makers = Executors.newFixedThreadPool(
                 threads, Thread.ofPlatform().name("load/instance-", 0).factory())) {
             for (InstancePlan plan : plans) {
                 futures.add(makers.submit(() -> model.newInstance(plan)));
             }
+        } catch (RuntimeException | Error e) { // such as no memory for another thread
+            failure = e;
         } // waits for all of them: what was made must be known before anything is closed
         List<ModelInstance> made = new ArrayList<>();
-        Throwable failure = null;
         for (Future<ModelInstance> future : futures) {
             try {
                 ModelInstance instance = result(future);
