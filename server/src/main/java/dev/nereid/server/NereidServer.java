@@ -109,7 +109,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             LOG.atError().addKeyValue("model", call.model()).setCause(e).log("check of a call failed");
             return refuse(call, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
-        return model.submit(checked, observer);
+        return model.submit(checked, call.outputs(), observer);
     }
 
     @Override

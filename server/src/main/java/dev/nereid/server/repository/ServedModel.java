@@ -4,9 +4,12 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.server.classification.Classifier;
+import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.Model;
@@ -23,6 +26,7 @@ public final class ServedModel implements AutoCloseable {
     private final ModelSettings settings;
     private final ModelDescription description;
     private final RequestChecks checks;
+    private final Classifier classifier;
     private final ModelScheduler scheduler;
     private final Model model;
     private final List<ModelInstance> passive;
@@ -32,12 +36,14 @@ public final class ServedModel implements AutoCloseable {
             ModelSettings settings,
             ModelScheduler scheduler,
             Model model,
-            List<ModelInstance> passive) {
+            List<ModelInstance> passive,
+            Classifier classifier) {
         this.config = config;
         this.settings = settings;
         this.scheduler = scheduler;
         this.model = model;
         this.passive = List.copyOf(passive);
+        this.classifier = classifier;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
     }
@@ -50,18 +56,25 @@ public final class ServedModel implements AutoCloseable {
      * @throws InferenceException if the call is wrong; its memory still belongs to the caller
      */
     public CheckedCall check(InferCall call) {
-        return checks.check(call);
+        CheckedCall checked = checks.check(call);
+        classifier.check(call.outputs());
+        return checked;
     }
 
     /**
      * Queues a call that was checked.
      *
      * @param call the call, whose memory is the model's from now on
+     * @param outputs the outputs wanted, and in which form
      * @param observer who is told the outcome, whatever it is
      * @return the handle by which the caller withdraws the call
      */
-    public Cancellation submit(CheckedCall call, ResponseObserver observer) {
-        return scheduler.submit(call, observer);
+    public Cancellation submit(CheckedCall call, List<RequestedOutput> outputs, ResponseObserver observer) {
+        if (!Classifier.isWanted(outputs)) {
+            return scheduler.submit(call, observer);
+        }
+        ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs, observer);
+        return classifying.observes(scheduler.submit(call, classifying));
     }
 
     ModelConfig config() {

@@ -6,6 +6,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.InstanceSlot;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.server.classification.Classifier;
+import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigCompletion;
 import dev.nereid.server.config.ConfigNormalization;
 import dev.nereid.server.config.ConfigValidation;
@@ -60,12 +62,14 @@ final class VersionLoader {
                 version,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()));
+        Classifier classifier = new Classifier(
+                context.settings(), LabelFiles.read(prepared.directory().path(), config), environment.memory());
         try (Undo undo = new Undo()) {
             Model model = backend.load(context);
             undo.add(model::close);
             List<ModelInstance> instances =
                     new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
-            ServedModel served = serve(config, context.settings(), model, plans, instances, undo);
+            ServedModel served = serve(config, context.settings(), model, plans, instances, classifier, undo);
             undo.keep();
             return served;
         }
@@ -107,6 +111,7 @@ final class VersionLoader {
             Model model,
             List<InstancePlan> plans,
             List<ModelInstance> instances,
+            Classifier classifier,
             Undo undo) {
         List<InstanceSlot> active = new ArrayList<>();
         List<ModelInstance> passive = new ArrayList<>();
@@ -130,6 +135,6 @@ final class VersionLoader {
         ModelScheduler scheduler = ModelScheduler.start(
                 settings, ModelSettingsReader.batchingPolicy(config), List.copyOf(active), environment);
         undo.add(scheduler::close);
-        return new ServedModel(config, settings, scheduler, model, passive);
+        return new ServedModel(config, settings, scheduler, model, passive, classifier);
     }
 }

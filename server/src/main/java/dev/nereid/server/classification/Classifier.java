@@ -1,0 +1,143 @@
+package dev.nereid.server.classification;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+
+/** Replaces outputs of one model version by their classes, where a call asks for that. Immutable. */
+public final class Classifier {
+    private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    /** The most elements that an item may have, and the most classes that an output may become. */
+    private static final long MAX_ELEMENTS = 1_000_000;
+
+    private final ModelSettings model;
+    private final Map<String, List<String>> labels;
+    private final TensorMemory memory;
+
+    /**
+     * Prepares classification for a model.
+     *
+     * @param model the model's configuration
+     * @param labels the labels of outputs that have some
+     * @param memory where the classes are written
+     */
+    public Classifier(ModelSettings model, Map<String, List<String>> labels, TensorMemory memory) {
+        this.model = model;
+        this.labels = Map.copyOf(labels);
+        this.memory = memory;
+    }
+
+    /**
+     * Says whether a call asks for classes.
+     *
+     * @param outputs the outputs of the call
+     * @return whether one of them is to be replaced
+     */
+    public static boolean isWanted(List<RequestedOutput> outputs) {
+        for (int i = 0; i < outputs.size(); i++) {
+            if (outputs.get(i).classes() > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Fails if a call asks for classes that cannot be had.
+     *
+     * @param outputs the outputs of the call, which the model knows
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the type of an output has no classes
+     */
+    public void check(List<RequestedOutput> outputs) {
+        for (int i = 0; i < outputs.size(); i++) {
+            if (outputs.get(i).classes() > 0) {
+                scores(model.output(outputs.get(i).name()).orElseThrow().type());
+            }
+        }
+    }
+
+    /**
+     * Finds the classes of an output.
+     *
+     * @param output the output
+     * @param wanted how many classes of each item
+     * @return byte strings in memory that is the caller's
+     * @throws InferenceException if there are too many elements, or no memory
+     */
+    Classes classify(NamedTensor output, long wanted) {
+        Tensor tensor = output.tensor();
+        Scores scores = scores(tensor.type());
+        Shape shape = tensor.shape();
+        long items = model.batches() ? shape.dim(0) : 1;
+        long perItem = (model.batches() ? shape.dropFirst() : shape).elementCount();
+        long classesPerItem = Math.min(wanted, perItem);
+        if (perItem > MAX_ELEMENTS || items * classesPerItem > MAX_ELEMENTS) { // items fit 32 bits, classes 20
+            throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "classification output tensor too large");
+        }
+        if (!tensor.place().isHost()) {
+            throw new InferenceException(
+                    ErrorCode.INTERNAL, "output '" + output.name() + "' lies in " + tensor.place());
+        }
+        int classes = (int) classesPerItem;
+        byte[][] texts = new byte[(int) items * classes][];
+        long itemSize = perItem * tensor.type().byteSize();
+        List<String> names = labels.getOrDefault(output.name(), List.of());
+        for (int item = 0; item < items; item++) {
+            MemorySegment data = tensor.data().asSlice(item * itemSize, itemSize);
+            int[] largest = LargestElements.find(scores, data, (int) perItem, classes);
+            for (int i = 0; i < classes; i++) {
+                texts[item * classes + i] = text(scores.text(data, largest[i]), largest[i], names);
+            }
+        }
+        return write(texts, model.batches() ? Shape.of(items, classes) : Shape.of(classes));
+    }
+
+    /**
+     * The classes of an output.
+     *
+     * @param tensor the byte strings
+     * @param memory what they lie in
+     */
+    record Classes(Tensor tensor, TensorBuffer memory) {}
+
+    private static Scores scores(DataType type) {
+        return Scores.of(type)
+                .orElseThrow(() -> new InferenceException(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "class result not available for output due to unsupported type '" + type + "'"));
+    }
+
+    private static byte[] text(String value, int index, List<String> names) {
+        String label = index < names.size() ? names.get(index) : "";
+        return (value + ":" + index + (label.isEmpty() ? "" : ":" + label)).getBytes(StandardCharsets.UTF_8);
+    }
+
+    private Classes write(byte[][] texts, Shape shape) {
+        long size = 0;
+        for (byte[] text : texts) {
+            size += Integer.BYTES + text.length;
+        }
+        TensorBuffer buffer = memory.allocate(size);
+        long at = 0;
+        for (byte[] text : texts) {
+            buffer.segment().set(LENGTH, at, text.length);
+            MemorySegment.copy(text, 0, buffer.segment(), ValueLayout.JAVA_BYTE, at + Integer.BYTES, text.length);
+            at += Integer.BYTES + text.length;
+        }
+        return new Classes(Tensor.of(DataType.BYTES, shape, buffer.segment()), buffer);
+    }
+}

@@ -1,0 +1,222 @@
+package dev.nereid.server.classification;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+final class ClassifyingObserverTest {
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory(1_000);
+
+    private final Heard heard = new Heard();
+    private int cancelled;
+
+    @Test
+    void replacesTheOutputsThatAreToBeReplacedInEveryResponse() {
+        ClassifyingObserver observer = observer(RequestedOutput.classified("A", 2), RequestedOutput.of("B"));
+        Response first = response(false, floats("A", 1, 3, 2), floats("B", 7));
+        Response last = response(true, floats("B", 8), floats("A", 5));
+
+        observer.onResponse(first);
+        observer.onResponse(last);
+
+        assertThat(heard.texts("A")).containsExactly(List.of("3.000000:1:b", "2.000000:2"), List.of("5.000000:0:a"));
+        assertThat(heard.responses).extracting(InferResponse::isLast).containsExactly(false, true);
+        assertThat(heard.responses.getFirst().outputs().get(1))
+                .isSameAs(first.outputs().get(1));
+        assertThat(memory.buffersInUse()).isEqualTo(2);
+        assertThat(first.closed).isZero();
+        heard.responses.forEach(InferResponse::close);
+        heard.responses.forEach(InferResponse::close);
+        assertThat(first.closed + last.closed).isEqualTo(2);
+        assertThat(cancelled).isZero();
+    }
+
+    @Test
+    void endsACallWhoseClassesCannotBeHadAndTellsTheModel() {
+        ClassifyingObserver observer = observer(RequestedOutput.classified("A", 1_000_000));
+        Response tooLong = response(false, floats("A", new float[100]));
+        Response later = response(true, floats("A", 1));
+
+        observer.onResponse(tooLong);
+        observer.onResponse(later);
+        observer.onEnd();
+        observer.onError(new InferenceException(ErrorCode.CANCELLED, "withdrawn"));
+
+        assertThat(heard.responses).isEmpty();
+        assertThat(heard.errors).extracting(InferenceException::code).containsExactly(ErrorCode.UNAVAILABLE);
+        assertThat(heard.ends).isZero();
+        assertThat(tooLong.closed + later.closed).isEqualTo(2);
+        assertThat(cancelled).isEqualTo(1);
+    }
+
+    @Test
+    void withdrawsACallThatFailedBeforeItsHandleWasKnown() {
+        ClassifyingObserver observer =
+                new ClassifyingObserver(classifier(), List.of(RequestedOutput.classified("A", 1_000_000)), heard);
+
+        observer.onResponse(response(false, floats("A", new float[100])));
+        observer.observes(() -> cancelled++);
+
+        assertThat(cancelled).isEqualTo(1);
+    }
+
+    @Test
+    void refusesItemsOfMoreThanAMillionElements() {
+        ClassifyingObserver observer = observer(RequestedOutput.classified("A", 1));
+
+        observer.onResponse(response(true, floats("A", new float[1_000_001])));
+
+        assertThat(heard.errors).singleElement().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            assertThat(error).hasMessage("classification output tensor too large");
+        });
+        assertThat(cancelled).isZero();
+    }
+
+    @Test
+    void findsNoClassesAmongNoElements() {
+        ClassifyingObserver observer = observer(RequestedOutput.classified("A", 3));
+
+        observer.onResponse(response(true, floats("A")));
+
+        NamedTensor output = heard.responses.getFirst().outputs().getFirst();
+        assertThat(output.tensor().shape()).isEqualTo(Shape.of(0));
+        assertThat(output.tensor().byteSize()).isZero();
+        heard.responses.getFirst().close();
+    }
+
+    @Test
+    void hearsEndsAndErrorsAsTheyAre() {
+        observer(RequestedOutput.classified("A", 3)).onEnd();
+        observer(RequestedOutput.classified("A", 3)).onError(new InferenceException(ErrorCode.INTERNAL, "no"));
+
+        assertThat(heard.ends).isEqualTo(1);
+        assertThat(heard.errors)
+                .singleElement()
+                .satisfies(error -> assertThat(error).hasMessage("no"));
+    }
+
+    private ClassifyingObserver observer(RequestedOutput... outputs) {
+        ClassifyingObserver observer = new ClassifyingObserver(classifier(), List.of(outputs), heard);
+        observer.observes(() -> cancelled++);
+        return observer;
+    }
+
+    private Classifier classifier() {
+        ModelSettings model = ModelSettings.builder("m", 1)
+                .output(TensorSpec.of("A", DataType.FP32, Shape.of(-1)))
+                .output(TensorSpec.of("B", DataType.FP32, Shape.of(-1)))
+                .build();
+        return new Classifier(model, Map.of("A", List.of("a", "b", "")), memory);
+    }
+
+    private static NamedTensor floats(String name, float... values) {
+        return new NamedTensor(
+                name,
+                Tensor.of(
+                        DataType.FP32,
+                        Shape.of(values.length),
+                        Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, values)));
+    }
+
+    private static Response response(boolean last, NamedTensor... outputs) {
+        return new Response(List.of(outputs), last);
+    }
+
+    /** A response that counts how often it is closed. */
+    private static final class Response implements InferResponse {
+        private final List<NamedTensor> outputs;
+        private final boolean last;
+        private int closed;
+
+        Response(List<NamedTensor> outputs, boolean last) {
+            this.outputs = outputs;
+            this.last = last;
+        }
+
+        @Override
+        public String model() {
+            return "m";
+        }
+
+        @Override
+        public long version() {
+            return 1;
+        }
+
+        @Override
+        public String id() {
+            return "i";
+        }
+
+        @Override
+        public List<NamedTensor> outputs() {
+            return outputs;
+        }
+
+        @Override
+        public Map<String, ParameterValue> parameters() {
+            return Map.of();
+        }
+
+        @Override
+        public boolean isLast() {
+            return last;
+        }
+
+        @Override
+        public void close() {
+            closed++;
+        }
+    }
+
+    /** What the caller was told. */
+    private static final class Heard implements ResponseObserver {
+        private final List<InferResponse> responses = new ArrayList<>();
+        private final List<InferenceException> errors = new ArrayList<>();
+        private int ends;
+
+        @Override
+        public void onResponse(InferResponse response) {
+            responses.add(response);
+        }
+
+        @Override
+        public void onEnd() {
+            ends++;
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            errors.add(error);
+        }
+
+        List<List<String>> texts(String name) {
+            return responses.stream()
+                    .flatMap(response -> response.outputs().stream())
+                    .filter(output -> output.name().equals(name))
+                    .map(output -> output.tensor().strings())
+                    .toList();
+        }
+    }
+}
