@@ -22,8 +22,6 @@ import org.jspecify.annotations.Nullable;
 final class MetricsEndpoint {
     private static final String CONTENT_TYPE = "content-type";
     private static final String TEXT = "text/plain; charset=utf-8";
-    private static final int METHOD_NOT_ALLOWED = 405;
-    private static final int INTERNAL_SERVER_ERROR = 500;
 
     private final Vertx vertx;
     private final HttpServer port;
@@ -83,17 +81,14 @@ final class MetricsEndpoint {
     private void answer(HttpServerRequest request) {
         HttpServerResponse response = request.response();
         if (!request.method().equals(HttpMethod.GET)) {
-            response.setStatusCode(METHOD_NOT_ALLOWED)
-                    .putHeader(CONTENT_TYPE, "text/plain")
-                    .end("{\"error\":\"Method Not Allowed\"}");
+            MetricsErrors.sendMethodNotAllowed(response);
             return;
         }
         response.putHeader(CONTENT_TYPE, TEXT);
         if ("/metrics".equals(request.path()) || "/metrics/".equals(request.path())) {
             vertx.executeBlocking(() -> text(), false)
                     .onSuccess(text -> response.end(Buffer.buffer(text)))
-                    .onFailure(failure ->
-                            response.setStatusCode(INTERNAL_SERVER_ERROR).end());
+                    .onFailure(failure -> MetricsErrors.sendInternal(response));
         } else {
             response.end();
         }

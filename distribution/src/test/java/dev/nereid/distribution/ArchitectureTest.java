@@ -182,6 +182,11 @@ class ArchitectureTest {
                         .dependOnClassesThat(are(named("io.grpc.Status")))
                         .because("only …Errors classes map codes to a protocol"),
                 noClasses()
+                        .that(are(not(ending("Errors"))))
+                        .should()
+                        .accessTargetWhere(settingOfHttpStatus())
+                        .because("only …Errors classes map codes to a protocol"),
+                noClasses()
                         .that()
                         .resideOutsideOfPackages(SERVER, SCHEDULER, DISTRIBUTION)
                         .should()
@@ -244,6 +249,13 @@ class ArchitectureTest {
                 "the console, the exit status, the environment or a system property",
                 access -> access.getTargetOwner().isEquivalentTo(System.class)
                         && members.contains(access.getTarget().getName()));
+    }
+
+    private static DescribedPredicate<JavaAccess<?>> settingOfHttpStatus() {
+        return describe(
+                "the status of an HTTP response",
+                access -> access.getTargetOwner().getName().equals("io.vertx.core.http.HttpServerResponse")
+                        && access.getTarget().getName().equals("setStatusCode"));
     }
 
     private static com.tngtech.archunit.base.DescribedPredicate<com.tngtech.archunit.core.domain.JavaAccess<?>>

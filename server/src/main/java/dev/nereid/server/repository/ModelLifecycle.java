@@ -137,6 +137,7 @@ public final class ModelLifecycle {
     }
 
     private boolean closeReady(long deadline) throws InterruptedException {
+        models.end();
         ExecutorService closers = Executors.newThreadPerTaskExecutor(
                 Thread.ofVirtual().name("unload/", 0).factory());
         List<Future<?>> closes = new ArrayList<>();

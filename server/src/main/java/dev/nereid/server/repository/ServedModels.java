@@ -5,6 +5,7 @@ import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +19,9 @@ import java.util.function.UnaryOperator;
  */
 public final class ServedModels implements ModelCatalog {
     private final ConcurrentHashMap<String, ModelEntry> entries = new ConcurrentHashMap<>();
+
+    /** Whether the models are being closed with the server. */
+    private volatile boolean ended;
 
     /** Creates an empty catalog. */
     ServedModels() {}
@@ -111,7 +115,15 @@ public final class ServedModels implements ModelCatalog {
         };
     }
 
+    /** Says from now on of every model that the server is not ready. */
+    void end() {
+        ended = true;
+    }
+
     private ModelEntry entry(ModelRef model) {
+        if (ended) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+        }
         ModelEntry entry = entries.get(model.name());
         if (entry == null) {
             throw ModelEntry.unknown(model);
