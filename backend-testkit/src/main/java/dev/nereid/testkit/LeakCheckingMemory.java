@@ -32,6 +32,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
 
     private final long capacity;
     private final AtomicLong bytesInUse = new AtomicLong();
+    private final AtomicLong mostBytesWanted = new AtomicLong();
     private final Set<CheckedBuffer> open = ConcurrentHashMap.newKeySet();
     private final Queue<Throwable> closedTwice = new ConcurrentLinkedQueue<>();
 
@@ -51,6 +52,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
 
     @Override
     public TensorBuffer allocate(long byteSize) {
+        mostBytesWanted.accumulateAndGet(bytesInUse.get() + byteSize, Math::max);
         if (byteSize > capacity - bytesInUse.get()) {
             throw new InferenceException(
                     ErrorCode.UNAVAILABLE,
@@ -65,6 +67,15 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     @Override
     public long bytesInUse() {
         return bytesInUse.get();
+    }
+
+    /**
+     * Returns how much memory was wanted at a time, whether or not there was so much.
+     *
+     * @return the most that was in use together with what was asked for, in bytes
+     */
+    public long mostBytesWanted() {
+        return mostBytesWanted.get();
     }
 
     /**

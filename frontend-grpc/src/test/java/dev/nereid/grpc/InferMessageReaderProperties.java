@@ -113,7 +113,7 @@ final class InferMessageReaderProperties {
         assertAgreement(bytes, cuts);
     }
 
-    private static void assertAgreement(byte[] bytes, List<Integer> cuts) {
+    static void assertAgreement(byte[] bytes, List<Integer> cuts) {
         Optional<ModelInferRequest> expected;
         try {
             expected = Optional.of(ModelInferRequest.parseFrom(bytes));

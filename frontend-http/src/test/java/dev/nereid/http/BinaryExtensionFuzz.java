@@ -1,0 +1,92 @@
+package dev.nereid.http;
+
+import com.code_intelligence.jazzer.junit.DictionaryEntries;
+import com.code_intelligence.jazzer.junit.FuzzTest;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.ReaderProbe;
+import io.vertx.core.buffer.Buffer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+
+/** A body of JSON and bytes, or of bytes alone, is read or refused, in whatever pieces it comes. */
+class BinaryExtensionFuzz {
+    private static final HttpOptions OPTIONS = HttpOptions.DEFAULT.limitedTo(1 << 20, 4 << 20);
+    private static final List<ModelDescription> MODELS = List.of(
+            model(0, TensorSpec.of("X", DataType.FP32, Shape.of(-1))),
+            model(8, TensorSpec.of("X", DataType.INT16, Shape.of(2, -1, 3))),
+            model(8, TensorSpec.of("X", DataType.BYTES, Shape.of(1))),
+            model(0, TensorSpec.of("X", DataType.FP64, Shape.of(-1, 0))),
+            model(0, TensorSpec.of("X", DataType.UINT8, Shape.of(-1, -1))),
+            model(0, TensorSpec.of("X", DataType.BOOL, Shape.of(-1)), TensorSpec.of("Y", DataType.BF16, Shape.of(2))));
+    /** Model, size of a piece, and what the header says. */
+    private static final int HEAD = 2 + Integer.BYTES;
+    /** The body doubles as it grows; besides it there are tensors of JSON, which takes at most 8 bytes for one of text. */
+    private static final int MEMORY_PER_BYTE = 12;
+
+    private static final int HEAP_PER_BYTE = 400;
+    private static final int HEAP = 1 << 20;
+
+    /** The first byte chooses a model, the second the size of pieces, the next four are the length of the JSON. */
+    @FuzzTest
+    @DictionaryEntries({
+        "\"inputs\":[{",
+        "\"outputs\":[{",
+        "\"parameters\":{",
+        "\"name\":",
+        "\"shape\":[",
+        "\"datatype\":",
+        "\"data\":[",
+        "\"binary_data_size\":",
+        "\"binary_data\":true",
+        "\"binary_data_output\":true",
+        "\"FP32\"",
+        "\"BYTES\"",
+        "18446744073709551615",
+        "9223372036854775807"
+    })
+    void readsOrRefuses(byte[] bytes) {
+        if (bytes.length < HEAD) {
+            return;
+        }
+        ReaderProbe probe = new ReaderProbe(
+                (long) MEMORY_PER_BYTE * bytes.length + HEAP, (long) HEAP_PER_BYTE * bytes.length + HEAP);
+        probe.run(memory -> read(bytes, memory));
+    }
+
+    private static void read(byte[] bytes, TensorMemory memory) {
+        ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        ModelDescription model = MODELS.get(Byte.toUnsignedInt(in.get()) % MODELS.size());
+        int piece = Byte.toUnsignedInt(in.get());
+        long length = piece % 2 == 0 ? InferHead.UNKNOWN : in.remaining() - Integer.BYTES;
+        InferHead head = new InferHead(length, in.getInt());
+        CallMemory call = new CallMemory(memory);
+        try (RequestBody body = new RequestBody(memory, head, OPTIONS)) {
+            while (in.hasRemaining()) {
+                byte[] next = new byte[Math.min(piece + 1, in.remaining())];
+                in.get(next);
+                body.append(Buffer.buffer(next));
+            }
+            read(model, head, body, call);
+        } finally {
+            call.run();
+        }
+    }
+
+    private static void read(ModelDescription model, InferHead head, RequestBody body, CallMemory memory) {
+        long jsonLength = head.jsonLength(body.size());
+        if (jsonLength == 0) {
+            new RawRequestReader(model).read(body.bytes(), memory);
+        } else {
+            new InferRequestReader("m", body.bytes(), jsonLength, memory, OPTIONS.maxJsonBytes()).read();
+        }
+    }
+
+    private static ModelDescription model(int maxBatchSize, TensorSpec... inputs) {
+        return new ModelDescription("m", List.of(1L), "p", maxBatchSize, false, List.of(inputs), List.of());
+    }
+}
