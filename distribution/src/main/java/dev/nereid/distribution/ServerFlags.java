@@ -23,6 +23,7 @@ final class ServerFlags {
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
+    private boolean clientSharedMemory;
     private String modelConfigName = "";
     private int loadThreads = 4;
     private Duration exitTimeout = Duration.ofSeconds(30);
@@ -51,6 +52,11 @@ final class ServerFlags {
                         FlagValue.TRUTH,
                         "Whether the server counts as ready only while all its models are. Default: true.",
                         value -> strictReadiness = value),
+                Flag.of(
+                        "--allow-client-shm",
+                        FlagValue.TRUTH,
+                        "Whether clients may share memory with the server. Default: false.",
+                        value -> clientSharedMemory = value),
                 Flag.of(
                         "--exit-timeout-secs",
                         FlagValue.SECONDS,
@@ -113,6 +119,7 @@ final class ServerFlags {
                 .exitOnError(exitOnError)
                 .strictReadiness(strictReadiness)
                 .autoComplete(withCompletion)
+                .allowClientSharedMemory(clientSharedMemory)
                 .modelConfigName(modelConfigName)
                 .processors(surroundings.processors())
                 .modelLoadThreads(loadThreads)

@@ -24,7 +24,8 @@ final class CommandRunnerTest {
 
         assertThat(process.out())
                 .contains("--model-repository=DIR", "--model-store", "--http-port=PORT", "Default: 8000")
-                .contains("127.0.0.1", "--grpc-port=PORT", "--metrics-port=PORT", "--exit-timeout-secs=N");
+                .contains("127.0.0.1", "--grpc-port=PORT", "--metrics-port=PORT", "--exit-timeout-secs=N")
+                .contains("--allow-client-shm=BOOL");
         assertThat(process.err()).isEmpty();
     }
 

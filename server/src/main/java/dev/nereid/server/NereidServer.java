@@ -12,7 +12,6 @@ import dev.nereid.api.ServerInfo;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.CheckedCall;
-import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.repository.ModelLifecycle;
@@ -58,19 +57,18 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     private final ServerInfo info;
-    private final TensorPool memory;
+    private final ServerMemory memory;
     private final BackendRegistry backends;
     private final ModelLifecycle lifecycle;
     private final ServedModels models;
     private final ModelControl control = new FixedModels();
-    private final SharedMemory sharedMemory = new NoSharedMemory();
     private final boolean strictReadiness;
     private final Duration exitTimeout;
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
 
     NereidServer(
             ServerInfo info,
-            TensorPool memory,
+            ServerMemory memory,
             BackendRegistry backends,
             ModelLifecycle lifecycle,
             boolean strictReadiness,
@@ -124,12 +122,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public SharedMemory sharedMemory() {
-        return sharedMemory;
+        return memory.shared();
     }
 
     @Override
     public TensorMemory memory() {
-        return memory;
+        return memory.pool();
     }
 
     @Override

@@ -52,6 +52,7 @@ public final class NereidServerBuilder {
     private boolean exitOnError = true;
     private boolean strictReadiness = true;
     private boolean autoComplete = true;
+    private boolean clientSharedMemory;
     private int processors = Runtime.getRuntime().availableProcessors();
     private int modelLoadThreads = 4;
     private long memoryLimit = Math.max(2 * Runtime.getRuntime().maxMemory(), SMALLEST_DEFAULT_MEMORY);
@@ -126,6 +127,18 @@ public final class NereidServerBuilder {
      */
     public NereidServerBuilder strictReadiness(boolean value) {
         strictReadiness = value;
+        return this;
+    }
+
+    /**
+     * Sets whether clients may register shared memory of theirs for inputs and outputs. Who can reach the server can then
+     * read and write every POSIX shared memory segment that the server's user can.
+     *
+     * @param value {@code false} by default
+     * @return this builder
+     */
+    public NereidServerBuilder allowClientSharedMemory(boolean value) {
+        clientSharedMemory = value;
         return this;
     }
 
@@ -275,7 +288,7 @@ public final class NereidServerBuilder {
         }
         ServerBuild build = ServerBuild.read();
         LoadOptions loadOptions = new LoadOptions(autoComplete, modelConfigName, modelLoadThreads, processors, gpus);
-        TensorPool memory = new TensorPool(memoryLimit, idleMemoryLimit);
+        ServerMemory memory = ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory);
         BackendRegistry backends = BackendRegistry.open(
                 pluginDirectories, new PluginEnvironment(build.spi(), backendSettings, cacheRoot(), processors));
         boolean started = false;
@@ -284,7 +297,7 @@ public final class NereidServerBuilder {
                     new ModelRepository(modelRepositories),
                     backends,
                     loadOptions,
-                    new SchedulerEnvironment(memory, System::nanoTime));
+                    new SchedulerEnvironment(memory.pool(), System::nanoTime));
             lifecycle.start();
             started = true;
             return new NereidServer(

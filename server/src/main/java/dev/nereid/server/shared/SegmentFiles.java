@@ -1,0 +1,52 @@
+package dev.nereid.server.shared;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.regex.Pattern;
+
+/**
+ * Finds segments by their keys, as {@code shm_open} does: files of one folder. Immutable.
+ *
+ * @param folder the folder that the system keeps segments in
+ */
+record SegmentFiles(Path folder) {
+    /** Where the system keeps segments. */
+    static final SegmentFiles OF_THE_SYSTEM = new SegmentFiles(Path.of("/dev/shm"));
+
+    /** What the reference's backends share among themselves; no client has a business in it. */
+    private static final String RESERVED = "triton_python_backend_shm_region_";
+
+    private static final Pattern LEADING_SLASHES = Pattern.compile("^/+");
+
+    /** Says whether a key may be a client's. */
+    boolean isValid(String key) {
+        return !key.isEmpty() && !name(key).startsWith(RESERVED);
+    }
+
+    /**
+     * Opens a segment for reading and writing. Never leaves the folder: neither by the key nor by a link.
+     *
+     * @throws IOException if there is no such segment, or if it is something else than memory
+     */
+    FileChannel open(String key) throws IOException {
+        String name = name(key);
+        if (name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('/') >= 0 || name.indexOf(0) >= 0) {
+            throw new FileSystemException(name, null, "no name of a segment");
+        }
+        Path file = folder.resolve(name);
+        // A link, a pipe or a folder must not even be opened; what is opened cannot be a link whoever replaces it.
+        if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
+            throw new FileSystemException(name, null, "no segment");
+        }
+        return FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+    }
+
+    private static String name(String key) {
+        return LEADING_SLASHES.matcher(key).replaceFirst("");
+    }
+}

@@ -1,0 +1,199 @@
+package dev.nereid.server.shared;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.SharedMemory;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.ConcurrentSkipListMap;
+
+/**
+ * The POSIX shared memory that clients registered, for a server without graphics processors. Lock-free; safe for use by
+ * any thread.
+ *
+ * <p>A region stays mapped as long as somebody uses it, whether it is registered or not. Its owner may cut the segment off
+ * at any time all the same; then the memory behind the new end is gone, mapped or not, and whoever touches it fails. That
+ * is why each lease looks at the segment again, and why the server lets nobody touch such memory who could not stand it.
+ */
+public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
+    /** More than any client needs; each costs a descriptor and a mapping, which a process has not without end. */
+    private static final int MAX_REGIONS = 4_096;
+
+    private final SegmentFiles files;
+    private final ConcurrentSkipListMap<String, MappedRegion> regions = new ConcurrentSkipListMap<>();
+
+    /** Creates an empty registry of the system's shared memory. */
+    public SystemSharedMemory() {
+        this(SegmentFiles.OF_THE_SYSTEM);
+    }
+
+    private SystemSharedMemory(SegmentFiles files) {
+        this.files = files;
+    }
+
+    /** Creates an empty registry whose segments are the files of a folder. */
+    static SystemSharedMemory in(Path folder) {
+        return new SystemSharedMemory(new SegmentFiles(folder));
+    }
+
+    @Override
+    public void register(String name, String key, long offset, long byteSize) {
+        if (!files.isValid(key)) {
+            throw invalid("cannot register shared memory region '" + name + "' - invalid shm key '" + key + "'");
+        }
+        if (regions.containsKey(name)) {
+            throw taken(name);
+        }
+        if (regions.size() >= MAX_REGIONS) {
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE,
+                    failed(name) + MAX_REGIONS + " regions are registered (expected: less; unregister some)");
+        }
+        MappedRegion mapped = map(new Region(name, key, offset, byteSize));
+        if (regions.putIfAbsent(name, mapped) != null) {
+            mapped.release();
+            throw taken(name);
+        }
+    }
+
+    private MappedRegion map(Region region) {
+        try {
+            FileChannel segment = files.open(region.key());
+            boolean mapped = false;
+            try {
+                check(region, segment.size());
+                MappedRegion result = MappedRegion.map(region, segment);
+                mapped = true;
+                return result;
+            } finally {
+                if (!mapped) {
+                    segment.close();
+                }
+            }
+        } catch (IOException e) {
+            throw new InferenceException(
+                    ErrorCode.INTERNAL, "Unable to open shared memory region: '" + region.key() + "'");
+        }
+    }
+
+    private static void check(Region region, long segmentSize) {
+        long offset = region.offset();
+        long byteSize = region.byteSize();
+        if (Long.compareUnsigned(offset, segmentSize) > 0 || Long.compareUnsigned(byteSize, segmentSize - offset) > 0) {
+            throw invalid(failed(region.name()) + "invalid args");
+        }
+        if (byteSize == 0) {
+            throw invalid(failed(region.name()) + "unable to process address spaceInvalid argument");
+        }
+    }
+
+    @Override
+    public void unregister(String name) {
+        MappedRegion removed = regions.remove(name);
+        if (removed != null) {
+            removed.release();
+        }
+    }
+
+    @Override
+    public void unregisterAll() {
+        regions.keySet().forEach(this::unregister);
+    }
+
+    @Override
+    public Region region(String name) {
+        MappedRegion found = regions.get(name);
+        if (found == null) {
+            throw unknown("system shared memory region: '" + name + "'");
+        }
+        return found.region();
+    }
+
+    @Override
+    public List<Region> regions() {
+        return regions.values().stream().map(MappedRegion::region).toList();
+    }
+
+    @Override
+    public TensorBuffer lease(String name, long offset, long byteSize) {
+        MappedRegion found = regions.get(name);
+        if (found == null || !found.retain()) {
+            throw unknown("shared memory region: '" + name + "'");
+        }
+        boolean leased = false;
+        try {
+            checkPart(found, offset, byteSize);
+            TensorBuffer lease = found.lease(offset, byteSize);
+            leased = true;
+            return lease;
+        } finally {
+            if (!leased) {
+                found.release();
+            }
+        }
+    }
+
+    private static void checkPart(MappedRegion found, long offset, long byteSize) {
+        String name = found.region().name();
+        long size = found.region().byteSize();
+        if (Long.compareUnsigned(offset, size) >= 0) {
+            throw invalid("Invalid offset for shared memory region: '" + name + "'");
+        }
+        if (Long.compareUnsigned(byteSize, size - offset) > 0) {
+            throw invalid("Invalid offset + byte size for shared memory region: '" + name + "'");
+        }
+        long now = found.sizeNow();
+        if (offset + byteSize > now) {
+            throw invalid("shared memory region '" + name + "': its segment ends " + Math.max(0, now)
+                    + " bytes behind the start of the region (expected: not before byte " + (offset + byteSize) + ")");
+        }
+    }
+
+    @Override
+    public void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize) {
+        throw invalid("failed to register CUDA shared memory region: '" + name + "', GPUs not supported");
+    }
+
+    @Override
+    public void unregisterCuda(String name) {}
+
+    @Override
+    public void unregisterAllCuda() {}
+
+    @Override
+    public CudaRegion cudaRegion(String name) {
+        throw unknown("cuda shared memory region: '" + name + "'");
+    }
+
+    @Override
+    public List<CudaRegion> cudaRegions() {
+        return List.of();
+    }
+
+    /** Unregisters all regions. */
+    @Override
+    public void close() {
+        unregisterAll();
+    }
+
+    private static String failed(String name) {
+        return "failed to register shared memory region '" + name + "': ";
+    }
+
+    private static InferenceException taken(String name) {
+        return new InferenceException(
+                ErrorCode.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
+    }
+
+    private static InferenceException unknown(String what) {
+        return new InferenceException(ErrorCode.NOT_FOUND, "Unable to find " + what);
+    }
+
+    private static InferenceException invalid(String text) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+}

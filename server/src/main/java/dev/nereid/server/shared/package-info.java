@@ -1,0 +1,9 @@
+/**
+ * Memory that clients share with the server: parts of POSIX shared memory segments, mapped into the process.
+ *
+ * <p>Starting point: {@link dev.nereid.server.shared.SystemSharedMemory}.
+ */
+@NullMarked
+package dev.nereid.server.shared;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,259 @@
+package dev.nereid.server.shared;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.SharedMemory;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The texts are those of the recorded exchanges of the reference server. */
+final class SystemSharedMemoryTest {
+    @TempDir
+    private Path folder;
+
+    private SystemSharedMemory memory;
+
+    @BeforeEach
+    void setUp() throws IOException {
+        memory = SystemSharedMemory.in(Files.createDirectory(folder.resolve("shm")));
+        segment("seg", 64);
+    }
+
+    @AfterEach
+    void close() {
+        memory.close();
+        assertThat(memory.regions()).isEmpty();
+    }
+
+    @Test
+    void mapsASegmentThatBothSidesSee() throws IOException {
+        memory.register("g", "/seg", 0, 64);
+
+        try (TensorBuffer lease = memory.lease("g", 16, 8)) {
+            lease.segment().set(ValueLayout.JAVA_LONG_UNALIGNED, 0, 42);
+            assertThat(lease.segment().byteSize()).isEqualTo(8);
+            assertThat(lease.segment().isMapped()).isTrue();
+        }
+
+        assertThat(ByteBuffer.wrap(Files.readAllBytes(folder.resolve("shm/seg")))
+                        .order(java.nio.ByteOrder.nativeOrder())
+                        .getLong(16))
+                .isEqualTo(42);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"seg", "/seg", "///seg"})
+    void takesKeysWithAndWithoutSlashesInFront(String key) {
+        memory.register("g", key, 0, 64);
+
+        assertThat(memory.region("g")).isEqualTo(new SharedMemory.Region("g", key, 0, 64));
+    }
+
+    @Test
+    void takesPartsThatDoNotBeginAtAPage() throws IOException {
+        segment("large", 10_000);
+        try (RandomAccessFile file =
+                new RandomAccessFile(folder.resolve("shm/large").toFile(), "rw")) {
+            file.write(new byte[] {1, 2, 3, 4, 5, 6, 7, 8});
+        }
+        memory.register("g", "large", 3, 9_997);
+
+        try (TensorBuffer lease = memory.lease("g", 2, 9_995)) {
+            assertThat(lease.segment().get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 6);
+        }
+    }
+
+    @Test
+    void takesANameOnce() {
+        memory.register("g", "/seg", 0, 64);
+
+        assertError(
+                () -> memory.register("g", "/seg", 0, 64),
+                ErrorCode.ALREADY_EXISTS,
+                "shared memory region 'g' already in manager");
+    }
+
+    @Test
+    void takesAnEmptyName() {
+        memory.register("", "/seg", 0, 64);
+        memory.register("g", "/seg", 0, 64);
+
+        assertThat(memory.regions())
+                .containsExactly(
+                        new SharedMemory.Region("", "/seg", 0, 64), new SharedMemory.Region("g", "/seg", 0, 64));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"/nope", "/../etc/passwd", "..", "/..", ".", "a/b", "/", "a\0b", "/dir", "/link", "/dangling"})
+    void opensNothingButSegments(String key) throws IOException {
+        Files.createDirectory(folder.resolve("shm/dir"));
+        Files.writeString(folder.resolve("etc"), "secret");
+        Files.createSymbolicLink(folder.resolve("shm/link"), folder.resolve("etc"));
+        Files.createSymbolicLink(folder.resolve("shm/dangling"), folder.resolve("nowhere"));
+
+        assertError(
+                () -> memory.register("h", key, 0, 4),
+                ErrorCode.INTERNAL,
+                "Unable to open shared memory region: '" + key + "'");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "triton_python_backend_shm_region_1",
+                "/triton_python_backend_shm_region_1",
+                "//triton_python_backend_shm_region_"
+            })
+    void refusesKeysThatAreNoClients(String key) throws IOException {
+        segment("triton_python_backend_shm_region_1", 4);
+
+        assertError(
+                () -> memory.register("h", key, 0, 4),
+                ErrorCode.INVALID_ARGUMENT,
+                "cannot register shared memory region 'h' - invalid shm key '" + key + "'");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 65", "64, 1", "65, 0", "1, 64", "-1, 2", "1, -1", "9223372036854775807, 9223372036854775807"})
+    void refusesPartsBeyondTheSegment(long offset, long byteSize) {
+        assertError(
+                () -> memory.register("h", "/seg", offset, byteSize),
+                ErrorCode.INVALID_ARGUMENT,
+                "failed to register shared memory region 'h': invalid args");
+        assertThat(folder.resolve("shm/seg")).hasSize(64);
+    }
+
+    @Test
+    void refusesAPartOfNoSize() {
+        assertError(
+                () -> memory.register("h4", "/seg", 0, 0),
+                ErrorCode.INVALID_ARGUMENT,
+                "failed to register shared memory region 'h4': unable to process address spaceInvalid argument");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 0", "0, 64", "63, 1", "48, 16", "48, 0"})
+    void leasesPartsThatLieInTheRegion(long offset, long byteSize) {
+        memory.register("g", "/seg", 0, 64);
+
+        try (TensorBuffer lease = memory.lease("g", offset, byteSize)) {
+            assertThat(lease.segment().byteSize()).isEqualTo(byteSize);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "64, 0, Invalid offset for",
+        "-1, 16, Invalid offset for",
+        "49, 16, Invalid offset + byte size for",
+        "0, 65, Invalid offset + byte size for",
+        "0, -1, Invalid offset + byte size for",
+        "1, 9223372036854775807, Invalid offset + byte size for"
+    })
+    void refusesPartsThatDoNotLieInTheRegion(long offset, long byteSize, String text) {
+        memory.register("g", "/seg", 0, 64);
+
+        assertError(
+                () -> memory.lease("g", offset, byteSize),
+                ErrorCode.INVALID_ARGUMENT,
+                text + " shared memory region: 'g'");
+    }
+
+    @Test
+    void noticesASegmentThatWasCutOff() throws IOException {
+        memory.register("g", "/seg", 0, 64);
+
+        cut("seg", 40);
+
+        assertError(
+                () -> memory.lease("g", 32, 16),
+                ErrorCode.INVALID_ARGUMENT,
+                "shared memory region 'g': its segment ends 40 bytes behind the start of the region"
+                        + " (expected: not before byte 48)");
+        memory.lease("g", 24, 16).close();
+    }
+
+    @Test
+    void keepsARegionMappedWhileItIsLeased() {
+        memory.register("g", "/seg", 0, 64);
+        TensorBuffer one = memory.lease("g", 0, 8);
+        TensorBuffer other = memory.lease("g", 8, 8);
+        MemorySegment part = one.segment();
+
+        memory.unregister("g");
+
+        assertError(() -> memory.lease("g", 0, 8), ErrorCode.NOT_FOUND, "Unable to find shared memory region: 'g'");
+        other.close();
+        part.set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
+        memory.register("g", "/seg", 0, 32);
+        one.close();
+        assertThatIllegalStateException().isThrownBy(() -> part.get(ValueLayout.JAVA_BYTE, 0));
+        assertThatIllegalStateException().isThrownBy(one::close);
+        memory.lease("g", 0, 8).close();
+    }
+
+    @Test
+    void forgetsWhatIsUnregistered() {
+        memory.register("a", "/seg", 0, 64);
+        memory.register("b", "/seg", 8, 8);
+
+        memory.unregister("zz");
+        memory.unregister("a");
+
+        assertThat(memory.regions()).extracting(SharedMemory.Region::name).containsExactly("b");
+        memory.unregisterAll();
+        assertThat(memory.regions()).isEqualTo(List.of());
+        assertError(() -> memory.region("b"), ErrorCode.NOT_FOUND, "Unable to find system shared memory region: 'b'");
+    }
+
+    @Test
+    void answersAsAServerWithoutGraphicsProcessors() {
+        assertError(
+                () -> memory.registerCuda("x", ByteBuffer.allocate(64), 0, 64),
+                ErrorCode.INVALID_ARGUMENT,
+                "failed to register CUDA shared memory region: 'x', GPUs not supported");
+        assertError(() -> memory.cudaRegion("x"), ErrorCode.NOT_FOUND, "Unable to find cuda shared memory region: 'x'");
+        assertThat(memory.cudaRegions()).isEmpty();
+        memory.unregisterCuda("x");
+        memory.unregisterAllCuda();
+    }
+
+    private Path segment(String name, int size) throws IOException {
+        return Files.write(folder.resolve("shm").resolve(name), new byte[size]);
+    }
+
+    private void cut(String name, int size) throws IOException {
+        try (RandomAccessFile file =
+                new RandomAccessFile(folder.resolve("shm").resolve(name).toFile(), "rw")) {
+            file.setLength(size);
+        }
+    }
+
+    private static void assertError(ThrowingCallable action, ErrorCode code, String message) {
+        assertThatExceptionOfType(InferenceException.class)
+                .isThrownBy(action)
+                .withMessage(message)
+                .satisfies(error -> assertThat(error.code()).isEqualTo(code));
+    }
+}

@@ -1,0 +1,5 @@
+/** Tests of shared memory. */
+@NullMarked
+package dev.nereid.server.shared;
+
+import org.jspecify.annotations.NullMarked;
