@@ -44,10 +44,23 @@ public final class FakeSharedMemory implements SharedMemory {
         return leases.get();
     }
 
+    /**
+     * Registers memory of the test.
+     *
+     * @param name the region's name
+     * @param memory the memory; stays valid while the region is used
+     */
+    public void register(String name, MemorySegment memory) {
+        put(new Entry(new Region(name, "/" + name, 0, memory.byteSize()), memory));
+    }
+
     @Override
     public void register(String name, String key, long offset, long byteSize) {
-        Entry entry = new Entry(
-                new Region(name, key, offset, byteSize), Arena.ofAuto().allocate(byteSize, 64));
+        put(new Entry(new Region(name, key, offset, byteSize), Arena.ofAuto().allocate(byteSize, 64)));
+    }
+
+    private void put(Entry entry) {
+        String name = entry.region().name();
         if (entries.putIfAbsent(name, entry) != null) {
             throw new InferenceException(
                     ErrorCode.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");

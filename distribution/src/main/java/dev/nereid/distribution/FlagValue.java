@@ -6,6 +6,8 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
 
 /**
  * A kind of value that flags have. Immutable.
@@ -74,6 +76,15 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
         try {
             return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
         } catch (InvalidPathException e) {
+            return Optional.empty();
+        }
+    });
+
+    /** A regular expression that heeds no case. */
+    static final FlagValue<Pattern> PATTERN = new FlagValue<>("REGEX", "a regular expression", text -> {
+        try {
+            return Optional.of(Pattern.compile(text, Pattern.CASE_INSENSITIVE));
+        } catch (PatternSyntaxException e) {
             return Optional.empty();
         }
     });

@@ -2,6 +2,8 @@ package dev.nereid.distribution;
 
 import dev.nereid.http.HttpOptions;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.regex.Pattern;
 
 /** The flags of HTTP. Written by the command line reader, then only read. */
 final class HttpFlags {
@@ -13,6 +15,8 @@ final class HttpFlags {
     private int eventLoops;
 
     private int maxInputSize = 67_108_864;
+
+    private Optional<Pattern> forwardedHeaders = Optional.empty();
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
@@ -41,7 +45,13 @@ final class HttpFlags {
                         "--http-max-input-size",
                         FlagValue.TEXT_BYTES,
                         "The largest JSON request. Default: 67108864.",
-                        value -> maxInputSize = value));
+                        value -> maxInputSize = value),
+                Flag.of(
+                        "--http-header-forward-pattern",
+                        FlagValue.PATTERN,
+                        "Headers whose names this is found in, in whatever case, become parameters of an inference."
+                                + " Default: none.",
+                        value -> forwardedHeaders = Optional.of(value)));
     }
 
     /** Returns how many event loops serve all ports. */
@@ -52,6 +62,11 @@ final class HttpFlags {
     /** Returns the options; requests in progress may take the given time when the port closes. */
     HttpOptions options(int loops, Duration exitTimeout) {
         long largest = Math.max(maxInputSize, HttpOptions.DEFAULT.maxRequestBytes());
-        return new HttpOptions(address, port, loops, maxInputSize, largest, exitTimeout);
+        HttpOptions options = HttpOptions.DEFAULT
+                .listeningOn(address, port)
+                .withEventLoops(loops)
+                .limitedTo(maxInputSize, largest)
+                .closingWithin(exitTimeout);
+        return forwardedHeaders.map(options::forwarding).orElse(options);
     }
 }

@@ -47,7 +47,7 @@ final class GoldenIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"H2.", "H3."})
+    @ValueSource(strings = {"H2.", "H3.", "H5.", "H6."})
     void answersAsRecorded(String section) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(
                 "python3",

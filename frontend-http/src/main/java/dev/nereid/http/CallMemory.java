@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import java.lang.foreign.MemorySegment;
@@ -7,15 +8,20 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The memory of one call's inputs. Confined to the event loop until the call is handed over; from then on
- * {@link #run()}, which gives everything back, is all that is left to do, once, on any thread.
+ * The memory of one call's inputs, and what the client shares for its inputs and outputs. Confined to the event loop
+ * until the call is handed over; from then on {@link #run()}, which gives everything back, is all that may change it,
+ * once, on any thread.
  */
 final class CallMemory implements Runnable {
     private final TensorMemory memory;
+    private final SharedMemory shared;
     private final List<TensorBuffer> buffers = new ArrayList<>(2);
+    /** What the client may change, or take away, at any time. */
+    private List<MemorySegment> leased = List.of();
 
-    CallMemory(TensorMemory memory) {
+    CallMemory(TensorMemory memory, SharedMemory shared) {
         this.memory = memory;
+        this.shared = shared;
     }
 
     /** Takes memory from the pool. */
@@ -25,9 +31,34 @@ final class CallMemory implements Runnable {
         return buffer.segment();
     }
 
+    /**
+     * Takes part of a region that the client shares.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no such region or part
+     */
+    MemorySegment lease(String region, long offset, long byteSize) {
+        TensorBuffer lease = shared.lease(region, offset, byteSize);
+        buffers.add(lease);
+        if (leased.isEmpty()) {
+            leased = new ArrayList<>(2);
+        }
+        leased.add(lease.segment());
+        return lease.segment();
+    }
+
     /** Takes over a buffer. */
     void adopt(TensorBuffer buffer) {
         buffers.add(buffer);
+    }
+
+    /** Says whether data lies in memory that the client shares, even in part. Not to be asked after the call ended. */
+    boolean isShared(MemorySegment data) {
+        for (MemorySegment segment : leased) {
+            if (segment.asOverlappingSlice(data).isPresent()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override

@@ -3,6 +3,8 @@ package dev.nereid.http;
 import static java.util.Objects.requireNonNull;
 
 import java.time.Duration;
+import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * How HTTP is served. Immutable.
@@ -13,12 +15,19 @@ import java.time.Duration;
  * @param maxJsonBytes the largest JSON text, and the largest tensor within one, that is accepted
  * @param maxRequestBytes the largest request body that is accepted
  * @param closeTimeout how long closing waits for requests in flight
+ * @param forwardedHeaders found in the names of those headers that become parameters of an inference
  */
 public record HttpOptions(
-        String address, int port, int eventLoops, long maxJsonBytes, long maxRequestBytes, Duration closeTimeout) {
+        String address,
+        int port,
+        int eventLoops,
+        long maxJsonBytes,
+        long maxRequestBytes,
+        Duration closeTimeout,
+        Optional<Pattern> forwardedHeaders) {
     /** Port 8000 on this machine only; 64 MiB of JSON, 2 GiB in all; half a minute to close. */
     public static final HttpOptions DEFAULT =
-            new HttpOptions("127.0.0.1", 8000, 1, 64L << 20, 2L << 30, Duration.ofSeconds(30));
+            new HttpOptions("127.0.0.1", 8000, 1, 64L << 20, 2L << 30, Duration.ofSeconds(30), Optional.empty());
 
     private static final int LARGEST_PORT = 65535;
 
@@ -26,6 +35,7 @@ public record HttpOptions(
     public HttpOptions {
         requireNonNull(address, "address");
         requireNonNull(closeTimeout, "closeTimeout");
+        requireNonNull(forwardedHeaders, "forwardedHeaders");
         if (port < 0 || port > LARGEST_PORT) {
             throw new IllegalArgumentException("http-port: " + port + " (expected: 0 to " + LARGEST_PORT + ")");
         }
@@ -60,7 +70,8 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions listeningOn(String changedAddress, int changedPort) {
-        return new HttpOptions(changedAddress, changedPort, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout);
+        return new HttpOptions(
+                changedAddress, changedPort, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders);
     }
 
     /**
@@ -71,7 +82,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions limitedTo(long json, long request) {
-        return new HttpOptions(address, port, eventLoops, json, request, closeTimeout);
+        return new HttpOptions(address, port, eventLoops, json, request, closeTimeout, forwardedHeaders);
     }
 
     /**
@@ -81,6 +92,27 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions withEventLoops(int changed) {
-        return new HttpOptions(address, port, changed, maxJsonBytes, maxRequestBytes, closeTimeout);
+        return new HttpOptions(address, port, changed, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders);
+    }
+
+    /**
+     * Returns the same options with another time to close.
+     *
+     * @param changed how long closing waits for requests in flight
+     * @return the changed options
+     */
+    public HttpOptions closingWithin(Duration changed) {
+        return new HttpOptions(address, port, eventLoops, maxJsonBytes, maxRequestBytes, changed, forwardedHeaders);
+    }
+
+    /**
+     * Returns the same options with headers that become parameters of an inference.
+     *
+     * @param pattern found in the names of those headers
+     * @return the changed options
+     */
+    public HttpOptions forwarding(Pattern pattern) {
+        return new HttpOptions(
+                address, port, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, Optional.of(pattern));
     }
 }

@@ -2,34 +2,28 @@ package dev.nereid.http;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferCall;
-import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
-import dev.nereid.api.RequestedOutput;
-import dev.nereid.api.ResponseObserver;
-import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
 import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
-import java.util.concurrent.RejectedExecutionException;
-import org.jspecify.annotations.Nullable;
+import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One inference, from its headers to its answer. Confined to its event loop, but for the observer's methods, which hand
- * over to it.
+ * One inference, from its headers to the call. Confined to its event loop.
  *
  * <p>The steps: the body arrives; it is read and the call goes to the server, which owns all memory from then on; the
- * answer comes back on whichever thread and is written on the event loop. The client may go away in any of them: before
- * the call the body is given back, after it the call is withdrawn, and its answer closed unseen when it comes.
+ * answer is for the {@link InferAnswer}. The client may go away in any of them: before the call the body is given back,
+ * after it the call is withdrawn.
  */
-final class InferExchange implements ResponseObserver {
+final class InferExchange {
     private static final Logger log = LoggerFactory.getLogger(InferExchange.class);
     private static final Cancellation NOTHING_TO_CANCEL = () -> {};
-    private static final String NO_MEMORY =
-            "not enough memory to write the response as JSON; ask for its outputs as binary data";
 
     private final InferHandler handler;
     private final HttpServerRequest request;
@@ -39,11 +33,8 @@ final class InferExchange implements ResponseObserver {
     private final InferHead head;
     private final RequestBody body;
     private Cancellation cancellation = NOTHING_TO_CANCEL;
-    private RequestedOutputs outputs = RequestedOutputs.all(false);
     /** Whether the body is no longer of interest. */
     private boolean refused;
-    /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
-    private int surplus;
 
     InferExchange(
             InferHandler handler,
@@ -68,13 +59,33 @@ final class InferExchange implements ResponseObserver {
     }
 
     private void receive(Buffer chunk) {
+        if (refused) {
+            return;
+        }
         try {
-            if (!refused) {
-                body.append(chunk);
+            if (!body.append(chunk)) {
+                request.pause();
+                handler.context().runOnContext(now -> proceed());
             }
         } catch (InferenceException e) {
-            refuse(e);
-            InferHandler.discard(request);
+            refuseUnread(e);
+        }
+    }
+
+    /** Takes more of a chunk that is much larger than it looks, while others have their turns. */
+    private void proceed() {
+        if (refused) {
+            return;
+        }
+        try {
+            if (body.proceed()) {
+                request.resume();
+            } else {
+                handler.context().runOnContext(now -> proceed());
+            }
+        } catch (InferenceException e) {
+            request.resume();
+            refuseUnread(e);
         }
     }
 
@@ -82,10 +93,14 @@ final class InferExchange implements ResponseObserver {
         if (refused) {
             return;
         }
-        CallMemory memory = new CallMemory(handler.server().memory());
+        CallMemory memory =
+                new CallMemory(handler.server().memory(), handler.server().sharedMemory());
+        InferRequest read;
         InferCall call;
         try {
-            call = read(memory);
+            body.finish();
+            read = read(memory);
+            call = call(read, memory);
         } catch (InferenceException e) {
             memory.run();
             refuse(e);
@@ -97,10 +112,13 @@ final class InferExchange implements ResponseObserver {
             HttpErrors.sendInternal(http);
             return;
         }
-        cancellation = handler.server().infer(call, this);
+        ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
+        InferAnswer answer = new InferAnswer(handler, http, model, new AnswerForm(read.outputs(), coding, memory));
+        cancellation = handler.server().infer(call, answer);
+        answer.callIsHandedOver();
     }
 
-    private InferCall read(CallMemory memory) {
+    private InferRequest read(CallMemory memory) {
         long jsonLength = head.jsonLength(body.size());
         InferRequest read;
         boolean bodyNeeded;
@@ -122,95 +140,33 @@ final class InferExchange implements ResponseObserver {
         } else {
             body.close();
         }
-        outputs = read.outputs();
+        return read;
+    }
+
+    private InferCall call(InferRequest read, CallMemory memory) {
+        Map<String, ParameterValue> parameters = handler.options()
+                .forwardedHeaders()
+                .map(pattern -> ForwardedHeaders.add(read.parameters(), request.headers(), pattern))
+                .orElse(read.parameters());
         return new InferCall(
-                model,
-                read.id(),
-                read.inputs(),
-                outputs.names().stream().map(RequestedOutput::of).toList(),
-                read.parameters(),
-                read.options(),
-                memory);
+                model, read.id(), read.inputs(), read.outputs().wanted(), parameters, read.options(), memory);
+    }
+
+    /** Answers what is wrong with a body of which more may come. */
+    private void refuseUnread(InferenceException error) {
+        refuse(error);
+        InferHandler.discard(request);
     }
 
     private void refuse(InferenceException error) {
         refused = true;
         body.close();
-        HttpErrors.send(http, error, HttpErrors.JSON);
+        HttpErrors.send(http, error, head.coding() == ContentCoding.IDENTITY ? HttpErrors.JSON : HttpErrors.TEXT);
     }
 
     private void clientLeft() {
         refused = true;
         body.close();
         cancellation.cancel();
-    }
-
-    @Override
-    public void onResponse(InferResponse response) {
-        if (!response.isLast() || surplus > 0) {
-            surplus++;
-            response.close();
-            if (response.isLast()) {
-                fail(JsonFields.internal("expected a single response, got " + surplus));
-            }
-            return;
-        }
-        onEventLoop(response, null);
-    }
-
-    @Override
-    public void onEnd() {
-        fail(JsonFields.internal("expected a single response, got " + surplus));
-    }
-
-    @Override
-    public void onError(InferenceException error) {
-        fail(error);
-    }
-
-    private void fail(InferenceException error) {
-        onEventLoop(null, error);
-    }
-
-    private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (handler.isOnEventLoop()) {
-            answer(response, error);
-        } else {
-            try {
-                handler.context().runOnContext(now -> answer(response, error));
-            } catch (RejectedExecutionException e) { // the event loop has stopped, and the connection with it
-                if (response != null) {
-                    response.close();
-                }
-            }
-        }
-    }
-
-    private void answer(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (response != null) {
-            write(response);
-        } else if (error != null) {
-            HttpErrors.send(http, error, HttpErrors.JSON);
-        }
-    }
-
-    private void write(InferResponse response) {
-        if (http.closed()) {
-            response.close();
-            return;
-        }
-        try {
-            handler.writer().write(http, response, outputs);
-        } catch (InferenceException e) {
-            response.close();
-            HttpErrors.send(http, e, HttpErrors.TEXT);
-        } catch (OutOfMemoryError e) { // a text that the heap cannot hold; nothing else was under way
-            response.close();
-            HttpErrors.send(http, new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), HttpErrors.JSON);
-        } catch (RuntimeException e) {
-            response.close();
-            log.atError().addKeyValue("model", model).setCause(e).log("response not written");
-            HttpErrors.sendInternal(http);
-        }
     }
 }

@@ -7,7 +7,6 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
 import io.vertx.core.buffer.Buffer;
-import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,7 +21,7 @@ final class InferHandler {
     private final HttpOptions options;
     private final Context context;
     private final Thread eventLoop = Thread.currentThread();
-    private final InferResponseWriter writer = new InferResponseWriter();
+    private final InferResponseWriter writer;
 
     /**
      * Creates the handler of one event loop, on that loop.
@@ -35,6 +34,7 @@ final class InferHandler {
         this.server = server;
         this.options = options;
         this.context = context;
+        this.writer = new InferResponseWriter(context);
     }
 
     /** Checks what can be checked before the body is there, and then waits for it. */
@@ -47,7 +47,6 @@ final class InferHandler {
                         ErrorCode.UNSUPPORTED,
                         "HTTP end point doesn't support models with decoupled transaction policy");
             }
-            checkEncoding(request);
             InferHead head = InferHead.of(request, options);
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
@@ -93,13 +92,5 @@ final class InferHandler {
                 request.connection().close();
             }
         });
-    }
-
-    private static void checkEncoding(HttpServerRequest request) {
-        String encoding = request.getHeader(HttpHeaders.CONTENT_ENCODING);
-        if (encoding != null && !encoding.isEmpty() && !encoding.equals("identity")) {
-            request.response().putHeader(HttpHeaders.ACCEPT_ENCODING, HttpHeaders.IDENTITY);
-            throw new InferenceException(ErrorCode.UNSUPPORTED, "Unsupported compression type");
-        }
     }
 }

@@ -1,6 +1,7 @@
 package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 
@@ -9,11 +10,14 @@ import io.vertx.core.http.HttpServerRequest;
  *
  * @param bodyLength the size of the body, or {@link #UNKNOWN} if it comes in chunks
  * @param jsonLength the size of the JSON at its start; {@link #UNKNOWN} if all of it is JSON, 0 if none is
+ * @param coding how the body is coded; its length is that of the coded body, the JSON's is not
  */
-record InferHead(long bodyLength, long jsonLength) {
+record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
     static final long UNKNOWN = -1;
 
     private static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
+
+    private static final CharSequence KNOWN_CODINGS = HttpHeaders.createOptimized("gzip, deflate");
 
     /**
      * Reads the headers.
@@ -21,9 +25,13 @@ record InferHead(long bodyLength, long jsonLength) {
      * @throws InferenceException if they contradict each other, or announce more than is accepted
      */
     static InferHead of(HttpServerRequest request, HttpOptions options) {
-        InferHead head = new InferHead(bodyLength(request), jsonLength(request.getHeader(JSON_LENGTH)));
+        ContentCoding coding = ContentCoding.ofBody(request.getHeader(HttpHeaders.CONTENT_ENCODING))
+                .orElseThrow(() -> unknownCoding(request));
+        InferHead head = new InferHead(bodyLength(request), jsonLength(request.getHeader(JSON_LENGTH)), coding);
         if (head.bodyLength != UNKNOWN) {
-            head.checkJsonLength(head.bodyLength);
+            if (coding == ContentCoding.IDENTITY) {
+                head.checkJsonLength(head.bodyLength);
+            }
             head.checkLimits(head.bodyLength, options);
         }
         return head;
@@ -37,7 +45,7 @@ record InferHead(long bodyLength, long jsonLength) {
 
     /** Checks that the body is not larger than is accepted; its size may be what was received so far. */
     void checkLimits(long size, HttpOptions options) {
-        long json = jsonLength == UNKNOWN ? size : jsonLength;
+        long json = jsonLength == UNKNOWN && coding == ContentCoding.IDENTITY ? size : jsonLength;
         if (json > options.maxJsonBytes()) {
             throw JsonFields.invalid(
                     "request JSON size of " + json + " bytes exceeds the maximum allowed input size of "
@@ -49,11 +57,27 @@ record InferHead(long bodyLength, long jsonLength) {
         }
     }
 
+    /** Returns how large the body may become when it is inflated. */
+    long mostInflated(HttpOptions options) {
+        return jsonLength == UNKNOWN ? options.maxJsonBytes() : options.maxRequestBytes();
+    }
+
+    /** Returns the error of a body that becomes larger. */
+    InferenceException tooMuchInflated(HttpOptions options) {
+        return JsonFields.invalid("Decompressed data size exceeds the maximum allowed value of " + mostInflated(options)
+                + " bytes." + (jsonLength == UNKNOWN ? " Use --http-max-input-size to increase the limit." : ""));
+    }
+
     private void checkJsonLength(long size) {
         if (jsonLength > size || jsonLength < UNKNOWN) {
             long announced = jsonLength < UNKNOWN ? jsonLength - UNKNOWN : jsonLength;
             throw JsonFields.invalid("inference header size should be in range (0, " + size + "), got: " + announced);
         }
+    }
+
+    private static InferenceException unknownCoding(HttpServerRequest request) {
+        request.response().putHeader(HttpHeaders.ACCEPT_ENCODING, KNOWN_CODINGS);
+        return new InferenceException(ErrorCode.UNSUPPORTED, "Unsupported compression type");
     }
 
     private static long bodyLength(HttpServerRequest request) {
@@ -80,7 +104,9 @@ record InferHead(long bodyLength, long jsonLength) {
             end++;
         }
         if (end == digits) {
-            throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, got: " + header);
+            // Of an empty value the reference server sees the blank before it.
+            throw JsonFields.invalid(
+                    "Unable to parse Inference-Header-Content-Length, got: " + (header.isEmpty() ? " " : header));
         }
         long length;
         try {

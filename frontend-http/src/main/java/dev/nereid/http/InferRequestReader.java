@@ -3,13 +3,11 @@ package dev.nereid.http;
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 
@@ -22,14 +20,13 @@ import java.util.Map;
  */
 final class InferRequestReader {
     private static final String[] INPUT_PARAMETERS = {"binary_data_size", "shared_memory_region"};
-    private static final String[] OUTPUT_MEMBERS = {"name", "parameters"};
-    private static final String[] OUTPUT_PARAMETERS = {"shared_memory_region", "classification", "binary_data"};
 
     private final String model;
     private final MemorySegment body;
     private final JsonReader json;
     private final CallMemory memory;
     private final JsonTensorReader tensors;
+    private final SharedTensorReader shared;
     private final JsonNumber number = new JsonNumber();
     private String id = "";
     /** Where the bytes of the next binary input begin. */
@@ -52,6 +49,7 @@ final class InferRequestReader {
         this.json = new JsonReader(jsonLength == body.byteSize() ? body : body.asSlice(0, jsonLength));
         this.memory = memory;
         this.tensors = new JsonTensorReader(maxTensorBytes);
+        this.shared = new SharedTensorReader(json, memory);
         this.payload = jsonLength;
     }
 
@@ -77,7 +75,7 @@ final class InferRequestReader {
         List<InputTensor> inputs = readInputs(index);
         RequestedOutputs outputs = index.outputs() == JsonFields.ABSENT
                 ? RequestedOutputs.all(binaryOutput)
-                : readOutputs(index.outputs(), binaryOutput);
+                : new RequestedOutputsReader(json, id, shared).read(index.outputs(), binaryOutput);
         return new InferRequest(id, inputs, outputs, parameters, options);
     }
 
@@ -114,7 +112,7 @@ final class InferRequestReader {
         if (sources[0] != JsonFields.ABSENT) {
             bytes = takePayload(name, sources[0]);
         } else if (sources[1] != JsonFields.ABSENT) {
-            throw unknownRegion(sources[1]);
+            bytes = shared.read(index.member(input, RequestIndex.PARAMETERS));
         } else {
             bytes = tensors.read(json, data, new InputClaim(name, datatype, dims), memory);
         }
@@ -141,6 +139,7 @@ final class InferRequestReader {
         int rank = 0;
         boolean more = JsonFields.enterArray(json, at, "shape");
         for (; more; more = json.nextElement()) {
+            RequestLimits.checkRoom("shape", rank, RequestLimits.MOST_DIMENSIONS);
             if (rank == dims.length) {
                 dims = Arrays.copyOf(dims, 2 * rank);
             }
@@ -161,68 +160,5 @@ final class InferRequestReader {
         payload += size;
         usesBody = true;
         return bytes;
-    }
-
-    private RequestedOutputs readOutputs(int at, boolean binaryByDefault) {
-        DistinctNames names = new DistinctNames();
-        BitSet binary = new BitSet();
-        boolean more = JsonFields.enterArray(json, at, "outputs");
-        for (; more; more = json.nextElement()) {
-            int element = json.position();
-            if (readOutput(element, names)) {
-                binary.set(names.list().size() - 1);
-            }
-            json.moveTo(element);
-            json.skipValue();
-        }
-        return names.list().isEmpty()
-                ? RequestedOutputs.all(binaryByDefault)
-                : RequestedOutputs.of(names.list(), binary);
-    }
-
-    /** Reads an output, adds its name, and says whether it is to be written as bytes. */
-    private boolean readOutput(int element, DistinctNames names) {
-        int[] members = new int[OUTPUT_MEMBERS.length];
-        JsonFields.find(json, element, OUTPUT_MEMBERS, members);
-        int[] parameters = new int[OUTPUT_PARAMETERS.length];
-        JsonFields.find(json, members[1], OUTPUT_PARAMETERS, parameters);
-        int region = parameters[0];
-        int classification = parameters[1];
-        boolean hasBinary = parameters[2] != JsonFields.ABSENT;
-        if (region != JsonFields.ABSENT && classification != JsonFields.ABSENT) {
-            throw JsonFields.invalid("Output can't set both 'shared_memory_region' and 'classification'");
-        }
-        if (region != JsonFields.ABSENT && hasBinary && JsonFields.bool(json, parameters[2], "binary_data")) {
-            throw JsonFields.invalid("Output can't set both 'shared_memory_region' and 'binary_data'");
-        }
-        String name = JsonFields.string(json, members[0], "name");
-        if (!names.add(name)) {
-            throw JsonFields.invalid(RequestTexts.prefix(id) + "output '" + name + "' already exists in request");
-        }
-        if (classification != JsonFields.ABSENT) {
-            refuseClassification(name, classification);
-        }
-        if (region != JsonFields.ABSENT) {
-            throw unknownRegion(region);
-        }
-        return hasBinary && JsonFields.bool(json, parameters[2], "binary_data");
-    }
-
-    private void refuseClassification(String name, int at) {
-        json.moveTo(at);
-        if (!json.readNumber(number) || !number.isUnsigned()) {
-            throw JsonFields.internal("Unable to set 'classification': " + JsonFields.NOT_UNSIGNED);
-        }
-        if (number.bits() != 0) {
-            throw new InferenceException(
-                    ErrorCode.UNSUPPORTED,
-                    "output '" + name + "': 'classification' is not supported by this version of the server");
-        }
-    }
-
-    /** No region can be registered, so none is known. */
-    private InferenceException unknownRegion(int at) {
-        String region = JsonFields.string(json, at, "shared_memory_region");
-        return new InferenceException(ErrorCode.NOT_FOUND, "Unable to find shared memory region: '" + region + "'");
     }
 }

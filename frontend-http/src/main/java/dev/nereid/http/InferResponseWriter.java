@@ -4,6 +4,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
+import io.vertx.core.Context;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
@@ -26,15 +27,18 @@ final class InferResponseWriter {
     /** Larger bodies are sent in several writes. */
     private static final long MOST_AT_ONCE = 1 << 30;
 
+    private final Context context;
     private final long mostAtOnce;
     private final JsonWriter json = new JsonWriter();
 
-    InferResponseWriter() {
-        this(MOST_AT_ONCE);
+    /** Creates the writer of one event loop. */
+    InferResponseWriter(Context context) {
+        this(context, MOST_AT_ONCE);
     }
 
     /** Creates a writer that sends no more than so many bytes in one write. */
-    InferResponseWriter(long mostAtOnce) {
+    InferResponseWriter(Context context, long mostAtOnce) {
+        this.context = context;
         this.mostAtOnce = mostAtOnce;
     }
 
@@ -43,35 +47,63 @@ final class InferResponseWriter {
      *
      * @throws dev.nereid.api.InferenceException if an output cannot be written; nothing was, and the response is still
      *     the caller's
+     * @throws InternalError if an output lies in shared memory that is not there any more; likewise
      */
-    void write(HttpServerResponse http, InferResponse response, RequestedOutputs outputs) {
+    void write(HttpServerResponse http, InferResponse response, AnswerForm form) {
         json.clear();
-        long binaryBytes = writeJson(response, outputs);
-        http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? BYTES : HttpErrors.JSON);
-        if (binaryBytes > 0) {
-            http.putHeader(JSON_LENGTH, Integer.toString(json.size()));
+        long binaryBytes = writeJson(response, form.outputs());
+        int jsonSize = json.size();
+        if (binaryBytes > 0 && binaryBytes <= MOST_COPIED) {
+            appendBinary(response.outputs(), form.outputs());
         }
-        if (binaryBytes > MOST_COPIED) {
-            LargeBody body = new LargeBody(response, json, mostAtOnce);
-            for (NamedTensor output : response.outputs()) {
-                if (outputs.isBinary(output.name())) {
-                    body.add(output.tensor().data());
-                }
+        if (binaryBytes > MOST_COPIED || form.coding() != ContentCoding.IDENTITY) {
+            LargeBody body = collect(response.outputs(), binaryBytes > MOST_COPIED, form);
+            putHeaders(http, binaryBytes, jsonSize);
+            if (form.coding() == ContentCoding.IDENTITY) {
+                body.send(http, response);
+            } else {
+                body.sendCoded(http, response, form.coding(), context);
             }
-            body.send(http);
             return;
         }
-        if (binaryBytes > 0) {
-            appendBinary(response.outputs(), outputs);
-        }
+        putHeaders(http, binaryBytes, jsonSize);
         Buffer body = Buffer.buffer(json.size()).appendBytes(json.array(), 0, json.size());
         response.close();
         http.end(body);
     }
 
+    private static void putHeaders(HttpServerResponse http, long binaryBytes, int jsonSize) {
+        http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? BYTES : HttpErrors.JSON);
+        if (binaryBytes > 0) {
+            http.putHeader(JSON_LENGTH, Integer.toString(jsonSize));
+        }
+    }
+
+    /** Collects what was written so far, and what is large enough not to be copied. */
+    private LargeBody collect(List<NamedTensor> tensors, boolean withOutputs, AnswerForm form) {
+        LargeBody body = new LargeBody(json, mostAtOnce);
+        try {
+            for (int i = 0; withOutputs && i < tensors.size(); i++) {
+                Tensor tensor = tensors.get(i).tensor();
+                if (form.outputs().form(tensors.get(i).name()) != RequestedOutputs.Form.BINARY) {
+                    continue;
+                }
+                if (form.isShared(tensor)) {
+                    body.addCopy(tensor.data());
+                } else {
+                    body.add(tensor.data());
+                }
+            }
+            return body;
+        } catch (RuntimeException | InternalError e) {
+            body.close();
+            throw e;
+        }
+    }
+
     private void appendBinary(List<NamedTensor> tensors, RequestedOutputs outputs) {
         for (NamedTensor output : tensors) {
-            if (outputs.isBinary(output.name())) {
+            if (outputs.form(output.name()) == RequestedOutputs.Form.BINARY) {
                 json.raw(output.tensor().data());
             }
         }
@@ -94,15 +126,15 @@ final class InferResponseWriter {
         for (int i = 0; i < tensors.size(); i++) {
             json.raw(i == 0 ? "{\"name\":" : ",{\"name\":");
             binaryBytes +=
-                    writeOutput(tensors.get(i), outputs.isBinary(tensors.get(i).name()));
+                    writeOutput(tensors.get(i), outputs.form(tensors.get(i).name()));
         }
         json.raw("]}");
         return binaryBytes;
     }
 
-    private long writeOutput(NamedTensor output, boolean binary) {
+    private long writeOutput(NamedTensor output, RequestedOutputs.Form form) {
         Tensor tensor = output.tensor();
-        if (!tensor.place().isHost()) {
+        if (!tensor.place().isHost() && form != RequestedOutputs.Form.SHARED) {
             throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
         }
         json.string(output.name()).raw(",\"datatype\":\"").raw(tensor.type().name());
@@ -110,16 +142,20 @@ final class InferResponseWriter {
         for (int i = 0; i < tensor.shape().rank(); i++) {
             json.raw(i == 0 ? "" : ",").integer(tensor.shape().dim(i));
         }
-        if (binary) {
-            json.raw("],\"parameters\":{\"binary_data_size\":")
-                    .integer(tensor.byteSize())
-                    .raw("}}");
-            return tensor.byteSize();
+        json.raw("]");
+        switch (form) {
+            case SHARED -> json.raw("}");
+            case BINARY ->
+                json.raw(",\"parameters\":{\"binary_data_size\":")
+                        .integer(tensor.byteSize())
+                        .raw("}}");
+            case JSON -> {
+                json.raw(",\"data\":");
+                JsonTensorWriter.write(json, output);
+                json.raw("}");
+            }
         }
-        json.raw("],\"data\":");
-        JsonTensorWriter.write(json, output);
-        json.raw("}");
-        return 0;
+        return form == RequestedOutputs.Form.BINARY ? tensor.byteSize() : 0;
     }
 
     private void writeParameters(Map<String, ParameterValue> parameters) {

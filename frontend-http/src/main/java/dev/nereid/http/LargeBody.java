@@ -4,6 +4,7 @@ import dev.nereid.api.InferResponse;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
+import io.vertx.core.Context;
 import io.vertx.core.Future;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
@@ -13,24 +14,23 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A response body that leaves the server from where its outputs lie. Confined to one event loop; owns the response and
- * closes it once everything was sent, or the connection is gone.
+ * A response body that leaves the server from where its outputs lie, or coded. Confined to one event loop, except while
+ * it is coded; owns the response from when it is sent, and closes it once everything was sent, or the connection is gone.
  */
-final class LargeBody {
-    private final InferResponse response;
+final class LargeBody implements AutoCloseable {
+    /** More is coded by a worker: coding takes a hundred times as long as sending. */
+    private static final long MOST_CODED_HERE = 16 << 10;
+
     private final long mostAtOnce;
-    private final List<ByteBuf> parts = new ArrayList<>();
-    private long size;
+    private List<ByteBuf> parts = new ArrayList<>();
 
     /**
      * Begins with the JSON, which is copied.
      *
-     * @param response the response, not yet owned
      * @param json the text
      * @param mostAtOnce how many bytes may be sent in one write; a transport buffer counts its bytes in an {@code int}
      */
-    LargeBody(InferResponse response, JsonWriter json, long mostAtOnce) {
-        this.response = response;
+    LargeBody(JsonWriter json, long mostAtOnce) {
         this.mostAtOnce = mostAtOnce;
         ByteBuf head = PooledByteBufAllocator.DEFAULT.directBuffer(json.size());
         add(head.writeBytes(json.array(), 0, json.size()));
@@ -44,15 +44,62 @@ final class LargeBody {
         }
     }
 
+    /**
+     * Adds a copy of an output that lies in shared memory. Only here is the end of such memory an error like others:
+     * native code that reads it dies of it, and the process too.
+     */
+    void addCopy(MemorySegment data) {
+        long step = Math.min(mostAtOnce, 1 << 20);
+        for (long at = 0; at < data.byteSize(); at += step) {
+            int length = (int) Math.min(step, data.byteSize() - at);
+            ByteBuf copy = PooledByteBufAllocator.DEFAULT.directBuffer(length);
+            add(copy);
+            MemorySegment.ofBuffer(copy.nioBuffer(0, length)).copyFrom(data.asSlice(at, length));
+            copy.writerIndex(length);
+        }
+    }
+
     /** Sends everything as the body of an answer, and takes the response over. */
-    void send(HttpServerResponse http) {
+    void send(HttpServerResponse http, InferResponse response) {
         Future<Void> sent;
         try {
-            sent = size <= mostAtOnce ? sendAtOnce(http) : sendInParts(http);
+            sent = size() <= mostAtOnce ? sendAtOnce(http) : sendInParts(http);
         } catch (RuntimeException e) {
             sent = Future.failedFuture(e);
         }
-        sent.onComplete(done -> close());
+        sent.onComplete(done -> {
+            close();
+            response.close();
+        });
+    }
+
+    /** Sends everything coded, as {@link #send} does; as it is if that fails. */
+    void sendCoded(HttpServerResponse http, InferResponse response, ContentCoding coding, Context context) {
+        if (size() <= MOST_CODED_HERE) {
+            replace(BodyDeflater.code(coding, parts, http::closed), coding, http);
+            send(http, response);
+            return;
+        }
+        context.executeBlocking(() -> BodyDeflater.code(coding, parts, http::closed), false)
+                .onComplete(coded -> {
+                    if (coded.succeeded()) {
+                        replace(coded.result(), coding, http);
+                    }
+                    send(http, response);
+                });
+    }
+
+    private void replace(List<ByteBuf> coded, ContentCoding coding, HttpServerResponse http) {
+        close();
+        parts = coded;
+        http.putHeader(HttpHeaders.CONTENT_ENCODING, coding.token());
+    }
+
+    /** Gives its own memory back; the response is not touched. */
+    @Override
+    public void close() {
+        parts.forEach(ByteBuf::release);
+        parts = List.of();
     }
 
     private Future<Void> sendAtOnce(HttpServerResponse http) {
@@ -62,20 +109,22 @@ final class LargeBody {
     }
 
     private Future<Void> sendInParts(HttpServerResponse http) {
-        http.putHeader(HttpHeaders.CONTENT_LENGTH, Long.toString(size));
+        http.putHeader(HttpHeaders.CONTENT_LENGTH, Long.toString(size()));
         for (ByteBuf part : parts) {
             http.write(BufferInternal.buffer(part));
         }
         return http.end();
     }
 
-    private void add(ByteBuf part) {
-        parts.add(part);
-        size += part.readableBytes();
+    private long size() {
+        long size = 0;
+        for (ByteBuf part : parts) {
+            size += part.readableBytes();
+        }
+        return size;
     }
 
-    private void close() {
-        parts.forEach(ByteBuf::release);
-        response.close();
+    private void add(ByteBuf part) {
+        parts.add(part);
     }
 }

@@ -7,78 +7,113 @@ import io.netty.buffer.ByteBuf;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.internal.buffer.BufferInternal;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The body of a request while it arrives: each byte is copied once, into tensor memory. Confined to one event loop; owns
- * the memory until {@link #take}.
+ * The body of a request while it arrives: each byte is copied once, into tensor memory, or inflated into it. Confined to
+ * one event loop; owns the memory until {@link #take}.
  */
 final class RequestBody implements AutoCloseable {
-    private static final long FIRST_SIZE = 4096;
-    /** A claim is believed up to here; memory for all of it is taken once so much has arrived. */
-    private static final long MOST_AHEAD = 16 << 20;
-
     /** Clients that send more chunks than this, and small ones, waste the time of everybody else. */
     private static final int MOST_CHUNKS = 65536;
 
     private static final int SMALL_CHUNK = 512;
+    /** So many bytes are inflated before others have their turn. */
+    private static final int MOST_INFLATED_AT_ONCE = 1 << 20;
 
-    private final TensorMemory memory;
     private final InferHead head;
     private final HttpOptions options;
-    private Optional<TensorBuffer> buffer = Optional.empty();
-    private MemorySegment target = MemorySegment.NULL;
-    private long size;
+    private final BodyMemory memory;
+    private @Nullable BodyInflater inflater;
+    /** What arrived, as it came. */
+    private long received;
+
     private int chunks;
 
     RequestBody(TensorMemory memory, InferHead head, HttpOptions options) {
-        this.memory = memory;
         this.head = head;
         this.options = options;
+        this.memory = head.coding() == ContentCoding.IDENTITY
+                ? new BodyMemory(memory, head.bodyLength(), options.maxRequestBytes())
+                : new BodyMemory(memory, InferHead.UNKNOWN, head.mostInflated(options));
     }
 
     /**
-     * Copies what arrived.
+     * Takes what arrived.
      *
-     * @throws InferenceException if it is too much, in bytes or in pieces, or if there is no memory for it
+     * @return whether all of it was taken; if not, {@link #proceed} before more is given
+     * @throws InferenceException if it is too much, in bytes or in pieces, or broken, or if there is no memory for it
      */
-    void append(Buffer chunk) {
+    boolean append(Buffer chunk) {
         int length = chunk.length();
         if (length == 0) {
-            return;
+            return true;
         }
         if (head.bodyLength() == InferHead.UNKNOWN) {
-            checkChunked(size + length);
+            checkChunked(received + length);
         }
-        if (size + length > target.byteSize()) {
-            grow(size + length);
+        received += length;
+        ByteBuf bytes = ((BufferInternal) chunk).getByteBuf();
+        if (head.coding() == ContentCoding.IDENTITY) {
+            memory.append(bytes, length);
+            return true;
         }
-        copy(((BufferInternal) chunk).getByteBuf(), length);
-        size += length;
+        ByteBuffer piece = bytes.nioBuffer();
+        if (inflater == null) {
+            inflater = new BodyInflater(piece.get(piece.position()), () -> head.tooMuchInflated(options));
+        }
+        inflater.give(piece);
+        return proceed();
     }
 
-    /** Returns how many bytes arrived. */
+    /** Takes more of what arrived, as {@link #append} does. */
+    boolean proceed() {
+        return inflater == null || inflater.inflate(memory, MOST_INFLATED_AT_ONCE);
+    }
+
+    /**
+     * Checks that nothing is missing, now that all has arrived.
+     *
+     * @throws InferenceException if something is
+     */
+    void finish() {
+        if (inflater != null) {
+            inflater.finish();
+        } else if (head.coding() != ContentCoding.IDENTITY) {
+            throw JsonFields.invalid("nothing to be decompressed");
+        }
+        endInflating();
+    }
+
+    /** Returns how many bytes the body has. */
     long size() {
-        return size;
+        return memory.size();
     }
 
-    /** Returns what arrived; may be read until the body is closed, or its buffer is. */
+    /** Returns the body; may be read until it is closed, or its buffer is. */
     MemorySegment bytes() {
-        return size == target.byteSize() ? target : target.asSlice(0, size);
+        return memory.bytes();
     }
 
     /** Gives the memory away, if any was needed. */
     Optional<TensorBuffer> take() {
-        Optional<TensorBuffer> taken = buffer;
-        buffer = Optional.empty();
-        return taken;
+        return memory.take();
     }
 
     /** Gives the memory back, unless it was given away. Later calls do nothing. */
     @Override
     public void close() {
-        take().ifPresent(TensorBuffer::close);
+        endInflating();
+        memory.close();
+    }
+
+    private void endInflating() {
+        if (inflater != null) {
+            inflater.close();
+            inflater = null;
+        }
     }
 
     private void checkChunked(long newSize) {
@@ -88,29 +123,5 @@ final class RequestBody implements AutoCloseable {
                     + " non-empty chunks. Send fewer or larger HTTP chunks.");
         }
         head.checkLimits(newSize, options);
-    }
-
-    private void grow(long needed) {
-        long doubled = Long.highestOneBit(Math.max(needed, FIRST_SIZE) - 1) << 1;
-        boolean announced = head.bodyLength() != InferHead.UNKNOWN;
-        long capacity = Math.min(doubled, options.maxRequestBytes());
-        if (announced) {
-            capacity = needed > MOST_AHEAD ? head.bodyLength() : Math.min(MOST_AHEAD, head.bodyLength());
-        }
-        TensorBuffer larger = memory.allocate(Math.max(needed, capacity));
-        larger.segment().copyFrom(target.asSlice(0, size));
-        close();
-        buffer = Optional.of(larger);
-        target = larger.segment();
-    }
-
-    private void copy(ByteBuf bytes, int length) {
-        if (bytes.hasArray()) {
-            int from = bytes.arrayOffset() + bytes.readerIndex();
-            MemorySegment.copy(bytes.array(), from, target, ValueLayout.JAVA_BYTE, size, length);
-        } else {
-            MemorySegment source = MemorySegment.ofBuffer(bytes.nioBuffer());
-            MemorySegment.copy(source, 0, target, size, length);
-        }
     }
 }

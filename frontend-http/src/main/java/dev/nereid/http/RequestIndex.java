@@ -89,6 +89,7 @@ final class RequestIndex {
             return;
         }
         for (boolean more = json.firstElement(); more; more = json.nextElement()) {
+            RequestLimits.checkRoom("inputs", inputCount, RequestLimits.MOST_PARTS);
             int base = inputCount++ * INPUT_MEMBERS.length;
             if (base == members.length) {
                 members = Arrays.copyOf(members, 2 * base);

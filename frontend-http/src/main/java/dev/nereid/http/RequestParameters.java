@@ -3,6 +3,7 @@ package dev.nereid.http;
 import dev.nereid.api.CallOptions;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
+import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -12,6 +13,8 @@ import org.jspecify.annotations.Nullable;
 /** The {@code parameters} of a request, sorted into those of the server and those of the backend. Confined. */
 final class RequestParameters {
     private static final String RESERVED_PREFIX = "triton_";
+    /** In bytes, as the reference server counts characters. */
+    private static final int LONGEST_SEQUENCE_ID = 128;
 
     private final JsonReader json;
     private final JsonNumber number = new JsonNumber();
@@ -76,6 +79,7 @@ final class RequestParameters {
                 if (own.isEmpty()) {
                     own = new LinkedHashMap<>();
                 }
+                RequestLimits.checkRoom("parameters", own.size(), RequestLimits.MOST_PARTS);
                 own.putIfAbsent(name, readValue(name));
             }
         }
@@ -87,6 +91,10 @@ final class RequestParameters {
             return number.bits() == 0 ? null : new Sequence.Id.Numeric(number.bits());
         }
         String text = JsonFields.string(json, at, "sequence_id");
+        if (text.getBytes(StandardCharsets.UTF_8).length > LONGEST_SEQUENCE_ID) {
+            throw JsonFields.invalid(
+                    "string correlation ID cannot be longer than " + LONGEST_SEQUENCE_ID + " characters");
+        }
         return text.isEmpty() ? null : new Sequence.Id.Text(text);
     }
 

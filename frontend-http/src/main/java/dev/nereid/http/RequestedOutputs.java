@@ -1,21 +1,31 @@
 package dev.nereid.http;
 
-import java.util.BitSet;
+import dev.nereid.api.RequestedOutput;
 import java.util.List;
 
 /** The outputs that a request names, and how each is to be written. Immutable. */
 final class RequestedOutputs {
-    private static final RequestedOutputs ALL_JSON = new RequestedOutputs(List.of(), new BitSet(), false);
-    private static final RequestedOutputs ALL_BINARY = new RequestedOutputs(List.of(), new BitSet(), true);
+    /** How an output comes back. */
+    enum Form {
+        /** As numbers or texts in the JSON. */
+        JSON,
+        /** As bytes behind the JSON. */
+        BINARY,
+        /** In memory that the client shares. */
+        SHARED
+    }
 
-    private final List<String> names;
-    private final BitSet binary;
-    private final boolean binaryByDefault;
+    private static final RequestedOutputs ALL_JSON = new RequestedOutputs(List.of(), List.of(), Form.JSON);
+    private static final RequestedOutputs ALL_BINARY = new RequestedOutputs(List.of(), List.of(), Form.BINARY);
 
-    private RequestedOutputs(List<String> names, BitSet binary, boolean binaryByDefault) {
-        this.names = names;
-        this.binary = binary;
-        this.binaryByDefault = binaryByDefault;
+    private final List<RequestedOutput> wanted;
+    private final List<Form> forms;
+    private final Form formByDefault;
+
+    private RequestedOutputs(List<RequestedOutput> wanted, List<Form> forms, Form formByDefault) {
+        this.wanted = wanted;
+        this.forms = forms;
+        this.formByDefault = formByDefault;
     }
 
     /** Wants every output of the model, all written in one way. */
@@ -23,19 +33,23 @@ final class RequestedOutputs {
         return binary ? ALL_BINARY : ALL_JSON;
     }
 
-    /** Wants some outputs; those at the places set in {@code binary} are to be written as bytes. Taken over as is. */
-    static RequestedOutputs of(List<String> names, BitSet binary) {
-        return new RequestedOutputs(names, binary, false);
+    /** Wants some outputs, each in the form at the same place. Taken over as they are. */
+    static RequestedOutputs of(List<RequestedOutput> wanted, List<Form> forms) {
+        return new RequestedOutputs(wanted, forms, Form.JSON);
     }
 
-    /** Returns the names; empty for all. */
-    List<String> names() {
-        return names;
+    /** Returns the outputs wanted; empty for all. */
+    List<RequestedOutput> wanted() {
+        return wanted;
     }
 
-    /** Says whether an output is to be written as bytes instead of JSON. */
-    boolean isBinary(String name) {
-        int place = names.isEmpty() ? -1 : names.indexOf(name);
-        return place < 0 ? binaryByDefault : binary.get(place);
+    /** Returns how an output is to be written. */
+    Form form(String name) {
+        for (int i = 0; i < wanted.size(); i++) {
+            if (wanted.get(i).name().equals(name)) {
+                return forms.get(i);
+            }
+        }
+        return formByDefault;
     }
 }

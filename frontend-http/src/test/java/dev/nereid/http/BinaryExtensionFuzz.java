@@ -3,10 +3,13 @@ package dev.nereid.http;
 import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.nereid.api.ModelDescription;
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.ReaderProbe;
 import io.vertx.core.buffer.Buffer;
 import java.nio.ByteBuffer;
@@ -28,6 +31,7 @@ class BinaryExtensionFuzz {
     /** The body doubles as it grows; besides it there are tensors of JSON, which takes at most 8 bytes for one of text. */
     private static final int MEMORY_PER_BYTE = 12;
 
+    private static final SharedMemory SHARED = new FakeInferenceServer(new LeakCheckingMemory()).sharedMemory();
     private static final int HEAP_PER_BYTE = 400;
     private static final int HEAP = 1 << 20;
 
@@ -63,8 +67,8 @@ class BinaryExtensionFuzz {
         ModelDescription model = MODELS.get(Byte.toUnsignedInt(in.get()) % MODELS.size());
         int piece = Byte.toUnsignedInt(in.get());
         long length = piece % 2 == 0 ? InferHead.UNKNOWN : in.remaining() - Integer.BYTES;
-        InferHead head = new InferHead(length, in.getInt());
-        CallMemory call = new CallMemory(memory);
+        InferHead head = new InferHead(length, in.getInt(), ContentCoding.IDENTITY);
+        CallMemory call = new CallMemory(memory, SHARED);
         try (RequestBody body = new RequestBody(memory, head, OPTIONS)) {
             while (in.hasRemaining()) {
                 byte[] next = new byte[Math.min(piece + 1, in.remaining())];

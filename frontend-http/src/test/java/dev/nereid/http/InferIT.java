@@ -266,12 +266,12 @@ class InferIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"br", "GZIP", "gzip", "deflate"})
+    @ValueSource(strings = {"br", "GZIP", "gzip, gzip"})
     void refusesContentCodings(String coding) throws IOException {
         HttpConnection.Answer answer = infer("Content-Encoding: " + coding + "\r\n", bytes(ONE_TO_FOUR));
 
         assertError(answer, 501, "Unsupported compression type");
-        assertThat(answer.header("accept-encoding")).isEqualTo("identity");
+        assertThat(answer.header("accept-encoding")).isEqualTo("gzip, deflate");
     }
 
     @ParameterizedTest

@@ -2,6 +2,9 @@ package dev.nereid.http;
 
 import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
+import dev.nereid.api.SharedMemory;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.LeakCheckingMemory;
 import dev.nereid.testkit.ReaderProbe;
 import java.lang.foreign.MemorySegment;
 
@@ -11,6 +14,7 @@ class InferRequestFuzz {
     /** A tensor takes at most 4 bytes for each byte of text; one that turns out wrong may have been taken for the rest. */
     private static final int MEMORY_PER_BYTE = 8;
 
+    private static final SharedMemory SHARED = new FakeInferenceServer(new LeakCheckingMemory()).sharedMemory();
     private static final int HEAP_PER_BYTE = 200;
     private static final int HEAP = 1 << 20;
 
@@ -62,7 +66,7 @@ class InferRequestFuzz {
         ReaderProbe probe =
                 new ReaderProbe((long) MEMORY_PER_BYTE * json.length + HEAP, (long) HEAP_PER_BYTE * json.length + HEAP);
         probe.run(memory -> {
-            CallMemory call = new CallMemory(memory);
+            CallMemory call = new CallMemory(memory, SHARED);
             try {
                 new InferRequestReader("m", MemorySegment.ofArray(json), json.length, call, MAX_TENSOR_BYTES).read();
             } finally {

@@ -5,14 +5,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
+import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -30,7 +34,8 @@ class InferRequestReaderTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private final CallMemory callMemory = new CallMemory(memory);
+    private final FakeInferenceServer server = new FakeInferenceServer(memory);
+    private final CallMemory callMemory = new CallMemory(memory, server.sharedMemory());
 
     @AfterEach
     void giveMemoryBack() {
@@ -47,8 +52,8 @@ class InferRequestReaderTest {
         assertThat(input.datatype()).isEqualTo("FP32");
         assertThat(input.dims()).containsExactly(1, 4);
         assertThat(input.data().toArray(ValueLayout.JAVA_FLOAT)).containsExactly(1, 2, 3, 4);
-        assertThat(request.outputs().names()).isEmpty();
-        assertThat(request.outputs().isBinary("Y")).isFalse();
+        assertThat(request.outputs().wanted()).isEmpty();
+        assertThat(request.outputs().form("Y")).isEqualTo(RequestedOutputs.Form.JSON);
     }
 
     @Test
@@ -60,7 +65,7 @@ class InferRequestReaderTest {
         assertThat(request.inputs().getFirst().data().toArray(ValueLayout.JAVA_BYTE))
                 .containsExactly(1, 2, 3, 4);
         assertThat(request.id()).isEqualTo("z");
-        assertThat(request.outputs().names()).containsExactly("Y");
+        assertThat(request.outputs().wanted()).extracting(RequestedOutput::name).containsExactly("Y");
     }
 
     @Test
@@ -153,7 +158,7 @@ class InferRequestReaderTest {
         assertThat(request.options().priority()).isEqualTo(-1);
         assertThat(request.options().timeoutMicros()).isEqualTo(7);
         assertThat(request.options().sequence()).contains(new Sequence(new Sequence.Id.Numeric(5), true, false));
-        assertThat(request.outputs().isBinary("Y")).isTrue();
+        assertThat(request.outputs().form("Y")).isEqualTo(RequestedOutputs.Form.BINARY);
     }
 
     @Test
@@ -177,9 +182,9 @@ class InferRequestReaderTest {
         InferRequest request = read("{'parameters':{'binary_data_output':true},'inputs':[" + INPUT + "],'outputs':["
                 + "{'name':'A','parameters':{'binary_data':true}},{'name':'B'}]}");
 
-        assertThat(request.outputs().names()).containsExactly("A", "B");
-        assertThat(request.outputs().isBinary("A")).isTrue();
-        assertThat(request.outputs().isBinary("B")).isFalse();
+        assertThat(request.outputs().wanted()).extracting(RequestedOutput::name).containsExactly("A", "B");
+        assertThat(request.outputs().form("A")).isEqualTo(RequestedOutputs.Form.BINARY);
+        assertThat(request.outputs().form("B")).isEqualTo(RequestedOutputs.Form.JSON);
     }
 
     @Test
@@ -298,11 +303,92 @@ class InferRequestReaderTest {
     }
 
     @Test
-    void refusesClassificationInsteadOfIgnoringIt() {
+    void readsTheFormsOfOutputs() {
+        server.sharedMemory().register("r", "/r", 0, 16);
+
+        RequestedOutputs outputs = read("{'inputs':[],'outputs':[{'name':'A','parameters':{'classification':3,"
+                        + "'binary_data':true}},{'name':'B','parameters':{'shared_memory_region':'r',"
+                        + "'shared_memory_offset':4,'shared_memory_byte_size':8,'binary_data':false}},"
+                        + "{'name':'C','parameters':{'classification':0}},"
+                        + "{'name':'D','parameters':{'classification':18446744073709551615}}]}")
+                .outputs();
+
+        assertThat(outputs.wanted()).extracting(RequestedOutput::classes).containsExactly(3L, 0L, 0L, Long.MAX_VALUE);
+        assertThat(outputs.form("A")).isEqualTo(RequestedOutputs.Form.BINARY);
+        assertThat(outputs.form("B")).isEqualTo(RequestedOutputs.Form.SHARED);
+        assertThat(outputs.wanted().get(1).target())
+                .contains(server.sharedMemory().memory("r").asSlice(4, 8));
+        assertThat(server.sharedMemory().leases()).isEqualTo(1);
+    }
+
+    @Test
+    void givesBackWhatItLeasedBeforeAnError() {
+        server.sharedMemory().register("r", "/r", 0, 16);
+
         assertFails(
-                "{'inputs':[],'outputs':[{'name':'Y','parameters':{'classification':2}}]}",
-                ErrorCode.UNSUPPORTED,
-                "output 'Y': 'classification' is not supported by this version of the server");
+                "{'inputs':[{'name':'X','shape':[1],'datatype':'INT8','parameters':{'shared_memory_region':'r',"
+                        + "'shared_memory_byte_size':1}},{'name':'X'}]}",
+                ErrorCode.INVALID_ARGUMENT,
+                "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters',"
+                        + " 'shared_memory_region' in 'parameters'. But no field is set");
+        assertThat(server.sharedMemory().leases()).isEqualTo(1);
+        callMemory.run();
+        assertThat(server.sharedMemory().leases()).isZero();
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "shared_memory_offset':-1 | Unable to parse 'shared_memory_offset': attempt to access JSON non-unsigned-integer as unsigned-integer",
+                "shared_memory_byte_size':'1' | Unable to parse 'shared_memory_byte_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
+                "binary_data':1 | Unable to set 'binary_data': attempt to access JSON non-boolean as boolean",
+            })
+    void findsWrongPlacesInSharedMemory(String parameter, String error) {
+        assertFails(
+                "{'inputs':[],'outputs':[{'name':'Y','parameters':{'shared_memory_region':'r','" + parameter + "}}]}",
+                ErrorCode.INTERNAL,
+                error);
+    }
+
+    @Test
+    void limitsTheNumberOfParts() {
+        assertFails(
+                "{'inputs':[" + "{},".repeat(10_000) + "{}]}",
+                ErrorCode.INVALID_ARGUMENT,
+                "inputs: more than 10000 (expected: at most 10000)");
+        assertFails(
+                "{'inputs':[],'outputs':["
+                        + IntStream.rangeClosed(0, 10_000)
+                                .mapToObj(i -> "{'name':'" + i + "'}")
+                                .collect(Collectors.joining(","))
+                        + "]}",
+                ErrorCode.INVALID_ARGUMENT,
+                "outputs: more than 10000 (expected: at most 10000)");
+        assertFails(
+                "{'inputs':[],'parameters':{"
+                        + IntStream.rangeClosed(0, 10_000)
+                                .mapToObj(i -> "'" + i + "':" + i)
+                                .collect(Collectors.joining(","))
+                        + "}}",
+                ErrorCode.INVALID_ARGUMENT,
+                "parameters: more than 10000 (expected: at most 10000)");
+        assertFails(
+                input("INT8", "[" + "1,".repeat(255) + "1]", "[1]"),
+                ErrorCode.INVALID_ARGUMENT,
+                "shape: more than 255 (expected: at most 255)");
+    }
+
+    @Test
+    void limitsTextsThatNameSequences() {
+        assertThat(read("{'parameters':{'sequence_id':'" + "s".repeat(128) + "'},'inputs':[]}")
+                        .options()
+                        .sequence())
+                .isPresent();
+        assertFails(
+                "{'parameters':{'sequence_id':'" + "s".repeat(129) + "'},'inputs':[]}",
+                ErrorCode.INVALID_ARGUMENT,
+                "string correlation ID cannot be longer than 128 characters");
     }
 
     @ParameterizedTest

@@ -8,6 +8,8 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.LeakCheckingMemory;
 import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpServer;
 import java.io.IOException;
@@ -24,6 +26,8 @@ import org.junit.jupiter.api.Test;
 
 /** Responses too large for one write. */
 class InferResponseWriterIT {
+    private final FakeInferenceServer server = new FakeInferenceServer(new LeakCheckingMemory());
+
     @Test
     void sendsInPartsWhatDoesNotFitOneWrite() throws IOException, InterruptedException {
         byte[] first = new byte[100_000];
@@ -31,15 +35,19 @@ class InferResponseWriterIT {
         new Random(1).nextBytes(first);
         new Random(2).nextBytes(second);
         Vertx vertx = Vertx.vertx();
+        AnswerForm form = new AnswerForm(
+                RequestedOutputs.all(true),
+                ContentCoding.IDENTITY,
+                new CallMemory(server.memory(), server.sharedMemory()));
         try (Arena arena = Arena.ofShared()) {
             Response response = new Response(List.of(output(arena, "A", first), output(arena, "B", second)));
-            HttpServer server = vertx.createHttpServer()
-                    .requestHandler(request -> new InferResponseWriter(10_000)
-                            .write(request.response(), response, RequestedOutputs.all(true)))
+            HttpServer http = vertx.createHttpServer()
+                    .requestHandler(request -> new InferResponseWriter(vertx.getOrCreateContext(), 10_000)
+                            .write(request.response(), response, form))
                     .listen(0, "127.0.0.1")
                     .await();
 
-            try (HttpConnection connection = new HttpConnection(server.actualPort())) {
+            try (HttpConnection connection = new HttpConnection(http.actualPort())) {
                 HttpConnection.Answer answer = connection.request("GET", "/").receive();
 
                 int json = Integer.parseInt(answer.header("inference-header-content-length"));

@@ -8,6 +8,7 @@ import dev.nereid.api.ModelDescription;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -21,7 +22,8 @@ class RawRequestReaderTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private final CallMemory callMemory = new CallMemory(memory);
+    private final FakeInferenceServer server = new FakeInferenceServer(memory);
+    private final CallMemory callMemory = new CallMemory(memory, server.sharedMemory());
 
     @AfterEach
     void giveMemoryBack() {
@@ -36,7 +38,7 @@ class RawRequestReaderTest {
         assertThat(input.name()).isEqualTo("X");
         assertThat(input.datatype()).isEqualTo("FP32");
         assertThat(input.dims()).containsExactly(1, 3, 2);
-        assertThat(request.outputs().isBinary("Y")).isTrue();
+        assertThat(request.outputs().form("Y")).isEqualTo(RequestedOutputs.Form.BINARY);
     }
 
     @Test

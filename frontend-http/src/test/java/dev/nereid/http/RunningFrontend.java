@@ -10,7 +10,10 @@ import java.time.Duration;
 
 /** A front end before a fake server, whose closing checks that all memory was given back. */
 final class RunningFrontend implements AutoCloseable {
-    static final HttpOptions OPTIONS = new HttpOptions("127.0.0.1", 0, 1, 1 << 20, 16 << 20, Duration.ofSeconds(10));
+    static final HttpOptions OPTIONS = HttpOptions.DEFAULT
+            .listeningOn("127.0.0.1", 0)
+            .limitedTo(1 << 20, 16 << 20)
+            .closingWithin(Duration.ofSeconds(10));
 
     final LeakCheckingMemory memory;
     final FakeInferenceServer server;

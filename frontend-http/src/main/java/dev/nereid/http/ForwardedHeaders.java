@@ -1,0 +1,49 @@
+package dev.nereid.http;
+
+import dev.nereid.spi.ParameterValue;
+import io.vertx.core.MultiMap;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+
+/** The headers of a request that the server passes on to backends, as parameters of the request. */
+final class ForwardedHeaders {
+    private static final String RESERVED_PREFIX = "triton_";
+    private static final Set<String> RESERVED = Set.of(
+            "sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers", "binary_data_output");
+
+    private ForwardedHeaders() {}
+
+    /**
+     * Adds headers to the parameters of a request; a header outdoes a parameter of the same name, since it may come from
+     * a proxy that clients cannot get around.
+     *
+     * @param parameters what the body holds
+     * @param headers the headers, in the case they were sent in
+     * @param pattern found in the names of those to pass on
+     * @throws dev.nereid.api.InferenceException if one of them has a name that means something to the server
+     */
+    static Map<String, ParameterValue> add(Map<String, ParameterValue> parameters, MultiMap headers, Pattern pattern) {
+        Map<String, ParameterValue> all = new LinkedHashMap<>(parameters);
+        for (Map.Entry<String, String> header : headers.entries()) {
+            String name = header.getKey();
+            if (!pattern.matcher(name).find()) {
+                continue;
+            }
+            if (RESERVED.contains(name) || name.startsWith(RESERVED_PREFIX)) {
+                throw JsonFields.invalid("Header '" + name + "' is reserved for Triton usage and cannot be forwarded.");
+            }
+            all.put(name, new ParameterValue.Text(text(header.getValue())));
+        }
+        return all;
+    }
+
+    /** Returns what the client most likely wrote: the transport makes a character of each byte. */
+    private static String text(String value) {
+        return value.chars().allMatch(character -> character < 0x80)
+                ? value
+                : new String(value.getBytes(StandardCharsets.ISO_8859_1), StandardCharsets.UTF_8);
+    }
+}

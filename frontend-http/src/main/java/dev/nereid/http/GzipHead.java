@@ -1,0 +1,73 @@
+package dev.nereid.http;
+
+/** The head of a gzip file, RFC 1952, taken byte by byte. Confined to one thread. */
+final class GzipHead {
+    static final byte FIRST_BYTE = 0x1F;
+
+    private static final byte SECOND_BYTE = (byte) 0x8B;
+    private static final byte DEFLATED = 8;
+    private static final int FIXED_SIZE = 10;
+    private static final int CHECKSUM = 2;
+    private static final int CHECKSUM_SIZE = 2;
+    private static final int EXTRA = 4;
+    private static final int NAME = 8;
+    private static final int COMMENT = 16;
+    private static final int RESERVED = 0xE0;
+
+    private int position;
+    private int flags;
+    /** How many bytes of the current part were taken. */
+    private int taken;
+
+    private int extraSize;
+
+    /**
+     * Takes the next byte.
+     *
+     * @return whether it was the last
+     * @throws dev.nereid.api.InferenceException if this is no head of a gzip file
+     */
+    boolean take(byte next) {
+        if (position < FIXED_SIZE) {
+            takeFixed(next);
+        } else if ((flags & EXTRA) != 0) {
+            takeExtra(next);
+        } else if ((flags & NAME) != 0) {
+            flags &= next == 0 ? ~NAME : ~0;
+        } else if ((flags & COMMENT) != 0) {
+            flags &= next == 0 ? ~COMMENT : ~0;
+        } else if (++taken == CHECKSUM_SIZE) {
+            flags &= ~CHECKSUM;
+        }
+        return position == FIXED_SIZE && (flags & (EXTRA | NAME | COMMENT | CHECKSUM)) == 0;
+    }
+
+    private void takeFixed(byte next) {
+        boolean wrong = switch (position) {
+            case 0 -> next != FIRST_BYTE;
+            case 1 -> next != SECOND_BYTE;
+            case 2 -> next != DEFLATED;
+            case 3 -> (next & RESERVED) != 0;
+            default -> false;
+        };
+        if (wrong) {
+            throw BodyInflater.broken("this is not gzip");
+        }
+        if (position == 3) {
+            flags = next;
+        }
+        position++;
+    }
+
+    /** Takes two bytes of a length, and then so many bytes. */
+    private void takeExtra(byte next) {
+        taken++;
+        if (taken <= 2) {
+            extraSize |= (next & 0xFF) << (taken == 1 ? 0 : Byte.SIZE);
+        }
+        if (taken >= 2 && taken == extraSize + 2) {
+            flags &= ~EXTRA;
+            taken = 0;
+        }
+    }
+}

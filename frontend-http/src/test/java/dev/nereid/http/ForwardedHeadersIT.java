@@ -1,0 +1,75 @@
+package dev.nereid.http;
+
+import static dev.nereid.http.HttpConnection.bytes;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.ParameterValue;
+import java.io.IOException;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Headers that reach the backend as parameters. */
+class ForwardedHeadersIT {
+    private static final String BODY = "{\"parameters\":{\"X-A\":1,\"own\":true},\"inputs\":[{\"name\":\"INPUT0\","
+            + "\"shape\":[1],\"datatype\":\"UINT8\",\"data\":[1]}]}";
+
+    @Test
+    void forwardsWhatThePatternIsFoundIn() throws IOException {
+        assertThat(parametersOf("x-|auth", "x-a: 1\r\nAuthorization: Bearer é\r\nOther: 2\r\nX-A: 3\r\n"))
+                .containsExactlyInAnyOrderEntriesOf(Map.of(
+                        "X-A", new ParameterValue.Text("3"),
+                        "x-a", new ParameterValue.Text("1"),
+                        "Authorization", new ParameterValue.Text("Bearer é"),
+                        "own", new ParameterValue.Bool(true)));
+    }
+
+    @Test
+    void forwardsNothingUnlessTold() throws IOException {
+        try (RunningFrontend frontend = new RunningFrontend(RunningFrontend.OPTIONS)) {
+            assertThat(post(frontend, "X-B: 1\r\n").status()).isEqualTo(200);
+            assertThat(frontend.server.calls().getFirst().call().parameters()).containsOnlyKeys("X-A", "own");
+        }
+    }
+
+    @Test
+    void forwardsHeadersOfRawRequests() throws IOException {
+        assertThat(parametersOf("^x", "X-B: 1\r\nInference-Header-Content-Length: 0\r\n"))
+                .containsOnly(Map.entry("X-B", new ParameterValue.Text("1")));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"sequence_id", "priority", "timeout", "headers", "binary_data_output", "triton_x"})
+    void refusesNamesThatMeanSomething(String name) throws IOException {
+        try (RunningFrontend frontend = new RunningFrontend(forwarding(".*"))) {
+            HttpConnection.Answer answer = post(frontend, name + ": 1\r\n");
+
+            assertThat(answer.text())
+                    .isEqualTo("{\"error\":\"Header '" + name
+                            + "' is reserved for Triton usage and cannot be forwarded.\"}");
+            assertThat(answer.status()).isEqualTo(400);
+            assertThat(answer.header("content-type")).isEqualTo("application/json");
+        }
+    }
+
+    private static Map<String, ParameterValue> parametersOf(String pattern, String headers) throws IOException {
+        try (RunningFrontend frontend = new RunningFrontend(forwarding(pattern))) {
+            assertThat(post(frontend, headers).status()).isEqualTo(200);
+            return frontend.server.calls().getFirst().call().parameters();
+        }
+    }
+
+    private static HttpOptions forwarding(String pattern) {
+        return RunningFrontend.OPTIONS.forwarding(Pattern.compile(pattern, Pattern.CASE_INSENSITIVE));
+    }
+
+    private static HttpConnection.Answer post(RunningFrontend frontend, String headers) throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            return connection
+                    .post("/v2/models/plain/infer", headers, bytes(BODY))
+                    .receive();
+        }
+    }
+}

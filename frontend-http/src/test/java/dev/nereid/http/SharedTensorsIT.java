@@ -1,0 +1,185 @@
+package dev.nereid.http;
+
+import static dev.nereid.http.HttpConnection.bytes;
+import static dev.nereid.http.HttpConnection.join;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.testkit.FakeCall;
+import dev.nereid.testkit.FakeModel;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Inferences whose tensors lie in memory that the client shares. */
+class SharedTensorsIT {
+    private static final String IN_REGION =
+            "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_offset\":%d,\"shared_memory_byte_size\":%d}";
+
+    private RunningFrontend frontend;
+
+    @BeforeEach
+    void start() throws IOException {
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS);
+        frontend.server.sharedMemory().register("r", "/r", 0, 64);
+    }
+
+    @AfterEach
+    void stop() {
+        assertThat(frontend.server.sharedMemory().leases()).isZero();
+        frontend.close();
+    }
+
+    @Test
+    void takesAnInputFromWhereItLies() throws IOException {
+        region().asSlice(8, 3).copyFrom(MemorySegment.ofArray(new byte[] {7, 8, 9}));
+
+        HttpConnection.Answer answer = infer("", "{\"inputs\":[" + input("INPUT0", 3, 8) + "]}");
+
+        assertThat(answer.text())
+                .endsWith("[{\"name\":\"OUTPUT0\",\"datatype\":\"UINT8\",\"shape\":[3],\"data\":[7,8,9]}]}");
+    }
+
+    @Test
+    void mixesWaysOfSendingInputs() throws IOException {
+        region().fill((byte) 5);
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1],\"datatype\":\"UINT8\",\"data\":[1]},"
+                + input("INPUT1", 2, 0)
+                + ",{\"name\":\"INPUT2\",\"shape\":[1],\"datatype\":\"UINT8\",\"parameters\":{\"binary_data_size\":1}}]}";
+
+        HttpConnection.Answer answer =
+                infer("Inference-Header-Content-Length: " + json.length() + "\r\n", json + "\u0009");
+
+        assertThat(answer.text()).contains("\"data\":[1]", "\"data\":[5,5]", "\"data\":[9]");
+    }
+
+    @Test
+    void writesOnlyNameTypeAndShapeOfAnOutputInSharedMemory() throws IOException {
+        frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).answering(SharedTensorsIT::putIntoTarget));
+
+        HttpConnection.Answer answer = post(
+                "/v2/models/id/infer",
+                "",
+                "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"data\":[3,4]}],"
+                        + "\"outputs\":[{\"name\":\"OUTPUT0\"," + String.format(IN_REGION, 16, 4) + "}],"
+                        + "\"parameters\":{\"binary_data_output\":true}}");
+
+        assertThat(answer.text())
+                .isEqualTo("{\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\","
+                        + "\"datatype\":\"UINT8\",\"shape\":[2]}]}");
+        assertThat(region().asSlice(16, 3).toArray(ValueLayout.JAVA_BYTE)).containsExactly(3, 4, 0);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "other | 0 | 3 | 404 | Unable to find shared memory region: 'other'",
+                "r | 65 | 3 | 400 | Invalid offset for shared memory region: 'r'",
+                "r | 62 | 3 | 400 | Invalid offset + byte size for shared memory region: 'r'",
+                "r | 18446744073709551615 | 3 | 400 | Invalid offset for shared memory region: 'r'",
+                "r | 1 | 18446744073709551615 | 400 | Invalid offset + byte size for shared memory region: 'r'",
+            })
+    void refusesPlacesThatAreNotShared(String region, String offset, String size, int status, String error)
+            throws IOException {
+        String place = "\"parameters\":{\"shared_memory_region\":\"" + region + "\",\"shared_memory_offset\":" + offset
+                + ",\"shared_memory_byte_size\":" + size + "}";
+
+        for (String body : new String[] {
+            "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[3],\"datatype\":\"UINT8\"," + place + "}]}",
+            "{\"inputs\":[" + input("INPUT0", 3, 0) + "],\"outputs\":[{\"name\":\"OUTPUT0\"," + place + "}]}"
+        }) {
+            HttpConnection.Answer answer = infer("", body);
+
+            assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+            assertThat(answer.status()).isEqualTo(status);
+            assertThat(answer.header("content-type")).isEqualTo("application/json");
+        }
+    }
+
+    @Test
+    void givesRegionsBackWhenTheCallFails() throws IOException {
+        assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "],\"outputs\":1}")
+                        .status())
+                .isEqualTo(500);
+        assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "," + input("INPUT0", 3, 0) + "]}")
+                        .status())
+                .isEqualTo(400);
+    }
+
+    /** The output of an identity is its input: memory that the client has cut off meanwhile. */
+    @ParameterizedTest
+    @CsvSource({"false, identity, 4096", "true, identity, 64", "true, identity, 1000000", "true, gzip, 1000000"})
+    void answersThatSharedMemoryIsGone(boolean binary, String coding, int size, @TempDir Path folder)
+            throws IOException {
+        try (Arena arena = Arena.ofShared();
+                RandomAccessFile file =
+                        new RandomAccessFile(folder.resolve("shared").toFile(), "rw")) {
+            file.setLength(1 << 20);
+            MemorySegment mapped = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, 1 << 20, arena);
+            frontend.server.sharedMemory().register("cut", mapped);
+            frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).answering(call -> {
+                cut(file);
+                call.respondWithInputs();
+            }));
+
+            HttpConnection.Answer answer = post(
+                    "/v2/models/id/infer",
+                    "Accept-Encoding: " + coding + "\r\n",
+                    "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
+                            + "\"parameters\":{\"shared_memory_region\":\"cut\",\"shared_memory_byte_size\":" + size
+                            + "}}],\"parameters\":{\"binary_data_output\":" + binary + "}}");
+
+            assertThat(answer.text())
+                    .isEqualTo("{\"error\":\"shared memory of an input was truncated before the response was"
+                            + " written\"}");
+            assertThat(answer.status()).isEqualTo(500);
+            assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "]}").status())
+                    .isEqualTo(200);
+        }
+    }
+
+    private static void cut(RandomAccessFile file) {
+        try {
+            file.setLength(0);
+        } catch (IOException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void putIntoTarget(FakeCall call) {
+        var input = call.input(0, "OUTPUT0");
+        MemorySegment target = call.call().outputs().getFirst().target().orElseThrow();
+        target.asSlice(0, input.tensor().byteSize()).copyFrom(input.tensor().data());
+        call.respondWithInputs();
+    }
+
+    private MemorySegment region() {
+        return frontend.server.sharedMemory().memory("r");
+    }
+
+    private HttpConnection.Answer infer(String headers, String body) throws IOException {
+        return post("/v2/models/plain/infer", headers, body);
+    }
+
+    private HttpConnection.Answer post(String path, String headers, String body) throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            return connection.post(path, headers, join(bytes(body))).receive();
+        }
+    }
+
+    private static String input(String name, int size, int offset) {
+        return "{\"name\":\"" + name + "\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
+                + String.format(IN_REGION, offset, size) + "}";
+    }
+}
