@@ -19,12 +19,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A process of the installed server, as a user starts it. Confined to one test; ended by its close. */
-final class InstalledServer implements AutoCloseable {
-    static final Path HOME = Path.of(System.getProperty("nereid.home")).toAbsolutePath();
-    static final Path CHECKOUT =
+/** A process of the installed server, as a user starts it. Confined to one test; ended by its close. For other modules too. */
+public final class InstalledServer implements AutoCloseable {
+    public static final Path HOME = Path.of(System.getProperty("nereid.home")).toAbsolutePath();
+    public static final Path CHECKOUT =
             Path.of(System.getProperty("nereid.checkout")).toAbsolutePath().normalize();
-    static final Path MODELS = HOME.resolve("examples/models");
+    public static final Path MODELS = HOME.resolve("examples/models");
 
     /** The common pool may be a single thread, which a read that waits would take from everybody else. */
     static final Executor BLOCKING = Thread::startVirtualThread;
@@ -44,7 +44,7 @@ final class InstalledServer implements AutoCloseable {
     }
 
     /** Starts a server on free ports and waits until it listens. */
-    static InstalledServer serve(Path models, String... flags) throws IOException {
+    public static InstalledServer serve(Path models, String... flags) throws IOException {
         List<String> arguments = new ArrayList<>(List.of("serve", "--model-repository=" + models));
         arguments.addAll(FREE_PORTS);
         arguments.addAll(List.of(flags));
@@ -73,7 +73,7 @@ final class InstalledServer implements AutoCloseable {
     }
 
     /** Returns the address of a port, as the server printed it. */
-    String address(String port) {
+    public String address(String port) {
         Matcher line = Pattern.compile("(?m)^" + port + " +(\\S+)$").matcher(out());
         if (!line.find()) {
             throw new AssertionError("no address of " + port + " in: " + out());

@@ -6,20 +6,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 
-/** A model repository that a test puts together. Confined to the test's thread. */
-final class Repository {
+/** A model repository that a test puts together. Confined to the test's thread. For other modules too. */
+public final class Repository {
     private final Path folder;
 
-    Repository(Path folder) {
+    public Repository(Path folder) {
         this.folder = folder;
     }
 
-    Path folder() {
+    public Path folder() {
         return folder;
     }
 
     /** Adds a model that has no file but its configuration, whose name is the folder's. */
-    Repository model(String name, String config) {
+    public Repository model(String name, String config) {
         try {
             Files.createDirectories(folder.resolve(name).resolve("1"));
             Files.writeString(folder.resolve(name).resolve("config.pbtxt"), config);
@@ -48,7 +48,7 @@ final class Repository {
     }
 
     /** Adds a copy of a model's folder. */
-    Repository copyOf(Path model) {
+    public Repository copyOf(Path model) {
         try (Stream<Path> files = Files.walk(model)) {
             for (Path file : files.toList()) {
                 Path target = folder.resolve(model.getFileName()).resolve(model.relativize(file));
@@ -65,7 +65,7 @@ final class Repository {
     }
 
     /** Writes the configuration of a model of the identity backend. */
-    static String identity(int maxBatchSize, String type, String dims, String more) {
+    public static String identity(int maxBatchSize, String type, String dims, String more) {
         return "backend: \"identity\"\nmax_batch_size: " + maxBatchSize + "\n"
                 + "input [ { name: \"INPUT0\" data_type: TYPE_" + type + " dims: " + dims + " } ]\n"
                 + "output [ { name: \"OUTPUT0\" data_type: TYPE_" + type + " dims: " + dims + " } ]\n" + more;

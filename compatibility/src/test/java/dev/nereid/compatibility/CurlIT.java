@@ -1,0 +1,170 @@
+package dev.nereid.compatibility;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.distribution.InstalledServer;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The system's curl: every data type as JSON, as bytes behind JSON, and as bytes alone; and the ways of HTTP. */
+final class CurlIT {
+    @TempDir
+    private static Path models;
+
+    @TempDir
+    private static Path files;
+
+    private static InstalledServer server;
+    private static Curl curl;
+
+    @BeforeAll
+    static void start() throws IOException {
+        Program.assumeRuns("curl", "--version");
+        server = Echo.serve(models);
+        curl = new Curl(server.address("HTTP"), files);
+    }
+
+    @AfterAll
+    static void stop() {
+        if (server != null) {
+            server.close();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("dev.nereid.compatibility.Sample#all")
+    void sendsAndReadsJson(Sample sample) throws IOException {
+        Curl.Answer answer = curl.post(infer(sample), utf8("{\"id\":\"a\",\"inputs\":[" + json(sample) + "]}"));
+
+        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
+        assertThat(answer.headers()).containsEntry("content-type", "application/json");
+        assertThat(answer.text())
+                .isEqualTo("{\"id\":\"a\",\"model_name\":\"" + sample.model()
+                        + "\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":\""
+                        + sample.datatype() + "\",\"shape\":[" + sample.count() + "],\"data\":" + sample.json()
+                        + "}]}");
+    }
+
+    @ParameterizedTest
+    @MethodSource("dev.nereid.compatibility.Sample#all")
+    void sendsAndReadsBytesBehindJson(Sample sample) throws IOException {
+        String json = "{\"parameters\":{\"binary_data_output\":true},\"inputs\":[" + binary(sample) + "]}";
+
+        Curl.Answer answer = curl.post(infer(sample), json, sample.bytes());
+
+        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
+        assertThat(answer.headers()).containsEntry("content-type", "application/octet-stream");
+        assertThat(answer.json()).contains("\"parameters\":{\"binary_data_size\":" + sample.bytes().length + "}");
+        assertThat(answer.tensors()).isEqualTo(sample.bytes());
+    }
+
+    @ParameterizedTest
+    @MethodSource("dev.nereid.compatibility.Sample#all")
+    void sendsJsonAndReadsBytes(Sample sample) throws IOException {
+        String json = "{\"inputs\":[" + json(sample)
+                + "],\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{\"binary_data\":true}}]}";
+
+        Curl.Answer answer = curl.post(infer(sample), utf8(json));
+
+        assertThat(answer.tensors()).isEqualTo(sample.bytes());
+    }
+
+    @ParameterizedTest
+    @MethodSource("dev.nereid.compatibility.Sample#all")
+    void sendsBytesAndReadsJson(Sample sample) throws IOException {
+        Curl.Answer answer = curl.post(infer(sample), "{\"inputs\":[" + binary(sample) + "]}", sample.bytes());
+
+        assertThat(answer.text()).contains("\"data\":" + sample.json());
+    }
+
+    @ParameterizedTest
+    @MethodSource("dev.nereid.compatibility.Sample#all")
+    void sendsBytesAlone(Sample sample) throws IOException {
+        boolean strings = sample.datatype().equals("BYTES");
+        byte[] body = strings ? utf8("é\n") : sample.bytes();
+        String path = strings ? "/v2/models/echo_one_string/infer" : infer(sample);
+
+        Curl.Answer answer = curl.post(path, "", body);
+
+        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
+        assertThat(answer.json()).contains("\"shape\":[" + (strings ? 1 : sample.count()) + "]");
+        assertThat(answer.tensors()).endsWith(body).hasSize(body.length + (strings ? Integer.BYTES : 0));
+    }
+
+    @ParameterizedTest
+    @MethodSource("dev.nereid.compatibility.Sample#all")
+    void sendsTensorsWithoutElements(Sample sample) throws IOException {
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"" + sample.datatype()
+                + "\",\"shape\":[0],\"data\":[]}]}";
+
+        Curl.Answer answer = curl.post(infer(sample), utf8(json));
+
+        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
+        assertThat(answer.text()).contains("\"shape\":[0],\"data\":[]");
+    }
+
+    @Test
+    void readsHealthAndMetadata() throws IOException {
+        assertThat(curl.get("/v2/health/live").status()).isEqualTo(200);
+        assertThat(curl.get("/v2/health/ready").status()).isEqualTo(200);
+        assertThat(curl.get("/v2/models/add_sub/versions/1/ready").status()).isEqualTo(200);
+        assertThat(curl.get("/v2").text()).contains("\"name\":\"nereid\"");
+        assertThat(curl.get("/v2/models/add_sub").text()).contains("\"name\":\"INPUT1\",\"datatype\":\"INT32\"");
+        assertThat(curl.get("/v2/models/add_sub/config").text()).contains("\"max_batch_size\":8");
+        assertThat(curl.get("/v2/models/nowhere").status()).isEqualTo(404);
+    }
+
+    /** curl waits a second for leave to send, unless it gets it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"Expect: 100-continue", "Transfer-Encoding: chunked", "Connection: close"})
+    void sendsBodiesInTheWaysOfHttp(String header) throws IOException {
+        Sample sample = Sample.of("FP32");
+
+        Curl.Answer answer = curl.post(
+                infer(sample),
+                "{\"inputs\":[" + binary(sample) + "]}",
+                sample.bytes(),
+                "-H",
+                header,
+                "--expect100-timeout",
+                "30");
+
+        assertThat(answer.text()).contains("\"data\":" + sample.json());
+    }
+
+    @Test
+    void hearsWhatIsWrong() throws IOException {
+        Curl.Answer answer = curl.post("/v2/models/echo_fp32/infer", utf8("{\"inputs\":1}"));
+
+        assertThat(answer.status()).isEqualTo(500);
+        assertThat(answer.text()).startsWith("{\"error\":\"");
+    }
+
+    private static String infer(Sample sample) {
+        return "/v2/models/" + sample.model() + "/infer";
+    }
+
+    private static String json(Sample sample) {
+        return tensor(sample) + ",\"data\":" + sample.json() + "}";
+    }
+
+    private static String binary(Sample sample) {
+        return tensor(sample) + ",\"parameters\":{\"binary_data_size\":" + sample.bytes().length + "}}";
+    }
+
+    private static String tensor(Sample sample) {
+        return "{\"name\":\"INPUT0\",\"datatype\":\"" + sample.datatype() + "\",\"shape\":[" + sample.count() + "]";
+    }
+
+    private static byte[] utf8(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}
