@@ -50,6 +50,11 @@ final class JsonElements {
         }
     }
 
+    /** Takes note of elements that were read after the current one. */
+    void passOver(long elements) {
+        index += elements;
+    }
+
     /** Returns the place of the element in the tensor. */
     long index() {
         return index;

@@ -1,46 +1,59 @@
 package dev.nereid.http;
 
-import com.fasterxml.jackson.core.io.NumberInput;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
  * A number of a JSON text, taken apart. Reused for one number after another; confined to the thread that reads a request.
  *
- * <p>Numbers are exact: whole numbers as 64-bit magnitudes, all others as the nearest double.
+ * <p>Numbers are exact: whole numbers as 64-bit magnitudes, all others as the nearest float or double. Most numbers are
+ * plain, a few digits and perhaps a point, and are read in a few steps; whatever else there is takes the long way.
  */
 final class JsonNumber {
+    /** Says that no plain number was found. */
+    static final int NOT_PLAIN = -1;
+
+    /** More digits than this fit no 64-bit number. */
+    private static final int MOST_PLAIN_DIGITS = 19;
+
+    private static final long[] POWERS = new long[MOST_PLAIN_DIGITS + 1];
     /** The largest unsigned 64-bit number but for its last digit, and that digit. */
     private static final long MOST_DIGITS = Long.divideUnsigned(-1L, 10);
 
     private static final int LAST_DIGIT = (int) Long.remainderUnsigned(-1L, 10);
-    /** Powers of ten that a double holds exactly. */
-    private static final double[] POWERS = {
-        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
-        1e20, 1e21, 1e22
-    };
 
-    private static final long LARGEST_EXACT_INTEGER = 1L << 53;
     private static final int LARGEST_EXPONENT = 308;
-    /** Larger exponents mean the same: zero, or too much. */
-    private static final int EXPONENT_CAP = 100_000;
+    /** Larger exponents mean the same, however many digits a text has room for: zero, or too much. */
+    private static final long EXPONENT_CAP = 1L << 40;
+    /** So many digits and the knowledge that others follow decide how any number is rounded. */
+    private static final int DECISIVE_DIGITS = 800;
+    /** With so many digits, larger exponents mean zero or infinity. */
+    private static final int DECISIVE_EXPONENT = 2000;
 
-    private MemorySegment text = MemorySegment.NULL;
+    static {
+        POWERS[0] = 1;
+        // The last one is to be read as an unsigned number.
+        for (int i = 1; i < POWERS.length; i++) {
+            POWERS[i] = 10 * POWERS[i - 1];
+        }
+    }
+
+    private JsonWindow text = JsonWindow.EMPTY;
     private int start;
     private int at;
-    private int end;
-    private boolean negative;
+    /** One for a negative number, otherwise zero: a number to calculate with, as signs are not to be foreseen. */
+    private int minus;
+
     private boolean whole;
     /** The digits as one number, unsigned; only if there were not {@link #tooManyDigits}. */
     private long magnitude;
 
     private boolean tooManyDigits;
     /** By what power of ten the magnitude is to be multiplied. */
-    private int exponent;
+    private long exponent;
 
     private int integerDigits;
     private int fractionDigits;
-    private int writtenExponent;
+    private long writtenExponent;
     /** The value of a word: not a number, or infinite. Zero for a number made of digits. */
     private double word;
 
@@ -49,45 +62,72 @@ final class JsonNumber {
      *
      * @param json the JSON text
      * @param from the offset at which a number is expected
-     * @param limit the offset of the text's end
      * @return the offset after the number
      */
-    int read(MemorySegment json, int from, int limit) {
+    int read(JsonWindow json, int from) {
+        if (from < json.end()) {
+            int index = json.indexOf(from);
+            int after = readPlain(json.array(), index);
+            if (after != NOT_PLAIN && after < json.length()) {
+                return json.offsetOf(after);
+            }
+        }
         text = json;
         start = from;
         at = from;
-        end = limit;
-        magnitude = 0;
-        exponent = 0;
-        writtenExponent = 0;
-        integerDigits = 0;
-        fractionDigits = 0;
-        tooManyDigits = false;
-        whole = true;
-        word = 0;
-        negative = consume('-');
-        byte first = peek();
-        if (first == 'I' || first == 'N') {
-            readWord();
-        } else {
-            readDigits(first);
-        }
+        readAny();
         return at;
+    }
+
+    /** Returns the index after a plain number, as {@link #readPlain}, and leaves its value alone. */
+    static int skipPlain(byte[] bytes, int from) {
+        int first = from + isByte(bytes[from], '-');
+        int index = skipPlainDigits(bytes, first);
+        if (isWrongLength(index - first, bytes[first])) {
+            return NOT_PLAIN;
+        }
+        if (bytes[index] == '.') {
+            int fraction = index + 1;
+            index = skipPlainDigits(bytes, fraction);
+            if (index == fraction) {
+                return NOT_PLAIN;
+            }
+        }
+        return (bytes[index] | 0x20) == 'e' ? skipPlainExponent(bytes, index + 1) : index;
+    }
+
+    private static int skipPlainDigits(byte[] bytes, int from) {
+        int index = from;
+        int count;
+        do {
+            count = DigitChunk.count(DigitChunk.read(bytes, index));
+            int more = DigitChunk.count(DigitChunk.read(bytes, index + Long.BYTES));
+            // Without a branch: whether there are eight digits or seven or nine is not to be foreseen.
+            count += more & -(count >>> 3);
+            index += count;
+        } while (count == 2 * Long.BYTES);
+        return index;
+    }
+
+    private static int skipPlainExponent(byte[] bytes, int from) {
+        int first = bytes[from] == '-' || bytes[from] == '+' ? from + 1 : from;
+        int count = DigitChunk.count(DigitChunk.read(bytes, first));
+        return count < 1 || count > 2 ? NOT_PLAIN : first + count;
     }
 
     /** Says whether this is a whole number from 0 to 2^64 − 1. */
     boolean isUnsigned() {
-        return whole && !tooManyDigits && (!negative || magnitude == 0);
+        return whole && !tooManyDigits && (minus == 0 || magnitude == 0);
     }
 
     /** Says whether this is a whole number from −2^63 to 2^63 − 1. */
     boolean isSigned() {
-        return whole && !tooManyDigits && (magnitude >= 0 || (negative && magnitude == Long.MIN_VALUE));
+        return whole && !tooManyDigits && (magnitude >= 0 || (minus == 1 && magnitude == Long.MIN_VALUE));
     }
 
     /** Returns the 64 bits of a number that {@link #isUnsigned} or {@link #isSigned}. */
     long bits() {
-        return negative ? -magnitude : magnitude;
+        return (magnitude ^ -minus) + minus;
     }
 
     /** Returns the nearest double; a whole number has no negative zero. */
@@ -95,23 +135,120 @@ final class JsonNumber {
         if (word != 0) {
             return word;
         }
-        if (!tooManyDigits
-                && magnitude >= 0
-                && magnitude <= LARGEST_EXACT_INTEGER
-                && Math.abs(exponent) < POWERS.length) {
-            double digits = magnitude;
-            double value = exponent < 0 ? digits / POWERS[-exponent] : digits * POWERS[exponent];
-            return negative && !(whole && magnitude == 0) ? -value : value;
-        }
-        return slowValue();
+        double value =
+                isExact() ? DecimalRounding.toDouble(magnitude, (int) exponent) : Double.parseDouble(decisiveText());
+        return Double.longBitsToDouble(Double.doubleToRawLongBits(value) | ((long) sign() << (Long.SIZE - 1)));
     }
 
-    private double slowValue() {
-        char[] digits = new char[at - start];
-        for (int i = 0; i < digits.length; i++) {
-            digits[i] = (char) text.get(ValueLayout.JAVA_BYTE, start + i);
+    /** Returns the nearest float; a whole number has no negative zero. */
+    float floatValue() {
+        if (word != 0) {
+            return (float) word;
         }
-        return NumberInput.parseDouble(digits, 0, digits.length, true);
+        float value = isExact() ? DecimalRounding.toFloat(magnitude, (int) exponent) : Float.parseFloat(decisiveText());
+        return Float.intBitsToFloat(Float.floatToRawIntBits(value) | (sign() << (Integer.SIZE - 1)));
+    }
+
+    /** Checks that the number is not larger than a double can be. */
+    void checkRange() {
+        if (integerDigits + writtenExponent <= LARGEST_EXPONENT || word != 0) {
+            return;
+        }
+        if (writtenExponent > LARGEST_EXPONENT + fractionDigits || Double.isInfinite(value())) {
+            throw JsonReader.syntaxError("Number too big to be stored in double.", start);
+        }
+    }
+
+    private int sign() {
+        return magnitude == 0 && whole ? 0 : minus;
+    }
+
+    private boolean isExact() {
+        return !tooManyDigits && exponent == (int) exponent;
+    }
+
+    /**
+     * Reads a plain number: up to 19 digits, perhaps with a sign, a point and a short exponent.
+     *
+     * @param bytes a stretch of a text, with a margin of zeros
+     * @param from the index at which a number is expected
+     * @return the index after it, which may be that of the margin; {@link #NOT_PLAIN} if something else stands there
+     */
+    int readPlain(byte[] bytes, int from) {
+        tooManyDigits = false;
+        integerDigits = 0;
+        writtenExponent = 0;
+        word = 0;
+        minus = isByte(bytes[from], '-');
+        int first = from + minus;
+        magnitude = 0;
+        exponent = 0;
+        whole = true;
+        int index = readPlainDigits(bytes, first);
+        if (isWrongLength(index - first, bytes[first])) {
+            return NOT_PLAIN;
+        }
+        if (bytes[index] == '.') {
+            whole = false;
+            int fraction = index + 1;
+            index = readPlainDigits(bytes, fraction);
+            exponent = (long) fraction - index;
+            if (index <= fraction) {
+                return NOT_PLAIN;
+            }
+        }
+        return (bytes[index] | 0x20) == 'e' ? readPlainExponent(bytes, index + 1) : index;
+    }
+
+    private int readPlainDigits(byte[] bytes, int from) {
+        int index = from;
+        int count;
+        do {
+            long chunk = DigitChunk.read(bytes, index);
+            long next = DigitChunk.read(bytes, index + Long.BYTES);
+            count = DigitChunk.count(chunk);
+            int more = DigitChunk.count(next) & -(count >>> 3);
+            long value = DigitChunk.value(chunk, count) * POWERS[more] + DigitChunk.value(next, more);
+            count += more;
+            if (Long.compareUnsigned(magnitude, POWERS[MOST_PLAIN_DIGITS - count]) >= 0) {
+                return NOT_PLAIN;
+            }
+            magnitude = magnitude * POWERS[count] + value;
+            index += count;
+        } while (count == 2 * Long.BYTES);
+        return index;
+    }
+
+    /** Reads one or two digits, perhaps with a sign. */
+    private int readPlainExponent(byte[] bytes, int from) {
+        whole = false;
+        int first = bytes[from] == '-' || bytes[from] == '+' ? from + 1 : from;
+        long chunk = DigitChunk.read(bytes, first);
+        int count = DigitChunk.count(chunk);
+        if (count < 1 || count > 2) {
+            return NOT_PLAIN;
+        }
+        long value = DigitChunk.value(chunk, count);
+        exponent += bytes[from] == '-' ? -value : value;
+        return first + count;
+    }
+
+    private void readAny() {
+        tooManyDigits = false;
+        integerDigits = 0;
+        writtenExponent = 0;
+        word = 0;
+        magnitude = 0;
+        exponent = 0;
+        fractionDigits = 0;
+        whole = true;
+        minus = consume('-') ? 1 : 0;
+        byte first = peek();
+        if (first == 'I' || first == 'N') {
+            readWord();
+        } else {
+            readDigits(first);
+        }
     }
 
     private void readWord() {
@@ -124,7 +261,7 @@ final class JsonNumber {
             if (peek() == 'i') {
                 expectWord("inity");
             }
-            word = negative ? Double.NEGATIVE_INFINITY : Double.POSITIVE_INFINITY;
+            word = minus == 1 ? Double.NEGATIVE_INFINITY : Double.POSITIVE_INFINITY;
         }
         whole = false;
     }
@@ -187,30 +324,43 @@ final class JsonNumber {
     }
 
     private void readRun() {
-        long digits = magnitude;
-        boolean full = tooManyDigits;
-        int position = at;
-        for (; position < end; position++) {
-            int digit = text.get(ValueLayout.JAVA_BYTE, position) - '0';
-            if (digit < 0 || digit > 9) {
-                break;
-            }
-            full |= digits < 0 || digits > MOST_DIGITS || (digits == MOST_DIGITS && digit > LAST_DIGIT);
-            digits = full ? digits : digits * 10 + digit;
+        for (; isDigit(peek()); at++) {
+            int digit = peek() - '0';
+            tooManyDigits |=
+                    magnitude < 0 || magnitude > MOST_DIGITS || (magnitude == MOST_DIGITS && digit > LAST_DIGIT);
+            magnitude = tooManyDigits ? magnitude : magnitude * 10 + digit;
         }
-        magnitude = digits;
-        tooManyDigits = full;
-        at = position;
     }
 
-    /** Checks that the number is not larger than a double can be. */
-    void checkRange() {
-        if (integerDigits + writtenExponent <= LARGEST_EXPONENT || word != 0) {
-            return;
+    /** Writes the number, however long its text is, with no more digits than matter for its rounding, and no sign. */
+    private String decisiveText() {
+        StringBuilder digits = new StringBuilder();
+        boolean fraction = false;
+        boolean more = false;
+        long power = writtenExponent;
+        for (int i = start; i < at; i++) {
+            byte next = text.text().get(ValueLayout.JAVA_BYTE, i);
+            if (next == 'e' || next == 'E') {
+                break;
+            }
+            if (next == '.') {
+                fraction = true;
+            } else if (next != '-') {
+                if (digits.length() == DECISIVE_DIGITS) {
+                    more |= next != '0';
+                    power++;
+                } else if (next != '0' || !digits.isEmpty()) {
+                    digits.append((char) next);
+                }
+                power -= fraction ? 1 : 0;
+            }
         }
-        if (writtenExponent > LARGEST_EXPONENT + fractionDigits || Double.isInfinite(slowValue())) {
-            throw JsonReader.syntaxError("Number too big to be stored in double.", start);
+        if (more) {
+            digits.append('1');
+            power--;
         }
+        long shown = Math.clamp(power, -DECISIVE_EXPONENT, DECISIVE_EXPONENT);
+        return digits.isEmpty() ? "0" : digits.append('e').append(shown).toString();
     }
 
     private boolean consume(char expected) {
@@ -222,7 +372,18 @@ final class JsonNumber {
     }
 
     private byte peek() {
-        return at < end ? text.get(ValueLayout.JAVA_BYTE, at) : JsonReader.END;
+        return text.get(at);
+    }
+
+    /** Returns one if a byte is the expected one, otherwise zero. */
+    private static int isByte(byte actual, char expected) {
+        return (((actual & 0xFF) ^ expected) - 1) >>> (Integer.SIZE - 1);
+    }
+
+    /** Says whether a number has no digits, or more than one and begins with zero. */
+    private static boolean isWrongLength(int digits, byte first) {
+        int most = (isByte(first, '0') - 1) >>> 1;
+        return Integer.compareUnsigned(digits - 1, most) > 0;
     }
 
     private static boolean isDigit(byte character) {

@@ -23,6 +23,7 @@ final class JsonReader {
     private static final int STACK_WORD = 64;
 
     private final MemorySegment text;
+    private final JsonWindow window;
     private final int end;
     private int at;
     private int keyStart;
@@ -39,7 +40,8 @@ final class JsonReader {
      */
     JsonReader(MemorySegment text) {
         this.text = text;
-        this.end = Math.toIntExact(text.byteSize());
+        this.window = new JsonWindow(text);
+        this.end = window.end();
     }
 
     /** Moves to the first value; a text without one is an error. */
@@ -80,7 +82,7 @@ final class JsonReader {
 
     /** Returns the next byte without reading it, or {@link #END}. */
     byte peek() {
-        return at < end ? text.get(ValueLayout.JAVA_BYTE, at) : END;
+        return window.get(at);
     }
 
     /** Returns the next byte and reads it. */
@@ -92,11 +94,7 @@ final class JsonReader {
 
     /** Reads past blanks. */
     void skipSpace() {
-        while (at < end) {
-            byte next = text.get(ValueLayout.JAVA_BYTE, at);
-            if (next != ' ' && next != '\n' && next != '\r' && next != '\t') {
-                return;
-            }
+        for (byte next = peek(); next == ' ' || next == '\n' || next == '\r' || next == '\t'; next = peek()) {
             at++;
         }
     }
@@ -203,8 +201,63 @@ final class JsonReader {
         if (next != '-' && next != 'I' && next != 'N' && (next < '0' || next > '9')) {
             return false;
         }
-        at = number.read(text, at, end);
+        at = number.read(window, at);
         return true;
+    }
+
+    /** Takes the elements of an array of numbers. */
+    @FunctionalInterface
+    interface NumberTarget {
+        /** Takes the number that was read as the element at an index. */
+        void put(JsonNumber number, long index);
+    }
+
+    /**
+     * Reads plain numbers as long as each is followed by another element, and what is between them.
+     *
+     * @param number set to each of them
+     * @param target told of each of them
+     * @param from the index of the first
+     * @param expected how many elements there may be, an index
+     * @return the index of the next element
+     */
+    long readPlainElements(JsonNumber number, NumberTarget target, long from, long expected) {
+        long element = from;
+        while (at < end && element < expected) {
+            int index = window.indexOf(at);
+            byte[] bytes = window.array();
+            int last = window.lastStart();
+            do {
+                int comma = DigitChunk.findComma(bytes, index);
+                if (bytes[comma] != ',' || number.readPlain(bytes, index) != comma) {
+                    at = window.offsetOf(index);
+                    return element;
+                }
+                target.put(number, element++);
+                index = bytes[comma + 1] == ' ' ? comma + 2 : comma + 1;
+            } while (index < last && element < expected);
+            at = window.offsetOf(index);
+        }
+        return element;
+    }
+
+    /** Reads past plain numbers as long as each is followed by another element, and up to that. */
+    private void skipPlainElements() {
+        while (at < end) {
+            int index = window.indexOf(at);
+            byte[] bytes = window.array();
+            int last = window.lastStart();
+            do {
+                int comma = DigitChunk.findComma(bytes, index);
+                if (bytes[comma] != ',' || JsonNumber.skipPlain(bytes, index) != comma) {
+                    at = window.offsetOf(index);
+                    skipSpace();
+                    return;
+                }
+                index = bytes[comma + 1] == ' ' ? comma + 2 : comma + 1;
+            } while (index < last);
+            at = window.offsetOf(index);
+        }
     }
 
     /** Reads past a value of any kind and depth, checking it. */
@@ -217,6 +270,7 @@ final class JsonReader {
                 continue;
             } else if (next == '[' && firstElement()) {
                 push(depth++, false);
+                skipPlainElements();
                 continue;
             } else if (next != '{' && next != '[') {
                 skipScalar(next);
@@ -226,6 +280,9 @@ final class JsonReader {
             }
             if (depth == 0) {
                 return;
+            }
+            if (!isObject(depth - 1)) {
+                skipPlainElements();
             }
         }
     }
@@ -269,7 +326,7 @@ final class JsonReader {
             case 'f' -> skipWord("false");
             case 'n' -> skipWord("null");
             default -> {
-                at = skipped.read(text, at, end);
+                at = skipped.read(window, at);
                 skipped.checkRange();
             }
         }

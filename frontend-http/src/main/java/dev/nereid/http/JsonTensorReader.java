@@ -80,52 +80,95 @@ final class JsonTensorReader {
             if (index >= expected) {
                 throw JsonFields.invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
             }
-            readElement(json, type, data, index, input.name());
+            if (type == DataType.BOOL) {
+                data.set(LittleEndian.BYTE, index, readBool(json));
+            } else {
+                elements.passOver(readNumbers(json, type, data, index, expected, input.name()));
+            }
         }
         if (elements.index() + 1 != expected) {
             throw JsonFields.invalid("Failed to parse 'data' field: shape does not match true shape");
         }
     }
 
-    private void readElement(JsonReader json, DataType type, MemorySegment data, long index, String name) {
-        switch (type) {
-            case BOOL -> data.set(LittleEndian.BYTE, index, readBool(json));
-            case UINT8, UINT16, UINT32, UINT64 -> {
-                if (!json.readNumber(number) || !number.isUnsigned()) {
-                    throw JsonFields.unparsable("data", JsonFields.NOT_UNSIGNED);
-                }
-                long value = number.bits();
-                int bits = type.byteSize() * Byte.SIZE;
-                if (bits < Long.SIZE && value >>> bits != 0) {
-                    String largest = Long.toString((1L << bits) - 1);
-                    throw outOfRange(name, Long.toUnsignedString(value), index, type, "0 to " + largest);
-                }
-                putInteger(data, index, type.byteSize(), value);
-            }
-            case INT8, INT16, INT32, INT64 -> {
-                if (!json.readNumber(number) || !number.isSigned()) {
-                    throw JsonFields.unparsable("data", JsonFields.NOT_SIGNED);
-                }
-                long value = number.bits();
-                long limit = Long.MAX_VALUE >> (Long.SIZE - type.byteSize() * Byte.SIZE);
-                if (value > limit || value < -limit - 1) {
-                    throw outOfRange(name, Long.toString(value), index, type, (-limit - 1) + " to " + limit);
-                }
-                putInteger(data, index, type.byteSize(), value);
-            }
-            case FP16 -> data.set(LittleEndian.SHORT, index * Short.BYTES, SmallFloats.toFp16(readReal(json)));
-            case BF16 -> data.set(LittleEndian.SHORT, index * Short.BYTES, SmallFloats.toBf16(readReal(json)));
-            case FP32 -> data.set(LittleEndian.FLOAT, index * Float.BYTES, (float) readReal(json));
-            case FP64 -> data.set(LittleEndian.DOUBLE, index * Double.BYTES, readReal(json));
-            case BYTES -> throw new IllegalArgumentException("type: BYTES (expected: a type of fixed size)");
+    /** Reads a number, and those after it in the same array as far as they are plain; returns how many came after. */
+    private long readNumbers(
+            JsonReader json, DataType type, MemorySegment data, long first, long expected, String name) {
+        long index = json.readPlainElements(
+                number,
+                type == DataType.FP32
+                        ? (read, i) -> data.set(LittleEndian.FLOAT, i * Float.BYTES, read.floatValue())
+                        : (read, i) -> put(type, data, i, name),
+                first,
+                expected);
+        if (index > first) {
+            return index - 1 - first;
+        }
+        if (!json.readNumber(number)) {
+            throw notNumber(type);
+        }
+        put(type, data, first, name);
+        return 0;
+    }
+
+    private void put(DataType type, MemorySegment data, long index, String name) {
+        if (!put(type, data, index)) {
+            throw unfit(name, index, type);
         }
     }
 
-    private double readReal(JsonReader json) {
-        if (!json.readNumber(number)) {
-            throw JsonFields.unparsable("data", JsonFields.NOT_NUMBER);
+    /** Stores the number that was read, or says that it does not fit the type. */
+    private boolean put(DataType type, MemorySegment data, long index) {
+        switch (type) {
+            case UINT8, UINT16, UINT32, UINT64 -> {
+                int bits = type.byteSize() * Byte.SIZE;
+                if (!number.isUnsigned() || (bits < Long.SIZE && number.bits() >>> bits != 0)) {
+                    return false;
+                }
+                putInteger(data, index, type.byteSize(), number.bits());
+            }
+            case INT8, INT16, INT32, INT64 -> {
+                long limit = largest(type);
+                if (!number.isSigned() || number.bits() > limit || number.bits() < -limit - 1) {
+                    return false;
+                }
+                putInteger(data, index, type.byteSize(), number.bits());
+            }
+            case FP16 -> data.set(LittleEndian.SHORT, index * Short.BYTES, SmallFloats.toFp16(number.value()));
+            case BF16 -> data.set(LittleEndian.SHORT, index * Short.BYTES, SmallFloats.toBf16(number.value()));
+            case FP32 -> data.set(LittleEndian.FLOAT, index * Float.BYTES, number.floatValue());
+            case FP64 -> data.set(LittleEndian.DOUBLE, index * Double.BYTES, number.value());
+            case BOOL, BYTES -> throw new IllegalArgumentException("type: " + type + " (expected: numbers)");
         }
-        return number.value();
+        return true;
+    }
+
+    private static InferenceException notNumber(DataType type) {
+        return JsonFields.unparsable(
+                "data",
+                switch (type) {
+                    case UINT8, UINT16, UINT32, UINT64 -> JsonFields.NOT_UNSIGNED;
+                    case INT8, INT16, INT32, INT64 -> JsonFields.NOT_SIGNED;
+                    case BOOL, BYTES, FP16, BF16, FP32, FP64 -> JsonFields.NOT_NUMBER;
+                });
+    }
+
+    /** The error for a number that its type cannot hold: not a whole one, or out of range. */
+    private InferenceException unfit(String name, long index, DataType type) {
+        boolean signed = type.name().startsWith("INT");
+        if (signed ? !number.isSigned() : !number.isUnsigned()) {
+            return notNumber(type);
+        }
+        long limit = largest(type);
+        String value = signed ? Long.toString(number.bits()) : Long.toUnsignedString(number.bits());
+        String range = signed ? (-limit - 1) + " to " + limit : "0 to " + (2 * limit + 1);
+        return JsonFields.invalid("input '" + name + "': value " + value + " at index " + index
+                + " is out of range for " + type + " (expected: " + range + ")");
+    }
+
+    /** The largest signed number of an integer type's size. */
+    private static long largest(DataType type) {
+        return Long.MAX_VALUE >> (Long.SIZE - type.byteSize() * Byte.SIZE);
     }
 
     private static byte readBool(JsonReader json) {
@@ -173,10 +216,5 @@ final class JsonTensorReader {
                     + " bytes) that exceeds the maximum allowed value of " + maxBytes
                     + " bytes. Use --http-max-input-size to increase the limit.");
         }
-    }
-
-    private static InferenceException outOfRange(String name, String value, long index, DataType type, String range) {
-        return JsonFields.invalid("input '" + name + "': value " + value + " at index " + index
-                + " is out of range for " + type + " (expected: " + range + ")");
     }
 }

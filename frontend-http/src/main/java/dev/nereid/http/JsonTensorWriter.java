@@ -18,12 +18,14 @@ final class JsonTensorWriter {
         MemorySegment data = output.tensor().data();
         if (type == DataType.BYTES) {
             writeStrings(json, output.name(), data);
+        } else if (type == DataType.FP32) {
+            json.reals(data);
         } else {
             int size = type.byteSize();
             long end = data.byteSize();
             for (long at = 0; at < end; at += size) {
                 if (at > 0) {
-                    json.raw(",");
+                    json.raw(',');
                 }
                 writeElement(json, type, data, at);
             }
@@ -61,7 +63,7 @@ final class JsonTensorWriter {
                         + " is cut short; ask for the output as binary data to see its bytes");
             }
             if (at > 0) {
-                json.raw(",");
+                json.raw(',');
             }
             json.string(data, at + BYTES_PREFIX, length);
             at += BYTES_PREFIX + length;

@@ -25,6 +25,7 @@ final class JsonWriter {
     private byte[] bytes = new byte[FIRST_SIZE];
     private int size;
     private final StringBuilder number = new StringBuilder();
+    private final ShortestDecimal shortest = new ShortestDecimal();
 
     /** Forgets what was written. */
     void clear() {
@@ -57,6 +58,13 @@ final class JsonWriter {
             bytes[size + i] = (byte) ascii.charAt(i);
         }
         size += length;
+        return this;
+    }
+
+    /** Writes a character of one byte as it is. */
+    JsonWriter raw(char ascii) {
+        reserve(1);
+        bytes[size++] = (byte) ascii;
         return this;
     }
 
@@ -119,9 +127,44 @@ final class JsonWriter {
 
     /** Writes a number so that it reads back as the same float. */
     JsonWriter real(float value) {
-        number.setLength(0);
-        number.append(value);
-        return decimal();
+        reserve(JsonDecimals.LONGEST);
+        size = putReal(value, size);
+        return this;
+    }
+
+    /** Writes numbers, with commas between them, so that they read back as the same floats. */
+    JsonWriter reals(MemorySegment floats) {
+        long end = floats.byteSize();
+        int at = size;
+        for (long i = 0; i < end; i += Float.BYTES) {
+            if (bytes.length - at <= JsonDecimals.LONGEST) {
+                size = at;
+                reserve(JsonDecimals.LONGEST + 1);
+            }
+            bytes[at] = ',';
+            at = putReal(floats.get(LittleEndian.FLOAT, i), i == 0 ? at : at + 1);
+        }
+        size = at;
+        return this;
+    }
+
+    /** Writes a number at an index, for which there must be room, and returns the index after it. */
+    private int putReal(float value, int from) {
+        if (!Float.isFinite(value)) {
+            byte[] word = Float.toString(value).getBytes(StandardCharsets.US_ASCII);
+            System.arraycopy(word, 0, bytes, from, word.length);
+            return from + word.length;
+        }
+        bytes[from] = '-';
+        int first = from + (Float.floatToRawIntBits(value) >>> (Integer.SIZE - 1));
+        if (value == 0) {
+            bytes[first] = '0';
+            bytes[first + 1] = '.';
+            bytes[first + 2] = '0';
+            return first + 3;
+        }
+        shortest.of(Math.abs(value));
+        return JsonDecimals.write(shortest.digits(), shortest.power(), bytes, first);
     }
 
     /** Writes a number so that it reads back as the same double. */

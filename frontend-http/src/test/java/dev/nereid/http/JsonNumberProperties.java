@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.lang.foreign.MemorySegment;
 import java.math.BigDecimal;
 import java.math.BigInteger;
+import java.math.MathContext;
+import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
+import net.jqwik.api.Assume;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -56,6 +59,57 @@ class JsonNumberProperties {
         String text = number.toPlainString() + "e" + exponent;
 
         assertThat(read(text).value() + 0.0).isEqualTo(Double.parseDouble(text) + 0.0);
+        assertThat(read(text).floatValue() + 0.0f).isEqualTo(Float.parseFloat(text) + 0.0f);
+    }
+
+    @Property(tries = 20_000)
+    void readsFloatsAndWhatIsAboutTheMiddleOfTwo(@ForAll int bits, @ForAll @IntRange(min = 1, max = 60) int digits) {
+        float value = Float.intBitsToFloat(bits & Integer.MAX_VALUE);
+        float next = Math.nextUp(value);
+        Assume.that(Float.isFinite(next));
+        BigDecimal middle = BigDecimal.valueOf(0.5).multiply(new BigDecimal(value).add(new BigDecimal(next)));
+
+        assertReads(Float.toString(value));
+        assertReads(Double.toString(value));
+        assertReads(middle.toString());
+        assertReads(middle.round(new MathContext(digits, RoundingMode.DOWN)).toString());
+        assertReads(middle.round(new MathContext(digits, RoundingMode.UP)).toString());
+    }
+
+    @Property(tries = 20_000)
+    void readsDoublesAndWhatIsAboutTheMiddleOfTwo(@ForAll long bits, @ForAll @IntRange(min = 1, max = 60) int digits) {
+        double value = Double.longBitsToDouble(bits & Long.MAX_VALUE);
+        double next = Math.nextUp(value);
+        Assume.that(Double.isFinite(next));
+        BigDecimal middle = BigDecimal.valueOf(0.5).multiply(new BigDecimal(value).add(new BigDecimal(next)));
+
+        assertReads(Double.toString(value));
+        assertReads(middle.round(new MathContext(digits, RoundingMode.DOWN)).toString());
+        assertReads(middle.round(new MathContext(digits, RoundingMode.UP)).toString());
+    }
+
+    @Example
+    void readsNumbersOfAnyLength() {
+        String half = new BigDecimal(Float.MIN_VALUE)
+                .multiply(BigDecimal.valueOf(0.5))
+                .toPlainString();
+        assertReads(half);
+        assertReads(half + "0".repeat(2000) + "1");
+        assertReads(new BigDecimal(Double.MIN_VALUE).toPlainString() + "0".repeat(2000) + "1");
+        assertReads("0." + "0".repeat(100_000) + "12345e100001");
+        assertReads("1" + "0".repeat(100_000) + "e-100000");
+        assertReads("1" + "0".repeat(100_000) + "1.5e-100001");
+        assertReads("1e99999999999999999999");
+        assertReads("1e-99999999999999999999");
+        assertReads("0e99999999999999999999");
+        assertReads("0." + "0".repeat(50) + "1e45");
+    }
+
+    private static void assertReads(String text) {
+        JsonNumber number = read(text.replace("E+", "e"));
+
+        assertThat(Float.valueOf(number.floatValue())).isEqualTo(Float.valueOf(Float.parseFloat(text)));
+        assertThat(Double.valueOf(number.value())).isEqualTo(Double.valueOf(Double.parseDouble(text)));
     }
 
     @Property
@@ -71,7 +125,7 @@ class JsonNumberProperties {
     void writesFloatsThatReadBack(@ForAll int bits) {
         float value = Float.intBitsToFloat(bits);
 
-        Float back = (float) read(write(new JsonWriter().real(value))).value();
+        Float back = read(write(new JsonWriter().real(value))).floatValue();
 
         assertThat(back).isEqualTo(Float.valueOf(value));
     }
@@ -83,9 +137,20 @@ class JsonNumberProperties {
     }
 
     private static JsonNumber read(String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.US_ASCII);
+        // Plain numbers are read another way if something follows them.
+        JsonNumber last = readFrom(text, text);
+        JsonNumber number = readFrom(text, text + ",");
+        assertThat(Double.valueOf(number.value())).isEqualTo(Double.valueOf(last.value()));
+        assertThat(Float.valueOf(number.floatValue())).isEqualTo(Float.valueOf(last.floatValue()));
+        assertThat(number.isSigned()).isEqualTo(last.isSigned());
+        assertThat(number.isUnsigned()).isEqualTo(last.isUnsigned());
+        return number;
+    }
+
+    private static JsonNumber readFrom(String text, String json) {
+        byte[] bytes = json.getBytes(StandardCharsets.US_ASCII);
         JsonNumber number = new JsonNumber();
-        assertThat(number.read(MemorySegment.ofArray(bytes), 0, bytes.length)).isEqualTo(bytes.length);
+        assertThat(number.read(new JsonWindow(MemorySegment.ofArray(bytes)), 0)).isEqualTo(text.length());
         return number;
     }
 

@@ -1,0 +1,135 @@
+package dev.nereid.http;
+
+import java.math.BigInteger;
+
+/**
+ * Finds the float or the double nearest to a decimal number of at most 64 bits and a power of ten; ties go to the even
+ * one. Immutable.
+ *
+ * <p>The method is that of Eisel and Lemire (D. Lemire, "Number Parsing at a Gigabyte per Second", 2021): a product with
+ * the first 128 bits of the power of five decides. That these bits are enough for every number was proven later (N.
+ * Mushtak, D. Lemire, "Fast Number Parsing Without Fallback", 2023).
+ */
+final class DecimalRounding {
+    /**
+     * A binary format. Immutable.
+     *
+     * @param precision bits of the significand, without the leading one
+     * @param infinity the biased exponent of infinity
+     * @param leastPower numbers times smaller powers of ten are zero
+     * @param mostPower numbers times larger powers of ten are infinite
+     * @param leastTie no number times a smaller power of ten lies in the middle between two others
+     * @param mostTie no number times a larger power of ten does
+     */
+    private record Format(int precision, int infinity, int leastPower, int mostPower, int leastTie, int mostTie) {
+        int bias() {
+            return infinity >> 1;
+        }
+    }
+
+    private static final Format FLOAT = new Format(23, 0xFF, -64, 38, -17, 10);
+    private static final Format DOUBLE = new Format(52, 0x7FF, -342, 308, -4, 23);
+    /** Up to here the inverse of a power of five is that of a number of 64 bits. */
+    private static final int SHORTEST_INVERSE = -27;
+
+    private static final long[] HIGH = new long[DOUBLE.mostPower - DOUBLE.leastPower + 1];
+    private static final long[] LOW = new long[HIGH.length];
+
+    static {
+        for (int power = DOUBLE.leastPower; power <= DOUBLE.mostPower; power++) {
+            BigInteger bits = powerOfFive(power);
+            HIGH[power - DOUBLE.leastPower] = bits.shiftRight(Long.SIZE).longValue();
+            LOW[power - DOUBLE.leastPower] = bits.longValue();
+        }
+    }
+
+    private DecimalRounding() {}
+
+    /**
+     * Returns the nearest float.
+     *
+     * @param digits an unsigned number
+     * @param power the power of ten that it is multiplied by
+     */
+    static float toFloat(long digits, int power) {
+        return Float.intBitsToFloat((int) bits(digits, power, FLOAT));
+    }
+
+    /**
+     * Returns the nearest double.
+     *
+     * @param digits an unsigned number
+     * @param power the power of ten that it is multiplied by
+     */
+    static double toDouble(long digits, int power) {
+        return Double.longBitsToDouble(bits(digits, power, DOUBLE));
+    }
+
+    /** The first 128 bits of a power of five; the inverse of a short one is rounded up, as the proof wants it. */
+    private static BigInteger powerOfFive(int power) {
+        BigInteger five = BigInteger.valueOf(5).pow(Math.abs(power));
+        int length = five.bitLength();
+        if (power >= 0) {
+            return length > 2 * Long.SIZE
+                    ? five.shiftRight(length - 2 * Long.SIZE)
+                    : five.shiftLeft(2 * Long.SIZE - length);
+        }
+        BigInteger inverse =
+                BigInteger.ONE.shiftLeft(length + (2 * Long.SIZE) - 1).divide(five);
+        return power >= SHORTEST_INVERSE ? inverse.add(BigInteger.ONE) : inverse;
+    }
+
+    private static long bits(long digits, int power, Format format) {
+        if (digits == 0 || power < format.leastPower) {
+            return 0;
+        }
+        long infinite = (long) format.infinity << format.precision;
+        if (power > format.mostPower) {
+            return infinite;
+        }
+        int zeros = Long.numberOfLeadingZeros(digits);
+        long factor = digits << zeros;
+        int index = power - DOUBLE.leastPower;
+        long high = Math.unsignedMultiplyHigh(factor, HIGH[index]);
+        long low = factor * HIGH[index];
+        long undecided = -1L >>> (format.precision + 3);
+        if ((high & undecided) == undecided) {
+            long carry = Math.unsignedMultiplyHigh(factor, LOW[index]);
+            low += carry;
+            high += Long.compareUnsigned(low, carry) < 0 ? 1 : 0;
+        }
+        int upper = (int) (high >>> (Long.SIZE - 1));
+        int shift = upper + Long.SIZE - format.precision - 3;
+        // One bit more than the significand has: the one to round by.
+        long significand = high >>> shift;
+        int exponent = binaryExponent(power) + upper - zeros + format.bias();
+        if (exponent <= 0) {
+            return subnormal(significand, exponent);
+        }
+        boolean tie = Long.compareUnsigned(low, 1) <= 0
+                && power >= format.leastTie
+                && power <= format.mostTie
+                && (significand & 3) == 1
+                && (significand << shift) == high;
+        if (exponent >= format.infinity) {
+            return infinite;
+        }
+        significand = (significand + (tie ? 0 : significand & 1)) >>> 1;
+        // A significand rounded up to the next power of two carries into the exponent, as it should.
+        return (((long) exponent - 1) << format.precision) + significand;
+    }
+
+    private static long subnormal(long significand, int exponent) {
+        if (exponent <= -Long.SIZE + 1) {
+            return 0;
+        }
+        long kept = significand >>> (1 - exponent);
+        // Rounded up to the smallest normal number, it has the bits of that number.
+        return (kept + (kept & 1)) >>> 1;
+    }
+
+    /** The exponent of the highest bit of a power of ten, and 63. */
+    private static int binaryExponent(int power) {
+        return ((217_706 * power) >> 16) + Long.SIZE - 1;
+    }
+}

@@ -1,0 +1,100 @@
+package dev.nereid.http;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+
+/**
+ * The bytes of a JSON text, seen through an array that holds a stretch of them, where looking at one costs least.
+ * Confined to the thread that reads a request.
+ */
+final class JsonWindow {
+    /** No text. */
+    static final JsonWindow EMPTY = new JsonWindow(MemorySegment.NULL);
+
+    /** A number is looked for as a whole only where so many bytes, or all that are left, lie in the array. */
+    private static final int LONGEST_NUMBER = 64;
+
+    private static final int MOST_BYTES = 8192;
+    /** Zeros behind the stretch, so that a number can be looked at as a whole wherever the text may end. */
+    private static final int MARGIN = DigitChunk.REACH + 1;
+
+    private final MemorySegment text;
+    private final int end;
+    private byte[] bytes = {};
+    private int start;
+    private int length;
+
+    /**
+     * Begins at the start of a text.
+     *
+     * @param text the bytes, at most as many as an {@code int} can count
+     */
+    JsonWindow(MemorySegment text) {
+        this.text = text;
+        this.end = Math.toIntExact(text.byteSize());
+    }
+
+    /** Returns the offset of the text's end. */
+    int end() {
+        return end;
+    }
+
+    /** Returns the whole text. */
+    MemorySegment text() {
+        return text;
+    }
+
+    /** Returns the byte at an offset, or {@link JsonReader#END} from the end on. */
+    byte get(int offset) {
+        int index = offset - start;
+        return index >= 0 && index < length ? bytes[index] : move(offset);
+    }
+
+    /** Returns where in {@link #array()} an offset lies, together with what follows it. */
+    int indexOf(int offset) {
+        int index = offset - start;
+        if (index < 0 || index > length - LONGEST_NUMBER) {
+            boolean complete = index >= 0 && start + length == end;
+            if (!complete) {
+                move(offset);
+                return 0;
+            }
+        }
+        return index;
+    }
+
+    /** Returns the index from which on {@link #indexOf} has to move the window. */
+    int lastStart() {
+        return start + length == end ? length : length - LONGEST_NUMBER;
+    }
+
+    /** Returns the offset of what lies at an index of {@link #array()}. */
+    int offsetOf(int index) {
+        return start + index;
+    }
+
+    /** Returns the array, valid until another byte is asked for: {@link #length()} bytes of text, then zeros. */
+    byte[] array() {
+        return bytes;
+    }
+
+    /** Returns how many bytes of the array are text. */
+    int length() {
+        return length;
+    }
+
+    private byte move(int offset) {
+        if (offset >= end) {
+            return JsonReader.END;
+        }
+        if (bytes.length == 0) {
+            bytes = new byte[Math.min(MOST_BYTES, end) + MARGIN];
+        }
+        start = offset;
+        length = Math.min(bytes.length - MARGIN, end - offset);
+        MemorySegment.copy(text, ValueLayout.JAVA_BYTE, start, bytes, 0, length);
+        Arrays.fill(bytes, length, length + MARGIN, JsonReader.END);
+        return bytes[0];
+    }
+}
