@@ -10,12 +10,19 @@ import inference.ModelConfig;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** The models of a {@link FakeInferenceServer}. Safe for use by any thread. */
 final class FakeCatalog implements ModelCatalog {
     private final Map<String, FakeModel> models = new ConcurrentHashMap<>();
+
+    private volatile Optional<List<ModelStatus>> index = Optional.empty();
+
+    void setIndex(List<ModelStatus> states) {
+        index = Optional.of(List.copyOf(states));
+    }
 
     void add(FakeModel model) {
         models.put(model.description().name(), model);
@@ -64,6 +71,10 @@ final class FakeCatalog implements ModelCatalog {
 
     @Override
     public List<ModelStatus> index() {
+        return index.orElseGet(this::readyModels);
+    }
+
+    private List<ModelStatus> readyModels() {
         return models.values().stream()
                 .map(FakeModel::description)
                 .sorted(Comparator.comparing(ModelDescription::name))

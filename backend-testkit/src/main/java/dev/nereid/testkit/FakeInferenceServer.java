@@ -7,6 +7,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerInfo;
 import dev.nereid.api.TensorMemory;
@@ -76,6 +77,15 @@ public final class FakeInferenceServer implements InferenceServer {
      */
     public void setExiting(boolean now) {
         exiting = now;
+    }
+
+    /**
+     * Sets what the index of the models says; by default each version of each model is ready.
+     *
+     * @param states the index from now on
+     */
+    public void setIndex(List<ModelStatus> states) {
+        catalog.setIndex(states);
     }
 
     /**

@@ -6,6 +6,7 @@ import dev.nereid.api.ModelDescription;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
@@ -91,6 +92,27 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
                 description.maxBatchSize(),
                 true,
                 description.inputs(),
+                description.outputs());
+        return new FakeModel(changed, answer, executor, isReady);
+    }
+
+    /**
+     * Returns the same model with one more input, of the type and shape of the first.
+     *
+     * @param name the name of the input
+     * @return the changed model
+     */
+    public FakeModel withInput(String name) {
+        TensorSpec first = description.inputs().getFirst();
+        List<TensorSpec> inputs = new ArrayList<>(description.inputs());
+        inputs.add(TensorSpec.of(name, first.type(), first.dims()));
+        ModelDescription changed = new ModelDescription(
+                description.name(),
+                description.versions(),
+                description.platform(),
+                description.maxBatchSize(),
+                description.decoupled(),
+                inputs,
                 description.outputs());
         return new FakeModel(changed, answer, executor, isReady);
     }

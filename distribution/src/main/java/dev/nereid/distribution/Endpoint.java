@@ -5,10 +5,21 @@ package dev.nereid.distribution;
  *
  * @param host the name or number that it was given
  * @param port its number
+ * @param isEncrypted whether it speaks TLS
  */
-record Endpoint(String host, int port) {
+record Endpoint(String host, int port, boolean isEncrypted) {
     private static final String ANY_V4 = "0.0.0.0";
     private static final String ANY_V6 = "::";
+
+    /** Names a port without encryption. */
+    Endpoint(String host, int port) {
+        this(host, port, false);
+    }
+
+    /** Returns the address as a client of HTTP writes it. */
+    String url() {
+        return (isEncrypted ? "https://" : "http://") + authority();
+    }
 
     /** Returns host and port as in a URL. */
     String authority() {
@@ -17,7 +28,7 @@ record Endpoint(String host, int port) {
 
     /** Returns the endpoint as a client on this machine reaches it. */
     Endpoint local() {
-        return isOpenToAll() ? new Endpoint("127.0.0.1", port) : this;
+        return isOpenToAll() ? new Endpoint("127.0.0.1", port, isEncrypted) : this;
     }
 
     /** Says whether every machine that reaches this one reaches the port. */

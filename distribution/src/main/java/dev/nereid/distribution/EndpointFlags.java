@@ -42,8 +42,9 @@ final class EndpointFlags {
         return metricsAddress.isEmpty() ? http.address : metricsAddress;
     }
 
-    /** Checks that no two ports of one address are the same. */
+    /** Checks what depends on several flags, above all that no two ports of one address are the same. */
     void check() throws StartFailure {
+        http.check();
         List<Claim> claims = new ArrayList<>();
         if (http.allow) {
             claims.add(new Claim("--http-port", http.address, http.port));

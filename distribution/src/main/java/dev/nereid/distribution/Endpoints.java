@@ -17,7 +17,7 @@ record Endpoints(Optional<Endpoint> http, Optional<Endpoint> grpc, Optional<Endp
 
     /** Returns the address of HTTP as a client on this machine writes it. */
     Optional<String> localHttp() {
-        return http.map(endpoint -> "http://" + endpoint.local().authority());
+        return http.map(endpoint -> endpoint.local().url());
     }
 
     /** Returns the ports that are open. */

@@ -1,7 +1,13 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.ApiAccess;
 import dev.nereid.http.HttpOptions;
+import dev.nereid.http.HttpSecurity;
+import dev.nereid.http.HttpTls;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
@@ -17,6 +23,13 @@ final class HttpFlags {
     private int maxInputSize = 67_108_864;
 
     private Optional<Pattern> forwardedHeaders = Optional.empty();
+    private final List<String> restrictions = new ArrayList<>();
+    private HttpSecurity security = HttpSecurity.NONE;
+    private boolean useSsl;
+    private boolean useMutualSsl;
+    private String certificate = "";
+    private String key = "";
+    private String root = "";
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
@@ -51,7 +64,71 @@ final class HttpFlags {
                         FlagValue.PATTERN,
                         "Headers whose names this is found in, in whatever case, become parameters of an inference."
                                 + " Default: none.",
-                        value -> forwardedHeaders = Optional.of(value)));
+                        value -> forwardedHeaders = Optional.of(value)),
+                Flag.repeated(
+                        "--http-restricted-api",
+                        FlagValue.text("GROUP[,GROUP...]:HEADER=SECRET"),
+                        "A part of the API that needs a header with a secret: health, metadata, inference,"
+                                + " shared-memory, model-config, model-repository, statistics, trace or logging. May be"
+                                + " given several times.",
+                        restrictions::add));
+        declareEncryption(flags);
+    }
+
+    private void declareEncryption(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--http-use-ssl",
+                        FlagValue.TRUTH,
+                        "Whether HTTP is encrypted. Default: false.",
+                        value -> useSsl = value),
+                Flag.of(
+                        "--http-use-ssl-mutual",
+                        FlagValue.TRUTH,
+                        "Whether HTTP is encrypted and clients need a certificate too. Default: false.",
+                        value -> useMutualSsl = value),
+                Flag.of(
+                        "--http-server-cert",
+                        FlagValue.text("FILE"),
+                        "The server's certificate in PEM, with those that vouch for it. Used anew when it changes.",
+                        value -> certificate = value),
+                Flag.of(
+                        "--http-server-key",
+                        FlagValue.text("FILE"),
+                        "The private key of the server's certificate in PEM. Used anew when it changes.",
+                        value -> key = value),
+                Flag.of(
+                        "--http-root-cert",
+                        FlagValue.text("FILE"),
+                        "Who vouches for the certificates of clients, in PEM. Used anew when it changes.",
+                        value -> root = value));
+    }
+
+    /** Checks what depends on several flags. */
+    void check() throws StartFailure {
+        try {
+            security = HttpSecurity.NONE.withAccess(ApiAccess.parse(restrictions));
+        } catch (IllegalArgumentException e) {
+            throw new StartFailure("--http-restricted-api: " + e.getMessage(), e);
+        }
+        if (isEncrypted()) {
+            security = security.withTls(HttpTls.of(
+                    file("--http-server-cert", certificate),
+                    file("--http-server-key", key),
+                    useMutualSsl ? Optional.of(file("--http-root-cert", root)) : Optional.empty()));
+        }
+    }
+
+    /** Says whether HTTP is encrypted. */
+    boolean isEncrypted() {
+        return useSsl || useMutualSsl;
+    }
+
+    private static Path file(String flag, String name) throws StartFailure {
+        if (name.isEmpty()) {
+            throw new StartFailure(flag + ": missing (expected: " + flag + "=FILE)");
+        }
+        return Path.of(name);
     }
 
     /** Returns how many event loops serve all ports. */
@@ -66,7 +143,8 @@ final class HttpFlags {
                 .listeningOn(address, port)
                 .withEventLoops(loops)
                 .limitedTo(maxInputSize, largest)
-                .closingWithin(exitTimeout);
+                .closingWithin(exitTimeout)
+                .securedBy(security);
         return forwardedHeaders.map(options::forwarding).orElse(options);
     }
 }

@@ -90,8 +90,10 @@ final class Ports {
             frontend = HttpFrontend.start(loops.vertx(), server, flags.http.options(loops.count(), exitTimeout));
         } catch (IOException e) {
             throw refused("http", flags.http.address, flags.http.port, e);
+        } catch (IllegalArgumentException e) {
+            throw new StartFailure("--" + e.getMessage(), e);
         }
-        http = Optional.of(new Endpoint(flags.http.address, frontend.port()));
+        http = Optional.of(new Endpoint(flags.http.address, frontend.port(), flags.http.isEncrypted()));
         open.push(frontend::close);
     }
 

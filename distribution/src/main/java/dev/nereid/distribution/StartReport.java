@@ -68,9 +68,9 @@ record StartReport(List<BackendStatus> backends, ModelCatalog models, Endpoints 
 
     private String addresses() {
         TextTable table = new TextTable("PORT", "ADDRESS");
-        endpoints.http().ifPresent(endpoint -> table.add("HTTP", "http://" + endpoint.authority()));
+        endpoints.http().ifPresent(endpoint -> table.add("HTTP", endpoint.url()));
         endpoints.grpc().ifPresent(endpoint -> table.add("gRPC", endpoint.authority()));
-        endpoints.metrics().ifPresent(endpoint -> table.add("metrics", "http://" + endpoint.authority() + "/metrics"));
+        endpoints.metrics().ifPresent(endpoint -> table.add("metrics", endpoint.url() + "/metrics"));
         boolean local = endpoints.open().stream().allMatch(Endpoint::isLocalOnly);
         return table
                 + (local

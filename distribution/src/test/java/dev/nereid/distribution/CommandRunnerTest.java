@@ -52,6 +52,11 @@ final class CommandRunnerTest {
             serve --model-repository=src --backend-directory=nowhere | nereid serve: --backend-directory: nowhere (expected: an existing folder)
             serve --model-repository=src --http-port=9 --grpc-port=9 | nereid serve: --grpc-port: 9 (expected: another port than --http-port)
             serve --model-repository=src --metrics-port=8000 | nereid serve: --metrics-port: 8000 (expected: another port than --http-port)
+            serve --http-restricted-api=wealth:a=b | nereid serve: --http-restricted-api: 'wealth' (expected: one of [health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging])
+            serve --http-restricted-api=health:a=b --http-restricted-api=health:c=d | nereid serve: --http-restricted-api: 'health': restricted twice (expected: once)
+            serve --http-use-ssl=1 | nereid serve: --http-server-cert: missing (expected: --http-server-cert=FILE)
+            serve --http-use-ssl=1 --http-server-cert=a | nereid serve: --http-server-key: missing (expected: --http-server-key=FILE)
+            serve --http-use-ssl-mutual=1 --http-server-cert=a --http-server-key=b | nereid serve: --http-root-cert: missing (expected: --http-root-cert=FILE)
             serve --log-warning=off | nereid serve: --log-warning: false (expected: true while --log-info is true)
             serve --log-info=0 --log-error=0 | nereid serve: --log-error: false (expected: true while --log-warning is true)
             demo --wrong | nereid demo: --wrong: unknown flag; see nereid demo --help

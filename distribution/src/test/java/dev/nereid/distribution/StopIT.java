@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.Socket;
-import java.net.URI;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
@@ -42,7 +40,7 @@ final class StopIT {
             CompletableFuture<HttpResponse<String>> answer = ask(server, gate);
 
             server.interrupt();
-            Eventually.holds("closed port", PATIENCE_SECONDS, () -> isRefused(server));
+            Eventually.holds("closed door", PATIENCE_SECONDS, () -> isSentAway(server));
             GatedPlugin.open(gate);
 
             assertThat(answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
@@ -89,12 +87,15 @@ final class StopIT {
         return answer;
     }
 
-    private static boolean isRefused(InstalledServer server) {
-        URI address = URI.create(server.address("HTTP"));
-        try (Socket socket = new Socket(address.getHost(), address.getPort())) {
-            return !socket.isConnected();
+    /** Says whether who connects now is told that the server exits. */
+    private static boolean isSentAway(InstalledServer server) {
+        try {
+            HttpResponse<String> answer = server.get("/v2/health/ready");
+            return answer.statusCode() == 503 && answer.body().contains("Server exiting");
         } catch (IOException e) {
-            return true;
+            return false;
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 }

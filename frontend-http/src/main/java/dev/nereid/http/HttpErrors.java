@@ -30,6 +30,20 @@ final class HttpErrors {
         send(response, HttpURLConnection.HTTP_BAD_METHOD, "Method Not Allowed", contentType);
     }
 
+    /** Answers that a part of the protocol is not for everybody. */
+    static void sendRestricted(HttpServerResponse response, String header) {
+        send(
+                response,
+                HttpURLConnection.HTTP_FORBIDDEN,
+                "This API is restricted, expecting header '" + header + "'",
+                TEXT);
+    }
+
+    /** Answers that the server has begun to stop. */
+    static void sendExiting(HttpServerResponse response) {
+        send(response, HttpURLConnection.HTTP_UNAVAILABLE, "Server exiting", TEXT);
+    }
+
     /** Answers that a request breaks the rules of HTTP. */
     static void sendBadRequest(HttpServerResponse response, @Nullable Throwable problem) {
         String message = problem == null ? null : problem.getMessage();
@@ -41,7 +55,12 @@ final class HttpErrors {
         send(response, HttpURLConnection.HTTP_INTERNAL_ERROR, "internal error", JSON);
     }
 
-    static int status(ErrorCode code) {
+    /** Has an answer that is not made here tell of an error by its status. */
+    static void setStatus(HttpServerResponse response, ErrorCode code) {
+        response.setStatusCode(status(code));
+    }
+
+    private static int status(ErrorCode code) {
         return switch (code) {
             case INTERNAL -> HttpURLConnection.HTTP_INTERNAL_ERROR;
             case NOT_FOUND -> HttpURLConnection.HTTP_NOT_FOUND;
@@ -62,9 +81,14 @@ final class HttpErrors {
         if (response.ended() || response.closed()) {
             return;
         }
+        response.setStatusCode(status).putHeader(HttpHeaders.CONTENT_TYPE, contentType);
+        response.end(body(message));
+    }
+
+    /** Returns the body that tells of an error. */
+    static Buffer body(String message) {
         JsonWriter json = new JsonWriter();
         json.raw("{\"error\":").string(message).raw("}");
-        response.setStatusCode(status).putHeader(HttpHeaders.CONTENT_TYPE, contentType);
-        response.end(Buffer.buffer(json.toByteArray()));
+        return Buffer.buffer(json.toByteArray());
     }
 }

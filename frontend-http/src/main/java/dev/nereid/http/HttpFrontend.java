@@ -7,12 +7,12 @@ import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
 import io.vertx.core.ThreadingModel;
 import io.vertx.core.Vertx;
-import io.vertx.core.http.HttpServer;
 import io.vertx.core.net.SocketAddress;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
@@ -27,14 +27,21 @@ public final class HttpFrontend implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private final Vertx vertx;
     private final HttpOptions options;
-    private final List<HttpServer> listeners;
+    private final List<HttpListener> listeners;
     private final String deployment;
+    private final Optional<CertificateWatch> watch;
 
-    private HttpFrontend(Vertx vertx, HttpOptions options, List<HttpServer> listeners, String deployment) {
+    private HttpFrontend(
+            Vertx vertx,
+            HttpOptions options,
+            List<HttpListener> listeners,
+            String deployment,
+            Optional<Certificates> certificates) {
         this.vertx = vertx;
         this.options = options;
         this.listeners = listeners;
         this.deployment = deployment;
+        this.watch = certificates.map(used -> new CertificateWatch(vertx, used, listeners));
     }
 
     /**
@@ -45,16 +52,18 @@ public final class HttpFrontend implements AutoCloseable {
      * @param options where to listen, and within which limits
      * @return the running front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on
+     * @throws IllegalArgumentException if the files of the certificates cannot be used
      */
     public static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options) throws IOException {
         requireNonNull(server, "server");
-        List<HttpServer> listeners = new CopyOnWriteArrayList<>();
+        Optional<Certificates> certificates = options.security().tls().map(files -> Certificates.read(files, vertx));
+        List<HttpListener> listeners = new CopyOnWriteArrayList<>();
         SocketAddress address = options.port() == 0
                 ? SocketAddress.sharedRandomPort(
                         ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
                 : SocketAddress.inetSocketAddress(options.port(), options.address());
         Future<String> deployed = vertx.deployVerticle(
-                () -> new HttpListener(server, options, address, listeners),
+                () -> new HttpListener(server, options, address, certificates, listeners),
                 new DeploymentOptions()
                         .setInstances(options.eventLoops())
                         .setThreadingModel(ThreadingModel.EVENT_LOOP));
@@ -62,7 +71,7 @@ public final class HttpFrontend implements AutoCloseable {
             String deployment = deployed.toCompletionStage()
                     .toCompletableFuture()
                     .get(START_PATIENCE.toSeconds(), TimeUnit.SECONDS);
-            return new HttpFrontend(vertx, options, listeners, deployment);
+            return new HttpFrontend(vertx, options, listeners, deployment, certificates);
         } catch (ExecutionException | TimeoutException e) {
             throw new IOException(
                     "http-port: " + options.port() + " (expected: a port that is free on " + options.address() + "): "
@@ -89,21 +98,21 @@ public final class HttpFrontend implements AutoCloseable {
      * @return the port of the options, or the one that was free
      */
     public int port() {
-        return listeners.getFirst().actualPort();
+        return listeners.getFirst().port();
     }
 
     /**
-     * Stops accepting connections, waits for the requests in flight, and closes everything; after the time-out of the
-     * options it closes the rest too. Blocks: call it on a control thread. Later calls do nothing.
+     * Closes idle connections, waits for the requests in flight, and closes everything; after the time-out of the
+     * options it closes the rest too. Until then who connects is told that the server exits. Blocks: call it on a
+     * control thread. Later calls do nothing.
      */
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
-        List<Future<Void>> closing = listeners.stream()
-                .map(listener -> listener.shutdown(options.closeTimeout().toMillis(), TimeUnit.MILLISECONDS))
-                .toList();
+        watch.ifPresent(CertificateWatch::close);
+        List<Future<Void>> closing = listeners.stream().map(HttpListener::close).toList();
         Future.join(closing).transform(closed -> vertx.undeploy(deployment)).await();
     }
 }

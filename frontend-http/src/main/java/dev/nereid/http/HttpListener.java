@@ -1,20 +1,34 @@
 package dev.nereid.http;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.InferenceServer;
 import io.vertx.core.Future;
+import io.vertx.core.Promise;
 import io.vertx.core.VerticleBase;
+import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.ext.web.Router;
 import io.vertx.ext.web.RoutingContext;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What serves the connections of one event loop. Confined to it. */
+/**
+ * What serves the connections of one event loop. Confined to it, but for {@link #close}.
+ *
+ * <p>It closes in phases: connections that are idle are closed, those with a request once it is answered; whoever
+ * connects meanwhile is told that the server exits. When nobody is left, or time is up, the port is closed.
+ */
 final class HttpListener extends VerticleBase {
     private static final Logger log = LoggerFactory.getLogger(HttpListener.class);
     private static final int BACKLOG = 1024;
@@ -24,7 +38,12 @@ final class HttpListener extends VerticleBase {
     private final InferenceServer server;
     private final HttpOptions options;
     private final SocketAddress address;
-    private final List<HttpServer> listeners;
+    private final Optional<Certificates> certificates;
+    private final List<HttpListener> listeners;
+    private final Set<HttpConnection> connections = new HashSet<>();
+    private @Nullable HttpServer http;
+    private final Promise<Void> deserted = Promise.promise();
+    private boolean closing;
 
     /**
      * Creates the listener.
@@ -32,34 +51,114 @@ final class HttpListener extends VerticleBase {
      * @param server who infers
      * @param options the limits
      * @param address where to listen
+     * @param certificates by what to encrypt, if anything
      * @param listeners where to tell that it listens
      */
-    HttpListener(InferenceServer server, HttpOptions options, SocketAddress address, List<HttpServer> listeners) {
+    HttpListener(
+            InferenceServer server,
+            HttpOptions options,
+            SocketAddress address,
+            Optional<Certificates> certificates,
+            List<HttpListener> listeners) {
         this.server = server;
         this.options = options;
         this.address = address;
+        this.certificates = certificates;
         this.listeners = listeners;
     }
 
     @Override
     public Future<?> start() {
-        Routes routes = new Routes(server, new InferHandler(server, options, context));
+        Routes routes = new Routes(
+                options.security().access(),
+                new Routes.Handlers(
+                        new ServerHandler(server),
+                        new ModelHandler(server.models()),
+                        new InferHandler(server, options, context),
+                        new GenerateHandler(server, options, context),
+                        new RepositoryHandler(server, options, context),
+                        new SharedMemoryHandler(server, options)));
         Router router = Router.router(vertx);
         router.route().handler(routing -> routes.handle(routing.request()));
         router.errorHandler(400, routing -> HttpErrors.sendBadRequest(routing.response(), routing.failure()));
         router.errorHandler(500, HttpListener::report);
-        return vertx.createHttpServer(new HttpServerOptions()
-                        .setAcceptBacklog(BACKLOG)
-                        .setMaxChunkSize(PIECE_SIZE)
-                        .setHandle100ContinueAutomatically(true))
+        HttpServerOptions serving = new HttpServerOptions()
+                .setAcceptBacklog(BACKLOG)
+                .setMaxChunkSize(PIECE_SIZE)
+                .setHttp2ClearTextEnabled(false)
+                .setHandle100ContinueAutomatically(true);
+        certificates.ifPresent(held -> held.applyTo(serving));
+        return vertx.createHttpServer(serving)
+                .connectionHandler(this::connected)
                 .requestHandler(request -> {
-                    if (!routes.takeInference(request)) {
+                    if (closing && !connections.contains(request.connection())) {
+                        sendAway(request);
+                    } else if (!routes.takeInference(request)) {
                         router.handle(request);
                     }
                 })
                 .invalidRequestHandler(HttpListener::refuse)
                 .listen(address)
-                .onSuccess(listeners::add);
+                .onSuccess(listening -> {
+                    http = listening;
+                    listeners.add(this);
+                });
+    }
+
+    /** Encrypts connections that are made from now on with other certificates. May be called on any thread. */
+    Future<Boolean> renew(ServerSSLOptions encryption) {
+        return requireNonNull(http, "http").updateSSLOptions(encryption);
+    }
+
+    /** Returns the port that is listened on. */
+    int port() {
+        return requireNonNull(http, "http").actualPort();
+    }
+
+    /**
+     * Closes in phases, as the class says. May be called on any thread, once, after the start.
+     *
+     * @return completed when the port is closed
+     */
+    Future<Void> close() {
+        Promise<Void> closed = Promise.promise();
+        context.runOnContext(now -> {
+            closing = true;
+            // Not by what shutdown returns: that never completes if the client closes first.
+            deserted.future()
+                    .compose(gone -> requireNonNull(http, "http").close())
+                    .onComplete(closed);
+            List.copyOf(connections).forEach(connection -> connection.shutdown(options.closeTimeout()));
+            checkDeserted();
+        });
+        return closed.future();
+    }
+
+    private void connected(HttpConnection connection) {
+        if (!closing) {
+            connections.add(connection);
+            connection.closeHandler(gone -> {
+                connections.remove(connection);
+                checkDeserted();
+            });
+        }
+    }
+
+    private void checkDeserted() {
+        if (closing && connections.isEmpty()) {
+            deserted.tryComplete();
+        }
+    }
+
+    private static void sendAway(HttpServerRequest request) {
+        request.response().putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
+        HttpErrors.sendExiting(request.response());
+        if (request.isEnded()) {
+            request.connection().close();
+        } else {
+            InferHandler.discard(request);
+            request.endHandler(end -> request.connection().close());
+        }
     }
 
     /** Answers what is no request of HTTP, and closes the connection: nobody knows where the next request begins. */

@@ -16,6 +16,7 @@ import java.util.regex.Pattern;
  * @param maxRequestBytes the largest request body that is accepted
  * @param closeTimeout how long closing waits for requests in flight
  * @param forwardedHeaders found in the names of those headers that become parameters of an inference
+ * @param security who may do what
  */
 public record HttpOptions(
         String address,
@@ -24,10 +25,11 @@ public record HttpOptions(
         long maxJsonBytes,
         long maxRequestBytes,
         Duration closeTimeout,
-        Optional<Pattern> forwardedHeaders) {
+        Optional<Pattern> forwardedHeaders,
+        HttpSecurity security) {
     /** Port 8000 on this machine only; 64 MiB of JSON, 2 GiB in all; half a minute to close. */
-    public static final HttpOptions DEFAULT =
-            new HttpOptions("127.0.0.1", 8000, 1, 64L << 20, 2L << 30, Duration.ofSeconds(30), Optional.empty());
+    public static final HttpOptions DEFAULT = new HttpOptions(
+            "127.0.0.1", 8000, 1, 64L << 20, 2L << 30, Duration.ofSeconds(30), Optional.empty(), HttpSecurity.NONE);
 
     private static final int LARGEST_PORT = 65535;
 
@@ -36,6 +38,7 @@ public record HttpOptions(
         requireNonNull(address, "address");
         requireNonNull(closeTimeout, "closeTimeout");
         requireNonNull(forwardedHeaders, "forwardedHeaders");
+        requireNonNull(security, "security");
         if (port < 0 || port > LARGEST_PORT) {
             throw new IllegalArgumentException("http-port: " + port + " (expected: 0 to " + LARGEST_PORT + ")");
         }
@@ -71,7 +74,14 @@ public record HttpOptions(
      */
     public HttpOptions listeningOn(String changedAddress, int changedPort) {
         return new HttpOptions(
-                changedAddress, changedPort, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders);
+                changedAddress,
+                changedPort,
+                eventLoops,
+                maxJsonBytes,
+                maxRequestBytes,
+                closeTimeout,
+                forwardedHeaders,
+                security);
     }
 
     /**
@@ -82,7 +92,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions limitedTo(long json, long request) {
-        return new HttpOptions(address, port, eventLoops, json, request, closeTimeout, forwardedHeaders);
+        return new HttpOptions(address, port, eventLoops, json, request, closeTimeout, forwardedHeaders, security);
     }
 
     /**
@@ -92,7 +102,8 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions withEventLoops(int changed) {
-        return new HttpOptions(address, port, changed, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders);
+        return new HttpOptions(
+                address, port, changed, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders, security);
     }
 
     /**
@@ -102,7 +113,8 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions closingWithin(Duration changed) {
-        return new HttpOptions(address, port, eventLoops, maxJsonBytes, maxRequestBytes, changed, forwardedHeaders);
+        return new HttpOptions(
+                address, port, eventLoops, maxJsonBytes, maxRequestBytes, changed, forwardedHeaders, security);
     }
 
     /**
@@ -113,6 +125,17 @@ public record HttpOptions(
      */
     public HttpOptions forwarding(Pattern pattern) {
         return new HttpOptions(
-                address, port, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, Optional.of(pattern));
+                address, port, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, Optional.of(pattern), security);
+    }
+
+    /**
+     * Returns the same options with other security.
+     *
+     * @param changed who may do what
+     * @return the changed options
+     */
+    public HttpOptions securedBy(HttpSecurity changed) {
+        return new HttpOptions(
+                address, port, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders, changed);
     }
 }

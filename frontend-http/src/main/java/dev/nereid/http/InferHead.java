@@ -37,6 +37,19 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
         return head;
     }
 
+    /**
+     * Reads the headers of a request whose body is all JSON.
+     *
+     * @throws InferenceException if they announce more than is accepted
+     */
+    static InferHead ofJson(HttpServerRequest request, HttpOptions options) {
+        InferHead head = new InferHead(bodyLength(request), UNKNOWN, ContentCoding.IDENTITY);
+        if (head.bodyLength != UNKNOWN) {
+            head.checkLimits(head.bodyLength, options);
+        }
+        return head;
+    }
+
     /** Returns how many bytes of a body are JSON; 0 means that the body is the data of the only input. */
     long jsonLength(long received) {
         checkJsonLength(received);

@@ -14,14 +14,32 @@ final class JsonFields {
     /** The offset of a member that an object does not have. */
     static final int ABSENT = -1;
 
+    static final String NO_MEMBERS = "attempt to get members for non-object";
     static final String NOT_ARRAY = "attempt to access JSON non-array as array";
     static final String NOT_BOOLEAN = "attempt to access JSON non-boolean as boolean";
     static final String NOT_NUMBER = "attempt to access JSON non-number as double";
+    static final String NOT_OBJECT = "attempt to access JSON non-object as object";
     static final String NOT_SIGNED = "attempt to access JSON non-signed-integer as signed-integer";
     static final String NOT_STRING = "attempt to access JSON non-string as string";
     static final String NOT_UNSIGNED = "attempt to access JSON non-unsigned-integer as unsigned-integer";
 
     private JsonFields() {}
+
+    /** Reads past a whole text, checking it, and returns the offset of its only value. */
+    static int root(JsonReader json) {
+        json.begin();
+        int root = json.position();
+        json.skipValue();
+        json.finish();
+        return root;
+    }
+
+    /** Finds a member of an object by name, as {@link #find(JsonReader, int, String[], int[])} does. */
+    static int find(JsonReader json, int at, String name) {
+        int[] offset = new int[1];
+        find(json, at, new String[] {name}, offset);
+        return offset[0];
+    }
 
     /** Returns the text of a member that must be a string. */
     static String string(JsonReader json, int at, String name) {

@@ -80,7 +80,7 @@ final class RequestParameters {
                     own = new LinkedHashMap<>();
                 }
                 RequestLimits.checkRoom("parameters", own.size(), RequestLimits.MOST_PARTS);
-                own.putIfAbsent(name, readValue(name));
+                own.putIfAbsent(name, readValue(json, number, name));
             }
         }
     }
@@ -98,7 +98,8 @@ final class RequestParameters {
         return text.isEmpty() ? null : new Sequence.Id.Text(text);
     }
 
-    private ParameterValue readValue(String name) {
+    /** Reads the value that the reader stands at, which belongs to a parameter of the backend. */
+    static ParameterValue readValue(JsonReader json, JsonNumber number, String name) {
         byte first = json.peek();
         if (first == '"') {
             return new ParameterValue.Text(json.readString());

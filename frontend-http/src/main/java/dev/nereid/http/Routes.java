@@ -1,26 +1,41 @@
 package dev.nereid.http;
 
-import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ApiAccess;
 import io.vertx.core.Handler;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
-import io.vertx.core.http.HttpServerResponse;
 import java.util.Optional;
 
 /**
- * Finds the handler of a request. Confined to one event loop.
+ * Finds the handler of a request, and decides whether the request may have it. Confined to one event loop.
  *
  * <p>Paths are matched as they were sent: clients that encode a slash mean a model with that very name.
  */
 final class Routes implements Handler<HttpServerRequest> {
-    private final ServerHandler server;
-    private final ModelHandler models;
-    private final InferHandler infer;
+    private final ApiAccess access;
+    private final Handlers handlers;
 
-    Routes(InferenceServer server, InferHandler infer) {
-        this.server = new ServerHandler(server);
-        this.models = new ModelHandler(server.models());
-        this.infer = infer;
+    /**
+     * The handlers of one event loop. Immutable.
+     *
+     * @param server tells of the server
+     * @param models tells of models
+     * @param infer infers
+     * @param generate infers too, in the form of text generators
+     * @param repository loads and unloads models
+     * @param regions registers shared memory
+     */
+    record Handlers(
+            ServerHandler server,
+            ModelHandler models,
+            InferHandler infer,
+            GenerateHandler generate,
+            RepositoryHandler repository,
+            SharedMemoryHandler regions) {}
+
+    Routes(ApiAccess access, Handlers handlers) {
+        this.access = access;
+        this.handlers = handlers;
     }
 
     /**
@@ -38,76 +53,82 @@ final class Routes implements Handler<HttpServerRequest> {
         if (model.isEmpty() || !model.get().verb().equals("infer")) {
             return false;
         }
-        infer.handle(request, model.get());
+        if (admits(request, Resource.INFER)) {
+            handlers.infer().handle(request, model.get());
+        }
         return true;
     }
 
     @Override
     public void handle(HttpServerRequest request) {
-        String path = request.path();
-        Optional<ModelPath> model = path == null ? Optional.empty() : ModelPath.parse(path);
+        Optional<Route> route = find(String.valueOf(request.path()));
+        if (route.isEmpty()) {
+            HttpErrors.sendNotFound(request.response());
+        } else if (admits(request, route.get().resource())) {
+            route.get().action().accept(request);
+        }
+    }
+
+    /** Decides, before anything else is done, whether a request may have what it asks for; if not, answers so. */
+    private boolean admits(HttpServerRequest request, Resource resource) {
+        Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
+        if (missing.isPresent()) {
+            HttpErrors.sendRestricted(request.response(), missing.get());
+            InferHandler.discard(request);
+            return false;
+        }
+        if (!request.method().name().equals(resource.method())) {
+            HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType());
+            return false;
+        }
+        return true;
+    }
+
+    private Optional<Route> find(String path) {
+        Optional<ModelPath> model = ModelPath.parse(path);
         if (model.isPresent()) {
-            handleModel(request, model.get());
-        } else {
-            handleServer(request, String.valueOf(path));
+            return ofModel(model.get());
         }
+        Optional<Route> other = RepositoryPath.parse(path)
+                .map(repository -> new Route(
+                        Resource.REPOSITORY, request -> handlers.repository().handle(request, repository)));
+        if (other.isEmpty()) {
+            other = RegionPath.parse(path)
+                    .map(region -> new Route(
+                            region.resource(), request -> handlers.regions().handle(request, region)));
+        }
+        return other.isPresent() ? other : ofServer(path);
     }
 
-    private void handleServer(HttpServerRequest request, String path) {
-        HttpServerResponse response = request.response();
-        switch (path) {
-            case "/v2" -> {
-                if (allows(request, HttpMethod.GET, HttpErrors.JSON)) {
-                    server.describe(response);
-                }
-            }
-            case "/v2/health/live" -> {
-                if (allows(request, HttpMethod.GET, HttpErrors.TEXT)) {
-                    server.live(response);
-                }
-            }
-            case "/v2/health/ready" -> {
-                if (allows(request, HttpMethod.GET, HttpErrors.TEXT)) {
-                    server.ready(response);
-                }
-            }
-            default -> HttpErrors.sendNotFound(response);
-        }
+    private Optional<Route> ofServer(String path) {
+        ServerHandler server = handlers.server();
+        return switch (path) {
+            case "/v2" -> Optional.of(new Route(Resource.SERVER, request -> server.describe(request.response())));
+            case "/v2/health/live" -> Optional.of(new Route(Resource.LIVE, request -> server.live(request.response())));
+            case "/v2/health/ready" ->
+                Optional.of(new Route(Resource.READY, request -> server.ready(request.response())));
+            default -> Optional.empty();
+        };
     }
 
-    private void handleModel(HttpServerRequest request, ModelPath path) {
-        HttpServerResponse response = request.response();
-        switch (path.verb()) {
-            case "infer" -> {
-                if (allows(request, HttpMethod.POST, HttpErrors.TEXT)) {
-                    infer.handle(request, path);
-                }
-            }
-            case "" -> {
-                if (allows(request, HttpMethod.GET, HttpErrors.JSON)) {
-                    models.describe(path, response);
-                }
-            }
-            case "config" -> {
-                if (allows(request, HttpMethod.GET, HttpErrors.JSON)) {
-                    models.config(path, response);
-                }
-            }
-            case "ready" -> {
-                if (allows(request, HttpMethod.GET, HttpErrors.TEXT)) {
-                    models.ready(path, response);
-                }
-            }
-            default -> HttpErrors.sendNotFound(response);
-        }
-    }
-
-    /** Says whether a path may be asked with the request's method; if not, answers so. */
-    private static boolean allows(HttpServerRequest request, HttpMethod method, CharSequence errorType) {
-        if (request.method().equals(method)) {
-            return true;
-        }
-        HttpErrors.sendMethodNotAllowed(request.response(), errorType);
-        return false;
+    private Optional<Route> ofModel(ModelPath path) {
+        ModelHandler models = handlers.models();
+        return switch (path.verb()) {
+            case "infer" ->
+                Optional.of(
+                        new Route(Resource.INFER, request -> handlers.infer().handle(request, path)));
+            case "generate" ->
+                Optional.of(new Route(
+                        Resource.GENERATE, request -> handlers.generate().generate(request, path)));
+            case "generate_stream" ->
+                Optional.of(new Route(
+                        Resource.GENERATE, request -> handlers.generate().generateStream(request, path)));
+            case "" -> Optional.of(new Route(Resource.MODEL, request -> models.describe(path, request.response())));
+            case "config" ->
+                Optional.of(new Route(Resource.MODEL_CONFIG, request -> models.config(path, request.response())));
+            case "ready" ->
+                Optional.of(new Route(Resource.MODEL_READY, request -> models.ready(path, request.response())));
+            default -> Optional.empty();
+        };
     }
 }

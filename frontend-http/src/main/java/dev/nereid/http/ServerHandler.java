@@ -32,11 +32,19 @@ final class ServerHandler {
 
     /** Answers whether the server runs. */
     void live(HttpServerResponse response) {
-        HttpErrors.sendHealth(response, server.isLive());
+        sendHealth(response, server.isLive());
     }
 
     /** Answers whether the server can serve. */
     void ready(HttpServerResponse response) {
-        HttpErrors.sendHealth(response, server.isReady());
+        sendHealth(response, server.isReady());
+    }
+
+    private void sendHealth(HttpServerResponse response, boolean good) {
+        if (server.isExiting()) {
+            HttpErrors.sendExiting(response);
+        } else {
+            HttpErrors.sendHealth(response, good);
+        }
     }
 }

@@ -21,7 +21,12 @@ final class HttpConnection implements AutoCloseable {
     private final InputStream in;
 
     HttpConnection(int port) throws IOException {
-        socket = new Socket(InetAddress.getLoopbackAddress(), port);
+        this(new Socket(InetAddress.getLoopbackAddress(), port));
+    }
+
+    /** Takes a socket over. */
+    HttpConnection(Socket connected) throws IOException {
+        socket = connected;
         socket.setTcpNoDelay(true);
         socket.setSoTimeout(PATIENCE_MILLIS);
         in = new BufferedInputStream(socket.getInputStream());
@@ -70,6 +75,17 @@ final class HttpConnection implements AutoCloseable {
     }
 
     Answer receive() throws IOException {
+        Answer head = receiveHead();
+        int length = Integer.parseInt(head.headers().getOrDefault("content-length", "0"));
+        byte[] body = in.readNBytes(length);
+        if (body.length < length) {
+            throw new EOFException("body: " + body.length + " bytes (expected: " + length + ")");
+        }
+        return new Answer(head.status(), head.headers(), body);
+    }
+
+    /** Receives an answer up to its body. */
+    Answer receiveHead() throws IOException {
         String[] status = readLine().split(" ", 3);
         Map<String, String> headers = new TreeMap<>();
         for (String line = readLine(); !line.isEmpty(); line = readLine()) {
@@ -78,12 +94,31 @@ final class HttpConnection implements AutoCloseable {
                     line.substring(0, colon).toLowerCase(Locale.ROOT),
                     line.substring(colon + 1).strip());
         }
-        int length = Integer.parseInt(headers.getOrDefault("content-length", "0"));
-        byte[] body = in.readNBytes(length);
-        if (body.length < length) {
-            throw new EOFException("body: " + body.length + " bytes (expected: " + length + ")");
+        return new Answer(Integer.parseInt(status[1]), headers, new byte[0]);
+    }
+
+    /** Receives the next chunk of a body that comes in chunks; the last one is empty. */
+    String receiveChunk() throws IOException {
+        int length = Integer.parseInt(readLine(), 16);
+        String chunk = new String(in.readNBytes(length), StandardCharsets.UTF_8);
+        readLine();
+        return chunk;
+    }
+
+    /** Reads until the server closes the connection, and counts the bytes. */
+    long readToTheEnd() throws IOException {
+        long read = 0;
+        try {
+            for (byte[] buffer = new byte[1 << 16]; ; ) {
+                int more = in.read(buffer);
+                if (more < 0) {
+                    return read;
+                }
+                read += more;
+            }
+        } catch (SocketException e) {
+            return read;
         }
-        return new Answer(Integer.parseInt(status[1]), headers, body);
     }
 
     /** Waits for the server to close the connection, and says whether it did so without another byte. */

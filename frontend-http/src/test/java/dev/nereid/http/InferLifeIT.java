@@ -137,6 +137,12 @@ class InferLifeIT {
 
             assertThat(idle.isClosedByServer()).isTrue();
             assertThat(closing).isNotDone();
+            try (HttpConnection late = frontend.connect()) {
+                HttpConnection.Answer sentAway = late.post(LATER, "", body(2)).receive();
+                assertThat(sentAway.status()).isEqualTo(503);
+                assertThat(sentAway.text()).isEqualTo("{\"error\":\"Server exiting\"}");
+                assertThat(late.isClosedByServer()).isTrue();
+            }
             call.respondWithInputs();
             assertThat(busy.receive().text()).contains("\"data\":[1]");
             closing.get(20, TimeUnit.SECONDS);

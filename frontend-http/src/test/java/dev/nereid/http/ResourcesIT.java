@@ -53,6 +53,18 @@ class ResourcesIT {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"/v2/health/live", "/v2/health/ready"})
+    void tellsThatTheServerExits(String path) throws IOException {
+        frontend.server.setExiting(true);
+
+        HttpConnection.Answer answer = ask("GET", path);
+
+        assertThat(answer.status()).isEqualTo(503);
+        assertThat(answer.header("content-type")).isEqualTo("text/plain");
+        assertThat(answer.text()).isEqualTo("{\"error\":\"Server exiting\"}");
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"/v2/models/id", "/v2/models/id/versions/1", "/v2/models/id/versions/latest"})
     void describesModels(String path) throws IOException {
         assertThat(ask("GET", path).text())

@@ -1,0 +1,125 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The installed server with encryption and secrets, asked by curl. Needs curl and openssl. */
+final class SecureServeIT {
+    @TempDir
+    private Path folder;
+
+    private Path certificate;
+    private Path key;
+
+    @BeforeEach
+    void makeACertificate() throws IOException, InterruptedException {
+        assumeThat(isInstalled("curl") && isInstalled("openssl"))
+                .as("curl and openssl are installed")
+                .isTrue();
+        certificate = folder.resolve("server.crt");
+        key = folder.resolve("server.key");
+        run(
+                        "openssl",
+                        "req",
+                        "-x509",
+                        "-newkey",
+                        "rsa:2048",
+                        "-nodes",
+                        "-days",
+                        "2",
+                        "-subj",
+                        "/CN=localhost",
+                        "-addext")
+                .with("subjectAltName=IP:127.0.0.1", "-keyout", key.toString(), "-out", certificate.toString())
+                .succeeds();
+    }
+
+    @Test
+    void answersOverHttpsWhoHasTheSecret() throws IOException, InterruptedException {
+        try (InstalledServer server = InstalledServer.serve(
+                InstalledServer.MODELS,
+                "--http-use-ssl=true",
+                "--http-server-cert=" + certificate,
+                "--http-server-key=" + key,
+                "--http-restricted-api=metadata,model-repository:admin-key=secret")) {
+            String address = server.address("HTTP");
+            assertThat(address).startsWith("https://127.0.0.1:");
+
+            assertThat(status(address + "/v2/health/ready")).isEqualTo("200");
+            assertThat(status(address + "/v2")).isEqualTo("403");
+            assertThat(status(address + "/v2", "-H", "admin-key: wrong")).isEqualTo("403");
+            assertThat(status(address + "/v2", "-H", "admin-key: secret")).isEqualTo("200");
+            assertThat(status(address + "/v2/repository/index", "-X", "POST", "-H", "admin-key: secret"))
+                    .isEqualTo("200");
+        }
+    }
+
+    @Test
+    void saysInOneLineWhatIsWrongWithTheFiles() throws IOException, InterruptedException {
+        InstalledServer.Result result = InstalledServer.run(
+                "serve",
+                "--model-repository=" + InstalledServer.MODELS,
+                "--http-port=0",
+                "--grpc-port=0",
+                "--metrics-port=0",
+                "--http-use-ssl=true",
+                "--http-server-cert=" + key,
+                "--http-server-key=" + key);
+
+        assertThat(result.status()).isNotZero();
+        assertThat(result.err().lines().filter(line -> line.startsWith("nereid serve: ")))
+                .singleElement()
+                .asString()
+                .startsWith("nereid serve: --http-server-cert: " + key + " (expected: ");
+    }
+
+    private String status(String url, String... options) throws IOException, InterruptedException {
+        return run("curl", "-s", "-o", folder.resolve("answer").toString(), "-w", "%{http_code}", "--cacert")
+                .with(certificate.toString(), url)
+                .with(options)
+                .succeeds();
+    }
+
+    private static boolean isInstalled(String program) throws InterruptedException {
+        try {
+            return new ProcessBuilder(program, program.equals("openssl") ? "version" : "--version")
+                            .redirectErrorStream(true)
+                            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                            .start()
+                            .waitFor()
+                    == 0;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static Program run(String... command) {
+        return new Program(List.of(command));
+    }
+
+    /** A program with its arguments. Immutable. */
+    private record Program(List<String> command) {
+        Program with(String... more) {
+            List<String> all = new ArrayList<>(command);
+            all.addAll(List.of(more));
+            return new Program(all);
+        }
+
+        String succeeds() throws IOException, InterruptedException {
+            Process process =
+                    new ProcessBuilder(command).redirectErrorStream(true).start();
+            String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            assertThat(process.waitFor()).as(out).isZero();
+            return out;
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package dev.nereid.http;
+
+import io.vertx.core.Vertx;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.ClientAuth;
+import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.net.PemKeyCertOptions;
+import io.vertx.core.net.PemTrustOptions;
+import io.vertx.core.net.ServerSSLOptions;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.PrivateKey;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.util.Optional;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.X509KeyManager;
+
+/**
+ * What the files of {@link HttpTls} hold at one time. Immutable.
+ *
+ * @param files the files
+ * @param certificate the server's certificate
+ * @param key its private key
+ * @param clientRoot who vouches for clients, if anybody must
+ */
+record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buffer> clientRoot) {
+    private static final String[] KEY_TYPES = {"RSA", "EC", "EdDSA", "Ed25519", "Ed448", "RSASSA-PSS"};
+    private static final byte[] PROBE = {1, 2, 3};
+
+    /**
+     * Reads the files and checks that they can be used together.
+     *
+     * @throws IllegalArgumentException if one cannot be read, or not be used
+     */
+    static Certificates read(HttpTls files, Vertx vertx) {
+        Certificates read = new Certificates(
+                files,
+                read("http-server-cert", files.certificate()),
+                read("http-server-key", files.key()),
+                files.clientRoot().map(root -> read("http-root-cert", root)));
+        read.check(vertx);
+        return read;
+    }
+
+    /** Says whether the content is the same; the files themselves always are. */
+    boolean isSame(Certificates other) {
+        return certificate.equals(other.certificate) && key.equals(other.key) && clientRoot.equals(other.clientRoot);
+    }
+
+    /** Has a server encrypt with these from its start. */
+    void applyTo(HttpServerOptions options) {
+        options.setSsl(true).setUseAlpn(false).setKeyCertOptions(pair());
+        trust().ifPresent(trust -> options.setTrustOptions(trust).setClientAuth(ClientAuth.REQUIRED));
+    }
+
+    /** Returns what a running server needs to encrypt with these. */
+    ServerSSLOptions options() {
+        ServerSSLOptions options = new ServerSSLOptions().setKeyCertOptions(pair());
+        trust().ifPresent(trust -> options.setTrustOptions(trust).setClientAuth(ClientAuth.REQUIRED));
+        return options;
+    }
+
+    private PemKeyCertOptions pair() {
+        return new PemKeyCertOptions().addCertValue(certificate).addKeyValue(key);
+    }
+
+    private Optional<PemTrustOptions> trust() {
+        return clientRoot.map(root -> new PemTrustOptions().addCertValue(root));
+    }
+
+    private static Buffer read(String flag, Path file) {
+        try {
+            return Buffer.buffer(Files.readAllBytes(file));
+        } catch (IOException e) {
+            throw new IllegalArgumentException(flag + ": " + file + " (expected: a file that can be read): " + e, e);
+        }
+    }
+
+    private void check(Vertx vertx) {
+        try {
+            for (KeyManager manager : pair().getKeyManagerFactory(vertx).getKeyManagers()) {
+                if (manager instanceof X509KeyManager keys) {
+                    checkPair(keys);
+                }
+            }
+        } catch (Exception e) { // whatever the libraries throw that read them
+            throw unusable("http-server-cert", files.certificate(), "a certificate in PEM with its key", e);
+        }
+        try {
+            if (trust().isPresent()) {
+                trust().get().getTrustManagerFactory(vertx);
+            }
+        } catch (Exception e) { // whatever the libraries throw that read it
+            throw unusable("http-root-cert", files.clientRoot().orElseThrow(), "certificates in PEM", e);
+        }
+    }
+
+    /** Signs something: nothing else finds out that a key belongs to another certificate before a client does. */
+    private static void checkPair(X509KeyManager keys) throws GeneralSecurityException {
+        for (String type : KEY_TYPES) {
+            String[] aliases = keys.getServerAliases(type, null);
+            for (String alias : aliases == null ? new String[0] : aliases) {
+                PublicKey open = keys.getCertificateChain(alias)[0].getPublicKey();
+                PrivateKey secret = keys.getPrivateKey(alias);
+                if (!secret.getAlgorithm().equals(open.getAlgorithm())) {
+                    throw new GeneralSecurityException("the key is of another type than the certificate");
+                }
+                Signature signature = Signature.getInstance(algorithm(open));
+                signature.initSign(secret);
+                signature.update(PROBE);
+                byte[] signed = signature.sign();
+                signature.initVerify(open);
+                signature.update(PROBE);
+                if (!signature.verify(signed)) {
+                    throw new GeneralSecurityException("the key belongs to another certificate");
+                }
+            }
+        }
+    }
+
+    private static String algorithm(PublicKey key) {
+        return switch (key.getAlgorithm()) {
+            case "RSA" -> "SHA256withRSA";
+            case "EC" -> "SHA256withECDSA";
+            default -> key.getAlgorithm();
+        };
+    }
+
+    private static IllegalArgumentException unusable(String flag, Path file, String expected, Exception cause) {
+        return new IllegalArgumentException(flag + ": " + file + " (expected: " + expected + "): " + cause, cause);
+    }
+}

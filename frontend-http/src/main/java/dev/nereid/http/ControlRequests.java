@@ -1,0 +1,107 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelControl;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+
+/** The bodies of requests to the model repository, each of which may be empty. Immutable. */
+final class ControlRequests {
+    private static final String FILE_PREFIX = "file:";
+
+    private ControlRequests() {}
+
+    /** Reads whether an index is to hold nothing but what is ready. */
+    static boolean isReadyOnly(MemorySegment body) {
+        if (body.byteSize() == 0) {
+            return false;
+        }
+        JsonReader json = new JsonReader(body);
+        int ready = JsonFields.find(json, JsonFields.root(json), "ready");
+        if (ready == JsonFields.ABSENT) {
+            return false;
+        }
+        json.moveTo(ready);
+        byte first = json.peek();
+        if (first != 't' && first != 'f') {
+            throw JsonFields.invalid("Invalid value for 'ready': expected a boolean");
+        }
+        return first == 't';
+    }
+
+    /** Reads what is to be loaded. */
+    static ModelControl.Load load(String model, MemorySegment body) {
+        Optional<String> config = Optional.empty();
+        Map<String, ByteBuffer> files = new HashMap<>();
+        if (body.byteSize() > 0) {
+            JsonReader json = new JsonReader(body);
+            for (boolean more = enterParameters(json); more; more = json.nextMember()) {
+                String name = json.key();
+                RequestLimits.checkRoom("files", files.size(), RequestLimits.MOST_PARTS);
+                if (json.peek() != '"') {
+                    throw JsonFields.internal(JsonFields.NOT_STRING);
+                } else if (name.equals("config")) {
+                    config = Optional.of(json.readString());
+                } else if (name.startsWith(FILE_PREFIX)) {
+                    files.put(name.substring(FILE_PREFIX.length()), readFile(json, name));
+                } else {
+                    throw JsonFields.internal("unexpected error on creating Triton parameter");
+                }
+            }
+        }
+        return new ModelControl.Load(model, config, files);
+    }
+
+    /** Reads whether models that nobody else needs are to be unloaded too. */
+    static boolean withDependents(MemorySegment body) {
+        if (body.byteSize() == 0) {
+            return false;
+        }
+        JsonReader json = new JsonReader(body);
+        int parameters = JsonFields.find(json, JsonFields.root(json), "parameters");
+        int dependents = JsonFields.find(json, parameters, "unload_dependents");
+        return dependents != JsonFields.ABSENT && JsonFields.bool(json, dependents, "unload_dependents");
+    }
+
+    /** Moves to the first parameter, if there is one. */
+    private static boolean enterParameters(JsonReader json) {
+        int parameters = JsonFields.find(json, JsonFields.root(json), "parameters");
+        if (parameters == JsonFields.ABSENT) {
+            return false;
+        }
+        json.moveTo(parameters);
+        if (json.peek() != '{') {
+            throw JsonFields.internal(JsonFields.NO_MEMBERS);
+        }
+        return json.firstMember();
+    }
+
+    private static ByteBuffer readFile(JsonReader json, String name) {
+        try {
+            return decode(json).asReadOnlyBuffer();
+        } catch (IllegalArgumentException e) {
+            throw unreadable(name);
+        }
+    }
+
+    private static InferenceException unreadable(String name) {
+        return JsonFields.invalid("Unable to parse '" + name + "': not a text in base64");
+    }
+
+    /**
+     * Decodes the string that the reader stands at, line breaks and blanks included.
+     *
+     * @throws IllegalArgumentException if it ends in the middle of a byte
+     */
+    static ByteBuffer decode(JsonReader json) {
+        int at = json.position();
+        byte[] text = new byte[json.readStringLength()];
+        json.moveTo(at);
+        json.readString(MemorySegment.ofArray(text), 0);
+        return ByteBuffer.wrap(Base64.getMimeDecoder().decode(text));
+    }
+}

@@ -1,0 +1,84 @@
+package dev.nereid.http;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
+import io.vertx.core.Context;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Optional;
+
+/** Takes requests to generate in. Confined to one event loop. */
+final class GenerateHandler {
+    private final InferenceServer server;
+    private final HttpOptions options;
+    private final EventLoop loop;
+    private final GenerateResponseWriter writer = new GenerateResponseWriter();
+
+    /**
+     * Creates the handler of one event loop, on that loop.
+     *
+     * @param server who infers
+     * @param options the limits
+     * @param context the event loop
+     */
+    GenerateHandler(InferenceServer server, HttpOptions options, Context context) {
+        this.server = server;
+        this.options = options;
+        this.loop = new EventLoop(context);
+    }
+
+    /** Waits for the body, and answers with the model's only response. */
+    void generate(HttpServerRequest request, ModelPath path) {
+        receive(request, path, call -> new GenerateExchange(request.response(), loop, writer).start(server, call));
+    }
+
+    /** Waits for the body, and answers with the model's responses, each when it comes. */
+    void generateStream(HttpServerRequest request, ModelPath path) {
+        receive(request, path, call -> new StreamExchange(request, loop, writer).start(server, call));
+    }
+
+    /** Takes over a call that was read. */
+    @FunctionalInterface
+    private interface Exchange {
+        void start(InferCall call);
+    }
+
+    private void receive(HttpServerRequest request, ModelPath path, Exchange exchange) {
+        HttpServerResponse response = request.response();
+        try {
+            ModelRef model = path.ref();
+            ModelDescription description = server.models().describe(model);
+            checkEncoding(request);
+            JsonBody.receive(request, server.memory(), options, body -> exchange.start(read(model, description, body)));
+        } catch (InferenceException e) {
+            HttpErrors.send(response, e, HttpErrors.JSON);
+            InferHandler.discard(request);
+        }
+    }
+
+    private InferCall read(ModelRef model, ModelDescription description, MemorySegment body) {
+        CallMemory memory = new CallMemory(server.memory(), server.sharedMemory());
+        try {
+            GenerateRequest read = new GenerateRequestReader(description, body, memory, options.maxJsonBytes()).read();
+            return new InferCall(
+                    model, read.id(), read.inputs(), List.of(), read.parameters(), CallOptions.DEFAULT, memory);
+        } catch (RuntimeException e) {
+            memory.run();
+            throw e;
+        }
+    }
+
+    private static void checkEncoding(HttpServerRequest request) {
+        Optional<ContentCoding> coding = ContentCoding.ofBody(request.getHeader(HttpHeaders.CONTENT_ENCODING));
+        if (!coding.equals(Optional.of(ContentCoding.IDENTITY))) {
+            throw JsonFields.invalid("Unsupported content-encoding, only 'identity' is supported.");
+        }
+    }
+}

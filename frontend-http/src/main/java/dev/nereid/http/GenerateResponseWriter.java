@@ -1,0 +1,116 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Tensor;
+import io.vertx.core.buffer.Buffer;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.TreeMap;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes what a model generated: one object, in which outputs and parameters stand side by side, by name. Confined to one
+ * event loop.
+ */
+final class GenerateResponseWriter {
+    private static final Logger log = LoggerFactory.getLogger(GenerateResponseWriter.class);
+    private static final String NO_MEMORY = "not enough memory to write the response as JSON";
+    private static final String EVENT = "data: ";
+    private static final String END = "\n\n";
+
+    private final JsonWriter json = new JsonWriter();
+    private final JsonWriter elements = new JsonWriter();
+
+    /**
+     * Writes a response, and closes it.
+     *
+     * @throws InferenceException if it cannot be written
+     */
+    Buffer write(InferResponse response) {
+        json.clear();
+        return take(response);
+    }
+
+    /**
+     * Writes a response as an event of a stream, and closes it.
+     *
+     * @throws InferenceException if it cannot be written
+     */
+    Buffer writeEvent(InferResponse response) {
+        json.clear();
+        json.raw(EVENT);
+        return take(response).appendString(END);
+    }
+
+    /** Writes an error as an event of a stream. */
+    static Buffer errorEvent(InferenceException error) {
+        return Buffer.buffer(EVENT)
+                .appendBuffer(HttpErrors.body(error.publicMessage()))
+                .appendString(END);
+    }
+
+    private Buffer take(InferResponse response) {
+        try (response) {
+            writeMembers(response);
+            return Buffer.buffer(json.size() + END.length()).appendBytes(json.array(), 0, json.size());
+        } catch (InferenceException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
+            throw JsonFields.internal("internal error");
+        } catch (OutOfMemoryError e) { // a text that the heap cannot hold; nothing else was under way
+            throw new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY);
+        }
+    }
+
+    private void writeMembers(InferResponse response) {
+        Map<String, Runnable> members = new TreeMap<>();
+        if (!response.id().isEmpty()) {
+            members.put("id", () -> json.string(response.id()));
+        }
+        members.put("model_name", () -> json.string(response.model()));
+        members.put(
+                "model_version",
+                () -> json.raw("\"").integer(response.version()).raw("\""));
+        response.parameters().forEach((name, value) -> members.put(name, () -> write(value)));
+        for (NamedTensor output : response.outputs()) {
+            members.put(output.name(), () -> write(output));
+        }
+        String separator = "{";
+        for (Map.Entry<String, Runnable> member : members.entrySet()) {
+            json.raw(separator).string(member.getKey()).raw(":");
+            member.getValue().run();
+            separator = ",";
+        }
+        json.raw("}");
+    }
+
+    private void write(ParameterValue parameter) {
+        switch (parameter) {
+            case ParameterValue.Bool bool -> json.raw(Boolean.toString(bool.value()));
+            case ParameterValue.Int whole -> json.integer(whole.value());
+            case ParameterValue.Real real -> json.real(real.value());
+            case ParameterValue.Text text -> json.string(text.value());
+        }
+    }
+
+    /** Writes a flat array, or without its brackets if there is but one element. */
+    private void write(NamedTensor output) {
+        Tensor tensor = output.tensor();
+        if (!tensor.place().isHost()) {
+            throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
+        }
+        if (tensor.shape().elementCount() != 1) {
+            JsonTensorWriter.write(json, output);
+            return;
+        }
+        elements.clear();
+        JsonTensorWriter.write(elements, output);
+        json.raw(MemorySegment.ofArray(elements.array()).asSlice(1, elements.size() - 2L));
+    }
+}

@@ -1,0 +1,43 @@
+package dev.nereid.http;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.ApiAccess;
+import java.util.Optional;
+
+/**
+ * Who may do what over HTTP, and who may listen. Immutable.
+ *
+ * @param access who may use which part of the protocol
+ * @param tls by which files connections are encrypted; empty if they are not
+ */
+public record HttpSecurity(ApiAccess access, Optional<HttpTls> tls) {
+    /** Everybody may do everything, in plain text. */
+    public static final HttpSecurity NONE = new HttpSecurity(ApiAccess.OPEN, Optional.empty());
+
+    /** Checks the components. */
+    public HttpSecurity {
+        requireNonNull(access, "access");
+        requireNonNull(tls, "tls");
+    }
+
+    /**
+     * Returns the same security with other access.
+     *
+     * @param changed who may use which part of the protocol
+     * @return the changed security
+     */
+    public HttpSecurity withAccess(ApiAccess changed) {
+        return new HttpSecurity(changed, tls);
+    }
+
+    /**
+     * Returns the same security with encryption.
+     *
+     * @param changed by which files
+     * @return the changed security
+     */
+    public HttpSecurity withTls(HttpTls changed) {
+        return new HttpSecurity(access, Optional.of(changed));
+    }
+}

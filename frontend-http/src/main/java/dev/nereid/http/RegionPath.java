@@ -1,0 +1,46 @@
+package dev.nereid.http;
+
+import java.util.Locale;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * A path of shared memory, taken apart as it was sent. Immutable.
+ *
+ * @param isCuda whether the memory is that of a graphics processor
+ * @param region the name of a region; empty for all
+ * @param verb what is asked
+ */
+record RegionPath(boolean isCuda, String region, Verb verb) {
+    private static final Pattern PATH =
+            Pattern.compile("/v2/(system|cuda)sharedmemory(?:/region/([^/]+))?/(status|register|unregister)");
+    private static final int KIND = 1;
+    private static final int REGION = 2;
+    private static final int VERB = 3;
+
+    /** What can be asked of shared memory. */
+    enum Verb {
+        STATUS,
+        REGISTER,
+        UNREGISTER
+    }
+
+    /** Takes a path apart, if it is one of shared memory. */
+    static Optional<RegionPath> parse(String path) {
+        Matcher match = PATH.matcher(path);
+        if (!match.matches()) {
+            return Optional.empty();
+        }
+        String region = match.group(REGION);
+        return Optional.of(new RegionPath(
+                "cuda".equals(match.group(KIND)),
+                region == null ? "" : region,
+                Verb.valueOf(String.valueOf(match.group(VERB)).toUpperCase(Locale.ROOT))));
+    }
+
+    /** Returns what is asked, as access to it is decided. */
+    Resource resource() {
+        return verb == Verb.STATUS ? Resource.REGION_STATUS : Resource.REGION_CHANGE;
+    }
+}

@@ -1,0 +1,136 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelControl;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.spi.ErrorCode;
+import io.vertx.core.Context;
+import io.vertx.core.Future;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Tells of the models in the repositories, and has them loaded and unloaded. Confined to one event loop. */
+final class RepositoryHandler {
+    private static final Logger log = LoggerFactory.getLogger(RepositoryHandler.class);
+
+    private final InferenceServer server;
+    private final HttpOptions options;
+    private final Context context;
+
+    /**
+     * Creates the handler of one event loop.
+     *
+     * @param server whose models
+     * @param options the limits
+     * @param context the event loop
+     */
+    RepositoryHandler(InferenceServer server, HttpOptions options, Context context) {
+        this.server = server;
+        this.options = options;
+        this.context = context;
+    }
+
+    /** Waits for the body, and does what is asked. */
+    void handle(HttpServerRequest request, RepositoryPath path) {
+        HttpServerResponse response = request.response();
+        try {
+            check(path);
+        } catch (InferenceException e) {
+            HttpErrors.send(response, e, HttpErrors.JSON);
+            InferHandler.discard(request);
+            return;
+        }
+        JsonBody.receive(request, server.memory(), options, body -> {
+            switch (path.verb()) {
+                case INDEX -> sendIndex(response, ControlRequests.isReadyOnly(body));
+                case LOAD -> load(path.model(), body, response);
+                case UNLOAD -> unload(path.model(), body, response);
+            }
+        });
+    }
+
+    private static void check(RepositoryPath path) {
+        if (path.verb() == RepositoryPath.Verb.INDEX) {
+            return;
+        }
+        if (!path.repository().isEmpty()) {
+            throw new InferenceException(ErrorCode.UNSUPPORTED, "'repository_name' specification is not supported");
+        }
+        if (path.model().equals("..")) {
+            throw JsonFields.invalid(
+                    "invalid model name '" + path.model() + "', model name must not contain path traversal characters");
+        }
+    }
+
+    private void load(String model, MemorySegment body, HttpServerResponse response) {
+        ModelControl.Load load = ControlRequests.load(model, body);
+        answer(server.control().load(load), model, response);
+    }
+
+    private void unload(String model, MemorySegment body, HttpServerResponse response) {
+        boolean dependents = ControlRequests.withDependents(body);
+        answer(server.control().unload(model, dependents), model, response);
+    }
+
+    /** Answers when the server is done, back on the event loop. */
+    private void answer(CompletionStage<Void> outcome, String model, HttpServerResponse response) {
+        Future.fromCompletionStage(outcome, context).onComplete(done -> {
+            if (done.succeeded()) {
+                sendEmpty(response);
+                return;
+            }
+            Throwable cause = done.cause();
+            Throwable failure =
+                    cause instanceof CompletionException && cause.getCause() != null ? cause.getCause() : cause;
+            if (failure instanceof InferenceException error) {
+                HttpErrors.send(response, error, HttpErrors.JSON);
+            } else {
+                log.atError().addKeyValue("model", model).setCause(failure).log("model not controlled");
+                HttpErrors.sendInternal(response);
+            }
+        });
+    }
+
+    private void sendIndex(HttpServerResponse response, boolean readyOnly) {
+        JsonWriter json = new JsonWriter();
+        String separator = "[";
+        for (ModelStatus model : server.models().index()) {
+            if (!readyOnly || model.state() == ModelStatus.State.READY) {
+                json.raw(separator);
+                write(json, model);
+                separator = ",";
+            }
+        }
+        json.raw(separator.equals("[") ? "[]" : "]");
+        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+    }
+
+    /** Writes a version; of a model that was never loaded, the name is all there is to say. */
+    private static void write(JsonWriter json, ModelStatus model) {
+        json.raw("{\"name\":").string(model.name());
+        if (model.version().isPresent()) {
+            json.raw(",\"version\":\"").integer(model.version().getAsLong()).raw("\"");
+        }
+        if (model.version().isPresent() || model.state() != ModelStatus.State.UNKNOWN) {
+            json.raw(",\"state\":").string(model.state().name());
+        }
+        if (!model.reason().isEmpty()) {
+            json.raw(",\"reason\":").string(model.reason());
+        }
+        json.raw("}");
+    }
+
+    private static void sendEmpty(HttpServerResponse response) {
+        if (!response.ended() && !response.closed()) {
+            response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end();
+        }
+    }
+}

@@ -1,0 +1,12 @@
+package dev.nereid.http;
+
+import io.vertx.core.http.HttpServerRequest;
+import java.util.function.Consumer;
+
+/**
+ * Where a path leads. Immutable.
+ *
+ * @param resource what is asked
+ * @param action answers the request, once it is known to be allowed
+ */
+record Route(Resource resource, Consumer<HttpServerRequest> action) {}

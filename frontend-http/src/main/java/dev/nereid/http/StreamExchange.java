@@ -1,0 +1,171 @@
+package dev.nereid.http;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One call whose responses are sent one by one, as server-sent events. Confined to its event loop, but for the observer's
+ * methods, which hand over to it.
+ *
+ * <p>Models make responses as fast as they can, and neither they nor an event loop may wait for a client. So what was
+ * made and not yet sent is counted, from the moment a response comes until the transport has its last byte; beyond
+ * {@link #MOST_UNSENT} bytes the call is withdrawn and the connection closed, which frees all of it. The count is raised
+ * by whoever brings responses and lowered by the event loop.
+ */
+final class StreamExchange implements ResponseObserver {
+    private static final Logger log = LoggerFactory.getLogger(StreamExchange.class);
+    private static final CharSequence EVENTS = HttpHeaders.createOptimized("text/event-stream; charset=utf-8");
+    /** So many bytes may wait for a client that does not read; a single response may be larger. */
+    private static final long MOST_UNSENT = 16 << 20;
+
+    /** What a response takes besides its outputs. */
+    private static final long OVERHEAD = 512;
+
+    private final HttpServerRequest request;
+    private final HttpServerResponse http;
+    private final EventLoop loop;
+    private final GenerateResponseWriter writer;
+    private final AtomicLong unsent = new AtomicLong();
+    /** Whether responses are no longer of interest. */
+    private volatile boolean cut;
+
+    private Cancellation cancellation = () -> {};
+    private boolean isCalling;
+
+    StreamExchange(HttpServerRequest request, EventLoop loop, GenerateResponseWriter writer) {
+        this.request = request;
+        this.http = request.response();
+        this.loop = loop;
+        this.writer = writer;
+    }
+
+    /** Makes the call. A client that leaves withdraws it. */
+    void start(InferenceServer server, InferCall call) {
+        http.closeHandler(left -> withdraw());
+        isCalling = true;
+        cancellation = server.infer(call, this);
+        isCalling = false;
+    }
+
+    @Override
+    public void onResponse(InferResponse response) {
+        long cost = OVERHEAD;
+        for (NamedTensor output : response.outputs()) {
+            cost += output.tensor().byteSize();
+        }
+        if (cut || !admit(cost)) {
+            response.close();
+            return;
+        }
+        long charged = cost;
+        if (!loop.run(() -> send(response, charged))) {
+            response.close();
+        }
+    }
+
+    @Override
+    public void onEnd() {
+        loop.run(this::end);
+    }
+
+    @Override
+    public void onError(InferenceException error) {
+        boolean refused = loop.isHere() && isCalling;
+        loop.run(() -> fail(error, refused));
+    }
+
+    /** Counts what is to be sent; if that is too much, gives the client up. */
+    private boolean admit(long cost) {
+        long before = unsent.getAndAdd(cost);
+        if (before == 0 || before + cost <= MOST_UNSENT) {
+            return true;
+        }
+        cut = true;
+        loop.run(this::giveUp);
+        return false;
+    }
+
+    private void send(InferResponse response, long charged) {
+        unsent.addAndGet(-charged);
+        if (cut || isOver()) {
+            response.close();
+            return;
+        }
+        boolean last = response.isLast();
+        Buffer event;
+        try {
+            event = writer.writeEvent(response);
+        } catch (InferenceException e) {
+            fail(e, false);
+            withdraw();
+            return;
+        }
+        if (!admit(event.length())) {
+            return;
+        }
+        begin();
+        http.write(event).onComplete(sent -> unsent.addAndGet(-event.length()));
+        if (last) {
+            end();
+        }
+    }
+
+    /** Tells of an error: as the whole answer if the call was refused at once, otherwise as an event. */
+    private void fail(InferenceException error, boolean refused) {
+        if (isOver()) {
+            return;
+        }
+        if (refused) {
+            HttpErrors.send(http, error, HttpErrors.JSON);
+            return;
+        }
+        if (!http.headWritten()) {
+            HttpErrors.setStatus(http, error.code());
+        }
+        begin();
+        http.end(GenerateResponseWriter.errorEvent(error));
+    }
+
+    private void end() {
+        if (!isOver()) {
+            begin();
+            http.end();
+        }
+    }
+
+    private void begin() {
+        if (!http.headWritten()) {
+            http.putHeader(HttpHeaders.CONTENT_TYPE, EVENTS).setChunked(true);
+        }
+    }
+
+    private boolean isOver() {
+        return http.ended() || http.closed();
+    }
+
+    private void withdraw() {
+        cut = true;
+        cancellation.cancel();
+    }
+
+    private void giveUp() {
+        withdraw();
+        log.atDebug()
+                .addKeyValue("path", request.path())
+                .addKeyValue("bytes", unsent)
+                .log("client does not read");
+        request.connection().close();
+    }
+}

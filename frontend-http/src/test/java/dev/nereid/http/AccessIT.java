@@ -1,0 +1,101 @@
+package dev.nereid.http;
+
+import static dev.nereid.http.HttpConnection.bytes;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.ApiAccess;
+import java.io.IOException;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Parts of the API that need a secret. */
+@Timeout(60)
+class AccessIT {
+    private static final String EVERYTHING = "health,metadata,inference,shared-memory,model-config,model-repository";
+
+    private RunningFrontend frontend;
+
+    @AfterEach
+    void stop() {
+        frontend.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "metadata, GET, /v2",
+        "health, GET, /v2/health/live",
+        "health, GET, /v2/health/ready",
+        "metadata, GET, /v2/models/id",
+        "health, GET, /v2/models/id/versions/1/ready",
+        "model-config, GET, /v2/models/id/config",
+        "inference, POST, /v2/models/id/infer",
+        "inference, GET, /v2/models/id/infer",
+        "inference, POST, /v2/models/nope/infer",
+        "inference, POST, /v2/models/id/generate",
+        "inference, POST, /v2/models/id/generate_stream",
+        "model-repository, POST, /v2/repository/index",
+        "model-repository, POST, /v2/repository/models/id/load",
+        "model-repository, POST, /v2/repository/models/id/unload",
+        "shared-memory, GET, /v2/systemsharedmemory/status",
+        "shared-memory, POST, /v2/systemsharedmemory/region/x/register",
+        "shared-memory, POST, /v2/cudasharedmemory/unregister",
+    })
+    void wantsTheSecretBeforeAnythingElse(String group, String method, String path) throws IOException {
+        start(group + ":admin-key=s3=cret");
+        try (HttpConnection connection = frontend.connect()) {
+            HttpConnection.Answer without = connection.request(method, path).receive();
+            HttpConnection.Answer wrong = connection
+                    .send(bytes(method + " " + path + " HTTP/1.1\r\nHost: x\r\nadmin-key: s3\r\n\r\n"))
+                    .receive();
+            HttpConnection.Answer right = connection
+                    .send(bytes(method + " " + path + " HTTP/1.1\r\nHost: x\r\nAdmin-Key: s3=cret\r\n\r\n"))
+                    .receive();
+
+            assertThat(without.status()).isEqualTo(403);
+            assertThat(without.text())
+                    .isEqualTo("{\"error\":\"This API is restricted, expecting header 'admin-key'\"}");
+            assertThat(wrong.status()).isEqualTo(403);
+            assertThat(right.status()).isNotEqualTo(403);
+        }
+        assertThat(frontend.server.control().unloads().size()).isLessThan(2);
+    }
+
+    @Test
+    void leavesTheOtherPartsOpen() throws IOException {
+        start("model-repository,shared-memory:admin=x");
+        try (HttpConnection connection = frontend.connect()) {
+            assertThat(connection.request("GET", "/v2").receive().status()).isEqualTo(200);
+            assertThat(connection.request("GET", "/v2/health/live").receive().status())
+                    .isEqualTo(200);
+        }
+    }
+
+    @Test
+    void doesNotReadTheBodyOfARequestThatIsNotAllowed() throws IOException {
+        start(EVERYTHING + ":admin=x");
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(bytes(
+                    "POST /v2/models/id/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{\"inputs\":"));
+
+            assertThat(connection.receive().status()).isEqualTo(403);
+        }
+        assertThat(frontend.server.calls()).isEmpty();
+    }
+
+    @Test
+    void saysNothingOfPathsThatDoNotExist() throws IOException {
+        start(EVERYTHING + ":admin=x");
+        try (HttpConnection connection = frontend.connect()) {
+            assertThat(connection.request("GET", "/v2/nope").receive().status()).isEqualTo(404);
+        }
+    }
+
+    private void start(String restriction) throws IOException {
+        frontend = new RunningFrontend(
+                RunningFrontend.OPTIONS.securedBy(HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of(restriction)))));
+    }
+}

@@ -1,0 +1,196 @@
+package dev.nereid.http;
+
+import static dev.nereid.http.HttpConnection.bytes;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.cert.Certificate;
+import java.time.Duration;
+import java.util.Optional;
+import javax.net.ssl.SSLSocket;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Encrypted connections. */
+@Timeout(120)
+class TlsIT {
+    @TempDir
+    private static Path made;
+
+    private static TestCertificate first;
+    private static TestCertificate second;
+    private static TestCertificate client;
+
+    @TempDir
+    private Path folder;
+
+    private Path certificate;
+    private Path key;
+    private Optional<RunningFrontend> running = Optional.empty();
+
+    @BeforeAll
+    static void make() throws Exception {
+        first = TestCertificate.make(made, "first", "EC");
+        second = TestCertificate.make(made, "second", "RSA");
+        client = TestCertificate.make(made, "client", "EC");
+    }
+
+    @BeforeEach
+    void writeFiles() throws IOException, GeneralSecurityException {
+        certificate = TestCertificate.put(folder.resolve("server.crt"), first.certificatePem());
+        key = TestCertificate.put(folder.resolve("server.key"), first.keyPem());
+    }
+
+    @AfterEach
+    void stop() {
+        running.ifPresent(RunningFrontend::close);
+    }
+
+    @Test
+    void answersOverAnEncryptedConnection() throws Exception {
+        int port = start(HttpTls.of(certificate, key, Optional.empty()));
+
+        try (HttpConnection connection = new HttpConnection(first.connect(port))) {
+            for (int i = 0; i < 3; i++) {
+                assertThat(connection.request("GET", "/v2").receive().status()).isEqualTo(200);
+            }
+            byte[] large = new byte[4 << 20];
+            large[4_000_000] = 7;
+            HttpConnection.Answer answer = connection
+                    .post("/v2/models/plain/infer", "Inference-Header-Content-Length: 0\r\n", large)
+                    .receive();
+            int head = Integer.parseInt(answer.header("inference-header-content-length"));
+            assertThat(answer.body()).hasSize(head + large.length);
+            assertThat(answer.body()[head + 4_000_000]).isEqualTo((byte) 7);
+        }
+    }
+
+    @Test
+    void answersNothingInPlainText() throws Exception {
+        int port = start(HttpTls.of(certificate, key, Optional.empty()));
+
+        try (HttpConnection connection = new HttpConnection(port)) {
+            assertThatThrownBy(() -> connection.request("GET", "/v2").receive()).isInstanceOf(Exception.class);
+        }
+    }
+
+    @Test
+    void wantsACertificateOfClientsIfTold() throws Exception {
+        Path root = TestCertificate.put(folder.resolve("root.crt"), client.certificatePem());
+        int port = start(HttpTls.of(certificate, key, Optional.of(root)));
+
+        try (HttpConnection known = new HttpConnection(first.connect(port, client))) {
+            assertThat(known.request("GET", "/v2").receive().status()).isEqualTo(200);
+        }
+        assertThatThrownBy(() -> ask(port)).isInstanceOf(IOException.class);
+        assertThatThrownBy(() -> ask(port, second)).isInstanceOf(IOException.class);
+    }
+
+    @Test
+    void usesNewFilesForNewConnectionsAndKeepsTheOldConnections() throws Exception {
+        int port = start(quick());
+        try (HttpConnection old = new HttpConnection(first.connect(port))) {
+            assertThat(old.request("GET", "/v2").receive().status()).isEqualTo(200);
+
+            TestCertificate.put(certificate, second.certificatePem());
+            TestCertificate.put(key, second.keyPem());
+
+            awaitCertificate(port, second);
+            assertThat(old.request("GET", "/v2").receive().status()).isEqualTo(200);
+            try (HttpConnection next = new HttpConnection(second.connect(port))) {
+                assertThat(next.request("GET", "/v2").receive().status()).isEqualTo(200);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"garbage", "", "gone", "mismatch"})
+    void keepsTheOldFilesIfTheNewOnesAreBroken(String problem) throws Exception {
+        int port = start(quick());
+
+        switch (problem) {
+            case "gone" -> Files.delete(certificate);
+            case "mismatch" -> TestCertificate.put(certificate, second.certificatePem());
+            default -> TestCertificate.put(certificate, problem);
+        }
+
+        // Whether it was noticed cannot be seen from outside; that later files are used shows that the watch goes on.
+        for (int i = 0; i < 20; i++) {
+            assertThat(ask(port)).isEqualTo(200);
+        }
+        TestCertificate.put(certificate, second.certificatePem());
+        TestCertificate.put(key, second.keyPem());
+        awaitCertificate(port, second);
+    }
+
+    @Test
+    void doesNotStartWithBrokenFiles() throws Exception {
+        assertThatThrownBy(() -> start(HttpTls.of(folder.resolve("none"), key, Optional.empty())))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageStartingWith("http-server-cert: " + folder.resolve("none"));
+        assertThatThrownBy(() -> start(HttpTls.of(certificate, folder.resolve("none"), Optional.empty())))
+                .hasMessageStartingWith("http-server-key: " + folder.resolve("none"));
+        assertThatThrownBy(() -> start(HttpTls.of(certificate, certificate, Optional.empty())))
+                .hasMessageStartingWith("http-server-cert: " + certificate);
+        Path other = TestCertificate.put(folder.resolve("other.key"), client.keyPem());
+        assertThatThrownBy(() -> start(HttpTls.of(certificate, other, Optional.empty())))
+                .hasMessageContaining("the key belongs to another certificate");
+        assertThatThrownBy(() -> start(HttpTls.of(certificate, key, Optional.of(key))))
+                .hasMessageStartingWith("http-root-cert: " + key);
+    }
+
+    @Test
+    void closesWithConnectionsOpen() throws Exception {
+        int port = start(HttpTls.of(certificate, key, Optional.empty()));
+        try (SSLSocket idle = first.connect(port)) {
+            idle.getOutputStream().write(bytes("GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n"));
+            assertThat(idle.getInputStream().read()).isPositive();
+
+            running.orElseThrow().close();
+            running = Optional.empty();
+        }
+    }
+
+    private HttpTls quick() {
+        return HttpTls.of(certificate, key, Optional.empty()).checkedEvery(Duration.ofMillis(20));
+    }
+
+    private int start(HttpTls tls) throws IOException {
+        RunningFrontend frontend = new RunningFrontend(
+                RunningFrontend.OPTIONS.withEventLoops(2).securedBy(HttpSecurity.NONE.withTls(tls)));
+        running = Optional.of(frontend);
+        return frontend.http.port();
+    }
+
+    /** Asks over a new connection, and returns the status. */
+    private static int ask(int port, TestCertificate... own) throws IOException, GeneralSecurityException {
+        try (HttpConnection connection = new HttpConnection(first.connect(port, own))) {
+            return connection.request("GET", "/v2").receive().status();
+        }
+    }
+
+    private static void awaitCertificate(int port, TestCertificate expected) throws GeneralSecurityException {
+        long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+        while (System.nanoTime() - end < 0) {
+            try (SSLSocket socket = expected.connect(port)) {
+                Certificate shown = socket.getSession().getPeerCertificates()[0];
+                if (shown.equals(expected.certificate())) {
+                    return;
+                }
+            } catch (IOException oldCertificate) {
+                Thread.onSpinWait();
+            }
+        }
+        throw new AssertionError("the new certificate was not used");
+    }
+}
