@@ -3,12 +3,16 @@ package dev.nereid.compatibility;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.distribution.InstalledServer;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.zip.GZIPOutputStream;
 import okhttp3.Call;
 import okhttp3.EventListener;
 import okhttp3.MediaType;
@@ -107,6 +111,24 @@ final class FlinkIT {
         }
         try (Response response = send(request("echo_bytes", string))) {
             assertThat(text(response)).contains("\"data\":[\"häuser\"]");
+        }
+    }
+
+    @Test
+    void sendsCompressedBodies() throws IOException {
+        ByteArrayOutputStream compressed = new ByteArrayOutputStream();
+        try (OutputStream gzip = new GZIPOutputStream(compressed)) {
+            gzip.write(("{" + ARRAY).getBytes(StandardCharsets.UTF_8));
+        }
+        Request request = new Request.Builder()
+                .url(url("echo_batch"))
+                .addHeader("Content-Encoding", "gzip")
+                .post(RequestBody.create(compressed.toByteArray(), JSON))
+                .build();
+
+        try (Response response = send(request)) {
+            assertThat(text(response)).contains("\"data\":[0.1,-2.25,3.0]");
+            assertThat(response.code()).isEqualTo(200);
         }
     }
 

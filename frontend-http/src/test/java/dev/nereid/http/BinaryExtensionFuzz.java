@@ -16,9 +16,9 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 
-/** A body of JSON and bytes, or of bytes alone, is read or refused, in whatever pieces it comes. */
+/** A body of JSON and bytes, or of bytes alone, is read or refused, in whatever pieces it comes, compressed or not. */
 class BinaryExtensionFuzz {
-    private static final HttpOptions OPTIONS = HttpOptions.DEFAULT.limitedTo(1 << 20, 4 << 20);
+    private static final HttpOptions OPTIONS = HttpOptions.DEFAULT.limitedTo(1 << 16, 1 << 18);
     private static final List<ModelDescription> MODELS = List.of(
             model(0, TensorSpec.of("X", DataType.FP32, Shape.of(-1))),
             model(8, TensorSpec.of("X", DataType.INT16, Shape.of(2, -1, 3))),
@@ -26,16 +26,21 @@ class BinaryExtensionFuzz {
             model(0, TensorSpec.of("X", DataType.FP64, Shape.of(-1, 0))),
             model(0, TensorSpec.of("X", DataType.UINT8, Shape.of(-1, -1))),
             model(0, TensorSpec.of("X", DataType.BOOL, Shape.of(-1)), TensorSpec.of("Y", DataType.BF16, Shape.of(2))));
-    /** Model, size of a piece, and what the header says. */
+    /** Model and coding, size of a piece, and what the header says. */
     private static final int HEAD = 2 + Integer.BYTES;
     /** The body doubles as it grows; besides it there are tensors of JSON, which takes at most 8 bytes for one of text. */
     private static final int MEMORY_PER_BYTE = 12;
 
     private static final SharedMemory SHARED = new FakeInferenceServer(new LeakCheckingMemory()).sharedMemory();
-    private static final int HEAP_PER_BYTE = 400;
+    /** Most of it is what guides the fuzzing: it notes texts that are compared. */
+    private static final int HEAP_PER_BYTE = 1000;
+
     private static final int HEAP = 1 << 20;
 
-    /** The first byte chooses a model, the second the size of pieces, the next four are the length of the JSON. */
+    /**
+     * The first byte chooses a model and, from 128 on, says that the body is compressed; the second is the size of pieces,
+     * the next four are the length of the JSON.
+     */
     @FuzzTest
     @DictionaryEntries({
         "\"inputs\":[{",
@@ -57,24 +62,32 @@ class BinaryExtensionFuzz {
         if (bytes.length < HEAD) {
             return;
         }
-        ReaderProbe probe = new ReaderProbe(
-                (long) MEMORY_PER_BYTE * bytes.length + HEAP, (long) HEAP_PER_BYTE * bytes.length + HEAP);
+        long size = isCompressed(bytes) ? OPTIONS.maxRequestBytes() : bytes.length;
+        ReaderProbe probe = new ReaderProbe(MEMORY_PER_BYTE * size + HEAP, HEAP_PER_BYTE * size + HEAP);
         probe.run(memory -> read(bytes, memory));
+    }
+
+    private static boolean isCompressed(byte[] bytes) {
+        return bytes[0] < 0;
     }
 
     private static void read(byte[] bytes, TensorMemory memory) {
         ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-        ModelDescription model = MODELS.get(Byte.toUnsignedInt(in.get()) % MODELS.size());
+        ModelDescription model = MODELS.get((in.get() & 0x7F) % MODELS.size());
         int piece = Byte.toUnsignedInt(in.get());
         long length = piece % 2 == 0 ? InferHead.UNKNOWN : in.remaining() - Integer.BYTES;
-        InferHead head = new InferHead(length, in.getInt(), ContentCoding.IDENTITY);
+        ContentCoding coding = isCompressed(bytes) ? ContentCoding.GZIP : ContentCoding.IDENTITY;
+        InferHead head = new InferHead(length, in.getInt(), coding);
         CallMemory call = new CallMemory(memory, SHARED);
         try (RequestBody body = new RequestBody(memory, head, OPTIONS)) {
             while (in.hasRemaining()) {
                 byte[] next = new byte[Math.min(piece + 1, in.remaining())];
                 in.get(next);
-                body.append(Buffer.buffer(next));
+                for (boolean all = body.append(Buffer.buffer(next)); !all; ) {
+                    all = body.proceed();
+                }
             }
+            body.finish();
             read(model, head, body, call);
         } finally {
             call.run();

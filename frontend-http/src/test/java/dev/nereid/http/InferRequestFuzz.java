@@ -15,7 +15,9 @@ class InferRequestFuzz {
     private static final int MEMORY_PER_BYTE = 8;
 
     private static final SharedMemory SHARED = new FakeInferenceServer(new LeakCheckingMemory()).sharedMemory();
-    private static final int HEAP_PER_BYTE = 200;
+    /** Most of it is what guides the fuzzing: it notes texts that are compared. */
+    private static final int HEAP_PER_BYTE = 1000;
+
     private static final int HEAP = 1 << 20;
 
     @FuzzTest
