@@ -115,19 +115,23 @@ public final class ServedModels implements ModelCatalog {
         };
     }
 
-    /** Says from now on of every model that the server is not ready. */
+    /** Says from now on that the server is not ready, but of models that are still ending their calls. */
     void end() {
         ended = true;
     }
 
     private ModelEntry entry(ModelRef model) {
-        if (ended) {
+        ModelEntry entry = entries.get(model.name());
+        if (ended && (entry == null || !serves(entry))) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
-        ModelEntry entry = entries.get(model.name());
         if (entry == null) {
             throw ModelEntry.unknown(model);
         }
         return entry;
+    }
+
+    private static boolean serves(ModelEntry entry) {
+        return entry.versions().values().stream().anyMatch(VersionState.Ready.class::isInstance);
     }
 }
