@@ -17,7 +17,11 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The recorded exchanges of the reference server, sent to the installed one. Needs the specification and Python. */
+/**
+ * The recorded exchanges of the reference server, sent to the installed one. Needs the specification and Python.
+ *
+ * <p>Two sections are left out: H9 asks models with sequences, and H13 is about settings of traces and logs.
+ */
 final class GoldenIT {
     private static final Path GOLDEN = InstalledServer.CHECKOUT.resolve("../shared/golden");
 
@@ -47,7 +51,7 @@ final class GoldenIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"H2.", "H3.", "H5.", "H6."})
+    @ValueSource(strings = {"H1.", "H2.", "H3.", "H4.", "H5.", "H6.", "H8.", "H11", "H12", "H14"})
     void answersAsRecorded(String section) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(
                 "python3",
