@@ -40,6 +40,15 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<Integer> TEXT_BYTES = new FlagValue<>(
             "BYTES", "a number of bytes from 1 to " + Integer.MAX_VALUE, text -> whole(text, 1, Integer.MAX_VALUE));
 
+    /** The size of a request that is not all text. */
+    static final FlagValue<Long> BODY_BYTES = new FlagValue<>("BYTES", "a number of bytes, 1 or more", text -> {
+        try {
+            return Optional.of(Long.parseLong(text.strip())).filter(bytes -> bytes >= 1);
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    });
+
     /** A number of seconds; less than none is none. */
     static final FlagValue<Duration> SECONDS = new FlagValue<>(
             "N",

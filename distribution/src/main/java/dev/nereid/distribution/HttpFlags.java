@@ -22,6 +22,8 @@ final class HttpFlags {
 
     private int maxInputSize = 67_108_864;
 
+    private long maxRequestSize = HttpOptions.DEFAULT.maxRequestBytes();
+
     private Optional<Pattern> forwardedHeaders = Optional.empty();
     private final List<String> restrictions = new ArrayList<>();
     private HttpSecurity security = HttpSecurity.NONE;
@@ -59,6 +61,12 @@ final class HttpFlags {
                         FlagValue.TEXT_BYTES,
                         "The largest JSON request. Default: 67108864.",
                         value -> maxInputSize = value),
+                Flag.of(
+                        "--http-max-request-size",
+                        FlagValue.BODY_BYTES,
+                        "The largest request with its binary tensors, inflated if it is coded; at least as large as"
+                                + " JSON may be. Default: 2147483648.",
+                        value -> maxRequestSize = value),
                 Flag.of(
                         "--http-header-forward-pattern",
                         FlagValue.PATTERN,
@@ -138,7 +146,7 @@ final class HttpFlags {
 
     /** Returns the options; requests in progress may take the given time when the port closes. */
     HttpOptions options(int loops, Duration exitTimeout) {
-        long largest = Math.max(maxInputSize, HttpOptions.DEFAULT.maxRequestBytes());
+        long largest = Math.max(maxInputSize, maxRequestSize);
         HttpOptions options = HttpOptions.DEFAULT
                 .listeningOn(address, port)
                 .withEventLoops(loops)

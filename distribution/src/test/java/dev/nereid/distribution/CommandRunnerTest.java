@@ -39,6 +39,7 @@ final class CommandRunnerTest {
             serve --exit-on-error=yes | nereid serve: --exit-on-error: 'yes' (expected: true, on, 1, false, off or 0); see nereid serve --help
             serve --http-thread-count=0 | nereid serve: --http-thread-count: '0' (expected: a whole number, 1 or more); see nereid serve --help
             serve --http-max-input-size=0 | nereid serve: --http-max-input-size: '0' (expected: a number of bytes from 1 to 2147483647); see nereid serve --help
+            serve --http-max-request-size=0 | nereid serve: --http-max-request-size: '0' (expected: a number of bytes, 1 or more); see nereid serve --help
             serve --http-header-forward-pattern=( | nereid serve: --http-header-forward-pattern: '(' (expected: a regular expression); see nereid serve --help
             serve --exit-timeout-secs=soon | nereid serve: --exit-timeout-secs: 'soon' (expected: a whole number of seconds); see nereid serve --help
             serve --model-control-mode=poll | nereid serve: --model-control-mode: 'poll' (expected: none, the only mode that this version has); see nereid serve --help

@@ -51,7 +51,7 @@ final class GoldenIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"H1.", "H2.", "H3.", "H4.", "H5.", "H6.", "H8.", "H11", "H12", "H14"})
+    @ValueSource(strings = {"H1.", "H2.", "H3.", "H4.", "H5.", "H6.", "H7.", "H8.", "H11", "H12", "H14"})
     void answersAsRecorded(String section) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(
                 "python3",

@@ -2,6 +2,8 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
+import io.netty.handler.codec.http.TooLongHttpHeaderException;
+import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
@@ -12,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 final class HttpErrors {
     static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
     static final CharSequence TEXT = HttpHeaders.createOptimized("text/plain");
+
+    /** RFC 6585. */
+    private static final int HEADERS_TOO_LARGE = 431;
 
     private HttpErrors() {}
 
@@ -44,10 +49,32 @@ final class HttpErrors {
         send(response, HttpURLConnection.HTTP_UNAVAILABLE, "Server exiting", TEXT);
     }
 
-    /** Answers that a request breaks the rules of HTTP. */
-    static void sendBadRequest(HttpServerResponse response, @Nullable Throwable problem) {
-        String message = problem == null ? null : problem.getMessage();
-        send(response, HttpURLConnection.HTTP_BAD_REQUEST, message == null ? "Bad Request" : message, TEXT);
+    /** Answers that a request breaks the rules of HTTP, and that the connection will be closed. */
+    static void sendInvalid(HttpServerResponse response, @Nullable Throwable problem, @Nullable String contentLength) {
+        response.putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
+        switch (problem) {
+            case TooLongHttpLineException _ ->
+                send(
+                        response,
+                        HttpURLConnection.HTTP_REQ_TOO_LONG,
+                        "request line: too long (expected: at most " + RequestLimits.LONGEST_REQUEST_LINE + " bytes)",
+                        TEXT);
+            case TooLongHttpHeaderException _ ->
+                send(
+                        response,
+                        HEADERS_TOO_LARGE,
+                        "headers: too large (expected: at most " + RequestLimits.LARGEST_HEADERS + " bytes)",
+                        TEXT);
+            case null, default ->
+                send(
+                        response,
+                        HttpURLConnection.HTTP_BAD_REQUEST,
+                        contentLength == null || isLength(contentLength)
+                                ? "this is no request of HTTP/1.1"
+                                        + (problem == null ? "" : ": " + problem.getMessage())
+                                : "Unable to parse Content-Length, got: " + contentLength,
+                        TEXT);
+        }
     }
 
     /** Answers that the server failed; what happened is for the log alone. */
@@ -90,5 +117,13 @@ final class HttpErrors {
         JsonWriter json = new JsonWriter();
         json.raw("{\"error\":").string(message).raw("}");
         return Buffer.buffer(json.toByteArray());
+    }
+
+    private static boolean isLength(String text) {
+        try {
+            return Long.parseLong(text) >= 0;
+        } catch (NumberFormatException e) {
+            return false;
+        }
     }
 }

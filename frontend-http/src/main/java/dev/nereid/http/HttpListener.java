@@ -13,8 +13,6 @@ import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
-import io.vertx.ext.web.Router;
-import io.vertx.ext.web.RoutingContext;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -78,15 +76,12 @@ final class HttpListener extends VerticleBase {
                         new GenerateHandler(server, options, context),
                         new RepositoryHandler(server, options, context),
                         new SharedMemoryHandler(server, options)));
-        Router router = Router.router(vertx);
-        router.route().handler(routing -> routes.handle(routing.request()));
-        router.errorHandler(400, routing -> HttpErrors.sendBadRequest(routing.response(), routing.failure()));
-        router.errorHandler(500, HttpListener::report);
         HttpServerOptions serving = new HttpServerOptions()
                 .setAcceptBacklog(BACKLOG)
                 .setMaxChunkSize(PIECE_SIZE)
-                .setHttp2ClearTextEnabled(false)
-                .setHandle100ContinueAutomatically(true);
+                .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
+                .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS)
+                .setHttp2ClearTextEnabled(false);
         certificates.ifPresent(held -> held.applyTo(serving));
         return vertx.createHttpServer(serving)
                 .connectionHandler(this::connected)
@@ -94,7 +89,7 @@ final class HttpListener extends VerticleBase {
                     if (closing && !connections.contains(request.connection())) {
                         sendAway(request);
                     } else if (!routes.takeInference(request)) {
-                        router.handle(request);
+                        handle(request, routes);
                     }
                 })
                 .invalidRequestHandler(HttpListener::refuse)
@@ -161,33 +156,22 @@ final class HttpListener extends VerticleBase {
         }
     }
 
+    private static void handle(HttpServerRequest request, Routes routes) {
+        try {
+            if (UnwantedBody.isWaiting(request)) {
+                request.response().writeContinue();
+            }
+            routes.handle(request);
+        } catch (RuntimeException e) {
+            log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
+            HttpErrors.sendInternal(request.response());
+        }
+    }
+
     /** Answers what is no request of HTTP, and closes the connection: nobody knows where the next request begins. */
     private static void refuse(HttpServerRequest request) {
-        String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
-        if (length == null || isLength(length)) {
-            HttpServerRequest.DEFAULT_INVALID_REQUEST_HANDLER.handle(request);
-            return;
-        }
-        HttpErrors.send(
-                request.response(),
-                JsonFields.invalid("Unable to parse Content-Length, got: " + length),
-                HttpErrors.TEXT);
+        HttpErrors.sendInvalid(
+                request.response(), request.decoderResult().cause(), request.getHeader(HttpHeaders.CONTENT_LENGTH));
         request.connection().close();
-    }
-
-    private static boolean isLength(String text) {
-        try {
-            return Long.parseLong(text) >= 0;
-        } catch (NumberFormatException e) {
-            return false;
-        }
-    }
-
-    private static void report(RoutingContext routing) {
-        log.atError()
-                .addKeyValue("path", routing.request().path())
-                .setCause(routing.failure())
-                .log("request not handled");
-        HttpErrors.sendInternal(routing.response());
     }
 }

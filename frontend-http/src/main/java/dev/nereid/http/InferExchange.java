@@ -154,6 +154,7 @@ final class InferExchange {
 
     /** Answers what is wrong with a body of which more may come. */
     private void refuseUnread(InferenceException error) {
+        UnwantedBody.announceClose(request);
         refuse(error);
         InferHandler.discard(request);
     }

@@ -6,7 +6,6 @@ import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
-import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpServerRequest;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,9 +13,6 @@ import org.slf4j.LoggerFactory;
 /** Takes requests for inferences in. Confined to one event loop. */
 final class InferHandler {
     private static final Logger log = LoggerFactory.getLogger(InferHandler.class);
-    /** So much of a body that nobody wants is read, so that the client gets to read its answer. */
-    private static final long MOST_UNWANTED = 8 << 20;
-
     private final InferenceServer server;
     private final HttpOptions options;
     private final Context context;
@@ -48,8 +44,12 @@ final class InferHandler {
                         "HTTP end point doesn't support models with decoupled transaction policy");
             }
             InferHead head = InferHead.of(request, options);
+            if (UnwantedBody.isWaiting(request)) {
+                request.response().writeContinue();
+            }
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
+            UnwantedBody.announceClose(request);
             HttpErrors.send(request.response(), e, HttpErrors.TEXT);
             discard(request);
         } catch (RuntimeException e) {
@@ -81,16 +81,6 @@ final class InferHandler {
 
     /** Reads a body that nobody wants, up to a point. */
     static void discard(HttpServerRequest request) {
-        if (request.isEnded()) {
-            return;
-        }
-        long[] unwanted = {0};
-        request.exceptionHandler(lost -> {});
-        request.handler((Buffer chunk) -> {
-            unwanted[0] += chunk.length();
-            if (unwanted[0] > MOST_UNWANTED) {
-                request.connection().close();
-            }
-        });
+        UnwantedBody.discard(request);
     }
 }

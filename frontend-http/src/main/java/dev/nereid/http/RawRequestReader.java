@@ -15,6 +15,8 @@ import java.util.Map;
 /** Reads a body that is nothing but the data of a model's only input. Immutable. */
 final class RawRequestReader {
     private static final int BYTES_PREFIX = Integer.BYTES;
+    /** What a length of 32 bits without a sign can tell. */
+    private static final long LONGEST_STRING = 0xFFFF_FFFFL;
 
     private final ModelDescription model;
 
@@ -78,6 +80,9 @@ final class RawRequestReader {
 
     private static MemorySegment withPrefix(MemorySegment body, CallMemory memory) {
         long size = body.byteSize();
+        if (size > LONGEST_STRING) {
+            throw invalid("raw_input: " + size + " bytes (expected: at most " + LONGEST_STRING + " for a string)");
+        }
         MemorySegment data = memory.allocate(size + BYTES_PREFIX);
         data.set(LittleEndian.INT, 0, (int) size);
         data.asSlice(BYTES_PREFIX).copyFrom(body);

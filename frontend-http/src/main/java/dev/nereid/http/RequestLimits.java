@@ -11,6 +11,12 @@ final class RequestLimits {
     /** How many dimensions an input may have. */
     static final int MOST_DIMENSIONS = 255;
 
+    /** How long the first line of a request may be, in bytes; the names of a model and its version are in it. */
+    static final int LONGEST_REQUEST_LINE = 16 << 10;
+
+    /** How large all headers of a request may be together, in bytes; tickets of some single sign-ons take half of it. */
+    static final int LARGEST_HEADERS = 64 << 10;
+
     private RequestLimits() {}
 
     /** Checks that there is room for one more part. */
