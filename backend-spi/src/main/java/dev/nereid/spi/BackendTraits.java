@@ -69,16 +69,22 @@ public final class BackendTraits {
     }
 
     /** Long executions, no preferred groups, instances made one after another. */
-    public static final BackendTraits DEFAULT = new BackendTraits(Execution.LONG, List.of(), false);
+    public static final BackendTraits DEFAULT = new BackendTraits(Execution.LONG, List.of(), false, false);
 
     private final Execution execution;
     private final List<PreferredGroup> preferredGroups;
     private final boolean parallelInstances;
+    private final boolean clientMemory;
 
-    private BackendTraits(Execution execution, List<PreferredGroup> preferredGroups, boolean parallelInstances) {
+    private BackendTraits(
+            Execution execution,
+            List<PreferredGroup> preferredGroups,
+            boolean parallelInstances,
+            boolean clientMemory) {
         this.execution = requireNonNull(execution, "execution");
         this.preferredGroups = List.copyOf(preferredGroups);
         this.parallelInstances = parallelInstances;
+        this.clientMemory = clientMemory;
     }
 
     /**
@@ -88,7 +94,7 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withExecution(Execution changed) {
-        return new BackendTraits(changed, preferredGroups, parallelInstances);
+        return new BackendTraits(changed, preferredGroups, parallelInstances, clientMemory);
     }
 
     /**
@@ -98,7 +104,7 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withPreferredGroups(PreferredGroup... groups) {
-        return new BackendTraits(execution, List.of(groups), parallelInstances);
+        return new BackendTraits(execution, List.of(groups), parallelInstances, clientMemory);
     }
 
     /**
@@ -107,7 +113,19 @@ public final class BackendTraits {
      * @return the changed traits
      */
     public BackendTraits withParallelInstances() {
-        return new BackendTraits(execution, preferredGroups, true);
+        return new BackendTraits(execution, preferredGroups, true, clientMemory);
+    }
+
+    /**
+     * Returns the same traits for a backend that works in memory of clients. Such memory may change at any time, or go
+     * away: then a Java program that touches it gets an {@link InternalError}, which the backend lets pass, and native
+     * code brings the process down. So this is for backends whose inputs and outputs are touched by Java code alone, which
+     * trusts nothing that it reads. What other backends see of it are copies.
+     *
+     * @return the changed traits
+     */
+    public BackendTraits withClientMemory() {
+        return new BackendTraits(execution, preferredGroups, parallelInstances, true);
     }
 
     /**
@@ -135,5 +153,14 @@ public final class BackendTraits {
      */
     public boolean parallelInstances() {
         return parallelInstances;
+    }
+
+    /**
+     * Says whether inputs and outputs may lie in memory of clients.
+     *
+     * @return {@code false} by default
+     */
+    public boolean clientMemory() {
+        return clientMemory;
     }
 }

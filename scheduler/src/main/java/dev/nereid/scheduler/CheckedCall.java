@@ -20,6 +20,7 @@ import java.util.Map;
  *     included; without those optional inputs that the caller left out
  * @param outputs the names of the outputs wanted, in the order of the configuration; never empty unless the model has
  *     no outputs
+ * @param targets where outputs are to be written; empty for almost all calls
  * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
  * @param options how the call is to be scheduled
  * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
@@ -31,6 +32,7 @@ public record CheckedCall(
         String id,
         List<NamedTensor> inputs,
         List<String> outputs,
+        List<OutputTarget> targets,
         Map<String, ParameterValue> parameters,
         CallOptions options,
         Runnable release) {
@@ -40,6 +42,7 @@ public record CheckedCall(
         requireNonNull(id, "id");
         requireNonNull(inputs, "inputs");
         requireNonNull(outputs, "outputs");
+        requireNonNull(targets, "targets");
         requireNonNull(parameters, "parameters");
         requireNonNull(options, "options");
         requireNonNull(release, "release");

@@ -69,7 +69,8 @@ final class EqualInputs {
             if (rules.get(input.name()) == Rule.CONTENT) {
                 MemorySegment data = input.tensor().data();
                 int size = content.length;
-                if (!input.tensor().place().isHost() || size + data.byteSize() > MAX_CONTENT) {
+                boolean readable = input.tensor().place().isHost() && !ClientMemory.isClients(data);
+                if (!readable || size + data.byteSize() > MAX_CONTENT) {
                     return null;
                 }
                 content = Arrays.copyOf(content, Math.toIntExact(size + data.byteSize()));

@@ -75,22 +75,22 @@ final class ExecutedRequest implements InferenceRequest {
 
     @Override
     public Optional<Tensor> input(String name) {
-        return Optional.ofNullable(find(call(), name));
+        call();
+        return Optional.ofNullable(find(request.inputs(), name));
     }
 
     /** Finds an input that a batch gathers. */
-    static Tensor input(CheckedCall call, String name) throws BackendException {
-        Tensor found = find(call, name);
+    static Tensor input(ScheduledRequest request, String name) throws BackendException {
+        Tensor found = find(request.inputs(), name);
         if (found == null) {
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "input '" + name + "' of model '" + call.model() + "': not in the request");
+                    "input '" + name + "' of model '" + request.call().model() + "': not in the request");
         }
         return found;
     }
 
-    private static @Nullable Tensor find(CheckedCall call, String name) {
-        List<NamedTensor> inputs = call.inputs();
+    private static @Nullable Tensor find(List<NamedTensor> inputs, String name) {
         for (int i = 0; i < inputs.size(); i++) {
             NamedTensor input = inputs.get(i);
             if (input.name().equals(name)) {

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 final class ExecutionBatch implements Batch {
     private final ModelScope model;
     private final List<ExecutedRequest> requests;
-    private final CheckedCall first;
+    private final ScheduledRequest first;
     private final int size;
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
@@ -37,11 +37,11 @@ final class ExecutionBatch implements Batch {
     /** Makes a batch of requests that have begun; becomes the user of each in place of the queue. */
     ExecutionBatch(ModelScope model, List<ScheduledRequest> begun) {
         this.model = model;
-        this.first = begun.getFirst().call();
+        this.first = begun.getFirst();
         if (begun.size() == 1) {
             gathered = null;
             outputs = null;
-            size = first.batchSize();
+            size = first.call().batchSize();
             requests = List.of(new ExecutedRequest(begun.getFirst(), null, null));
         } else {
             List<ScheduledRequest> kept = List.copyOf(begun);

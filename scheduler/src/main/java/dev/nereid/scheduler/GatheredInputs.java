@@ -56,8 +56,8 @@ final class GatheredInputs {
     }
 
     /** Returns the input of a batch of one: in place, and flat if it is ragged. */
-    static Tensor single(ModelScope model, CheckedCall call, String input) throws BackendException {
-        Tensor tensor = ExecutedRequest.input(call, input);
+    static Tensor single(ModelScope model, ScheduledRequest request, String input) throws BackendException {
+        Tensor tensor = ExecutedRequest.input(request, input);
         if (!is(model, input, TensorSpec.Trait.RAGGED)) {
             return tensor;
         }
@@ -104,7 +104,7 @@ final class GatheredInputs {
     private List<Tensor> parts(String input) throws BackendException {
         List<Tensor> parts = new ArrayList<>(requests.size());
         for (ScheduledRequest request : requests) {
-            parts.add(ExecutedRequest.input(request.call(), input));
+            parts.add(ExecutedRequest.input(request, input));
         }
         return parts;
     }

@@ -91,16 +91,27 @@ final class InstanceWorker implements Runnable {
             seat.expired.get(i).reject(SchedulerErrors.cancelled());
         }
         seat.expired.clear();
+        boolean clientMemory = model.clientMemory()
+                && seat.taken.size() == 1
+                && seat.taken.getFirst().usesClientMemory();
+        if (!clientMemory) {
+            // Also for a backend that can stand it: the fault of one client must not fail the others of a batch.
+            seat.taken.removeIf(request -> !request.copyClientMemory());
+        }
         if (!seat.taken.isEmpty()) {
             ExecutionBatch batch = new ExecutionBatch(model, seat.taken);
             seat.taken.clear();
-            execute(batch);
+            execute(batch, clientMemory);
         }
     }
 
-    private void execute(ExecutionBatch batch) {
-        Throwable thrown = instance.execute(batch);
+    private void execute(ExecutionBatch batch, boolean clientMemory) {
+        Throwable thrown = instance.execute(batch, clientMemory);
         boolean interrupted = Thread.interrupted(); // meant for the execution that is over
+        if (clientMemory && thrown instanceof InternalError) {
+            batch.threw(SchedulerErrors.of(ClientMemory.lost()));
+            return;
+        }
         if (thrown == null) {
             batch.returned();
         } else {

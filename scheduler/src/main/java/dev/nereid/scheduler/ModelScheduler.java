@@ -43,7 +43,7 @@ public final class ModelScheduler implements AutoCloseable {
             BatchingPolicy policy,
             List<PluginInstance> instances,
             SchedulerEnvironment environment) {
-        this.model = ModelScope.of(settings, environment.memory());
+        this.model = ModelScope.of(settings, environment.memory(), environment.clientMemory());
         this.nanoTime = environment.nanoTime();
         BatchPlanner planner = policy.dynamic() && settings.batches()
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())

@@ -15,6 +15,7 @@ import java.util.Set;
  *
  * @param settings the model's configuration
  * @param memory where gathered inputs and outputs lie
+ * @param clientMemory whether the backend works in memory of clients
  * @param inFlight the calls that are not done
  * @param equalInputs which requests may share a batch
  * @param inputs the names of all inputs, in the order of the configuration
@@ -23,13 +24,14 @@ import java.util.Set;
 record ModelScope(
         ModelSettings settings,
         TensorMemory memory,
+        boolean clientMemory,
         InFlight inFlight,
         EqualInputs equalInputs,
         Set<String> inputs,
         Map<String, OutputSpec> outputs) {
 
     /** Looks up what requests of a model need. */
-    static ModelScope of(ModelSettings settings, TensorMemory memory) {
+    static ModelScope of(ModelSettings settings, TensorMemory memory, boolean clientMemory) {
         Set<String> inputs = new LinkedHashSet<>();
         for (TensorSpec input : settings.inputs()) {
             inputs.add(input.name());
@@ -44,6 +46,7 @@ record ModelScope(
         return new ModelScope(
                 settings,
                 memory,
+                clientMemory,
                 new InFlight(),
                 new EqualInputs(settings),
                 Collections.unmodifiableSet(inputs),

@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -46,27 +47,45 @@ final class OutputChecks {
     /** Takes memory for an output of fixed-size elements. */
     static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape)
             throws BackendException {
+        return allocate(model, byteSize(model, output, type, shape));
+    }
+
+    /** Returns the size of an output of fixed-size elements. */
+    static long byteSize(ModelScope model, OutputSpec output, DataType type, Shape shape) throws BackendException {
         if (!type.isFixedSize()) {
             throw error(model, output, "type " + type + " (expected: a type of fixed size)");
         }
         checkConcrete(model, output, shape);
-        long byteSize;
         try {
-            byteSize = shape.byteSize(type);
+            return shape.byteSize(type);
         } catch (ArithmeticException e) {
             throw error(model, output, "shape " + shape + " (expected: a size that fits 64 bits)");
         }
-        return allocate(model, byteSize);
     }
 
     /** Takes memory for an output of byte strings. */
     static TensorBuffer allocateBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize)
             throws BackendException {
+        checkBytes(model, output, shape, byteSize);
+        return allocate(model, byteSize);
+    }
+
+    /** Fails unless there can be an output of byte strings of this size. */
+    static void checkBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize) throws BackendException {
         checkConcrete(model, output, shape);
         if (byteSize < 0) {
             throw error(model, output, "size " + byteSize + " (expected: >= 0)");
         }
-        return allocate(model, byteSize);
+    }
+
+    /** Fails unless the memory of a client is large enough for an output. */
+    static void checkTarget(String output, MemorySegment target, long byteSize) throws BackendException {
+        if (target.byteSize() < byteSize) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL,
+                    "shared memory size specified with the request for output '" + output + "' (" + target.byteSize()
+                            + " bytes) should be at least " + byteSize + " bytes to hold the results");
+        }
     }
 
     /** Takes memory; failures are told to the backend that asked for it. */

@@ -28,14 +28,21 @@ final class PluginInstance {
         return name;
     }
 
-    /** Executes a batch; returns what was thrown, {@code null} if nothing was. */
+    /**
+     * Executes a batch; returns what was thrown, {@code null} if nothing was.
+     *
+     * @param clientMemory whether the batch lies in memory of a client, whose faults are to be waited for
+     */
     @Nullable
-    Throwable execute(Batch batch) {
+    Throwable execute(Batch batch, boolean clientMemory) {
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(loader);
         try {
             instance.execute(batch);
+            if (clientMemory) {
+                ClientMemory.awaitFaults();
+            }
             return null;
         } catch (Throwable thrown) {
             return thrown;

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
@@ -8,6 +9,7 @@ import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -23,6 +25,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class ResponseDraft implements InferenceResponse {
     private static final String RESERVED = "triton_";
+
+    /** What backends are promised of the memory that they write, in bytes. */
+    private static final long ALIGNMENT = 64;
 
     /** An output as the client will see it, and what it lies in. */
     private record Output(NamedTensor tensor, CountedMemory memory) {}
@@ -53,6 +58,10 @@ final class ResponseDraft implements InferenceResponse {
     @Override
     public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
         OutputSpec spec = check(output, type, shape);
+        MemorySegment target = target(output, OutputChecks.byteSize(model, spec, type, shape));
+        if (target != null) {
+            return add(spec, Tensor.of(type, shape, target), CountedMemory.of(ResponseDraft::giveBackNothing, null));
+        }
         TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
         return add(spec, Tensor.of(type, shape, buffer.segment()), CountedMemory.of(buffer));
     }
@@ -60,6 +69,14 @@ final class ResponseDraft implements InferenceResponse {
     @Override
     public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
         OutputSpec spec = check(output, DataType.BYTES, shape);
+        OutputChecks.checkBytes(model, spec, shape, byteSize);
+        MemorySegment target = target(output, byteSize);
+        if (target != null) {
+            return add(
+                    spec,
+                    Tensor.of(DataType.BYTES, shape, target),
+                    CountedMemory.of(ResponseDraft::giveBackNothing, null));
+        }
         TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
         return add(spec, Tensor.of(DataType.BYTES, shape, buffer.segment()), CountedMemory.of(buffer));
     }
@@ -127,8 +144,26 @@ final class ResponseDraft implements InferenceResponse {
         return !ended && request == candidate;
     }
 
-    /** Ends the draft: what the client wants goes into the response, everything else is given back. */
-    FinishedResponse finish(boolean last) {
+    /**
+     * Ends the draft: what the client wants goes into the response, everything else is given back.
+     *
+     * @throws BackendException if an output cannot be had where the client wants it; everything was given back
+     */
+    FinishedResponse finish(boolean last) throws BackendException {
+        try {
+            return finished(last);
+        } finally {
+            discard();
+        }
+    }
+
+    private FinishedResponse finished(boolean last) throws BackendException {
+        for (int i = 0; i < outputs.length; i++) {
+            Output output = outputs[i];
+            if (output != null && request.wants(output.tensor().name())) {
+                outputs[i] = placed(output);
+            }
+        }
         List<NamedTensor> tensors = new ArrayList<>(outputs.length);
         List<CountedMemory> memory = new ArrayList<>(outputs.length);
         for (int i = 0; i < outputs.length; i++) {
@@ -139,7 +174,6 @@ final class ResponseDraft implements InferenceResponse {
                 outputs[i] = null;
             }
         }
-        discard();
         return new FinishedResponse(
                 request,
                 Collections.unmodifiableList(tensors),
@@ -147,6 +181,63 @@ final class ResponseDraft implements InferenceResponse {
                 parameters == null ? Map.of() : Collections.unmodifiableMap(parameters),
                 last);
     }
+
+    /** Returns memory of the client that the backend may write an output to; {@code null} if there is none. */
+    private @Nullable MemorySegment target(String output, long byteSize) throws BackendException {
+        MemorySegment target = request.target(output);
+        if (target == null) {
+            return null;
+        }
+        OutputChecks.checkTarget(output, target, byteSize);
+        boolean fits = model.clientMemory() && target.address() % ALIGNMENT == 0;
+        return fits ? target.asSlice(0, byteSize) : null;
+    }
+
+    /**
+     * Puts an output where it belongs: into the memory of the client that was given for it, and into no other memory of
+     * the client, which nobody else but the backend reads.
+     */
+    private Output placed(Output output) throws BackendException {
+        String name = output.tensor().name();
+        Tensor tensor = output.tensor().tensor();
+        MemorySegment target = request.target(name);
+        if (target == null && !ClientMemory.isClients(tensor.data())) {
+            return output;
+        }
+        if (!tensor.place().isHost()) {
+            throw SchedulerErrors.output(
+                    model.settings(), name, "lies in " + tensor.place() + " (expected: memory of the host)");
+        }
+        Output placed;
+        if (target == null) {
+            TensorBuffer copy = OutputChecks.allocate(model, tensor.byteSize());
+            placed = in(output, copy.segment(), CountedMemory.of(copy));
+        } else {
+            OutputChecks.checkTarget(name, target, tensor.byteSize());
+            MemorySegment part = target.asSlice(0, tensor.byteSize());
+            placed = in(output, part, CountedMemory.of(ResponseDraft::giveBackNothing, null));
+        }
+        MemorySegment to = placed.tensor().tensor().data();
+        try {
+            if (to.address() != tensor.data().address()) {
+                ClientMemory.copy(tensor.data(), to);
+            }
+        } catch (InferenceException e) {
+            placed.memory().release();
+            throw SchedulerErrors.of(e);
+        }
+        output.memory().release();
+        return placed;
+    }
+
+    private static Output in(Output output, MemorySegment data, CountedMemory memory) {
+        Tensor tensor = output.tensor().tensor();
+        return new Output(
+                new NamedTensor(output.tensor().name(), Tensor.of(tensor.type(), tensor.shape(), data)), memory);
+    }
+
+    /** Memory of the client stays the client's. */
+    private static void giveBackNothing() {}
 
     private Tensor add(OutputSpec output, Tensor tensor, CountedMemory memory) throws BackendException {
         try {

@@ -63,7 +63,11 @@ final class ResponseStream implements ResponseSender {
         if (request.isAnswered() || request.isCancelled()) {
             draft.discard();
         } else {
-            add(draft.finish(false), false);
+            try {
+                add(draft.finish(false), false);
+            } catch (BackendException e) {
+                request.fail(e);
+            }
         }
         request.release();
     }
@@ -72,7 +76,11 @@ final class ResponseStream implements ResponseSender {
     public void complete(InferenceResponse last) {
         ResponseDraft draft = own(last);
         if (end()) {
-            request.answer(draft.finish(true));
+            try {
+                request.answer(draft.finish(true));
+            } catch (BackendException e) {
+                request.fail(e);
+            }
             request.release();
         } else {
             draft.discard();

@@ -2,9 +2,14 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -56,11 +61,18 @@ final class ScheduledRequest implements Cancellation {
     private volatile boolean cancelled;
     private @Nullable ResponseStream stream;
 
+    /** The inputs as the backend sees them; changed before it sees them. */
+    private List<NamedTensor> inputs;
+
+    /** What inputs of the client's own memory were copied to. */
+    private List<TensorBuffer> copies = List.of();
+
     /** Counts the call as in flight, and takes over its memory. */
     ScheduledRequest(ModelScope model, CheckedCall call, ResponseObserver observer, long enqueuedNanos) {
         this.model = model;
         this.call = call;
         this.observer = observer;
+        this.inputs = call.inputs();
         this.content = model.equalInputs().content(call);
         this.enqueuedNanos = enqueuedNanos;
         model.inFlight().enter();
@@ -72,6 +84,70 @@ final class ScheduledRequest implements Cancellation {
 
     CheckedCall call() {
         return call;
+    }
+
+    /** Returns the inputs as the backend sees them. */
+    List<NamedTensor> inputs() {
+        return inputs;
+    }
+
+    /** Returns where the client wants an output; {@code null} if it does not say. */
+    @Nullable
+    MemorySegment target(String output) {
+        List<OutputTarget> targets = call.targets();
+        for (int i = 0; i < targets.size(); i++) {
+            if (targets.get(i).output().equals(output)) {
+                return targets.get(i).memory();
+            }
+        }
+        return null;
+    }
+
+    /** Says whether the backend would work in memory of the client. */
+    boolean usesClientMemory() {
+        for (int i = 0; i < inputs.size(); i++) {
+            if (ClientMemory.isClients(inputs.get(i).tensor().data())) {
+                return true;
+            }
+        }
+        return !call.targets().isEmpty();
+    }
+
+    /**
+     * Copies the inputs that lie in memory of the client. To be called between the begin of the execution and the backend.
+     *
+     * @return whether the request can be executed; otherwise it was answered, and is not to be touched any more
+     */
+    boolean copyClientMemory() {
+        for (int i = 0; i < inputs.size(); i++) {
+            if (ClientMemory.isClients(inputs.get(i).tensor().data())) {
+                return copyInputs();
+            }
+        }
+        return true;
+    }
+
+    private boolean copyInputs() {
+        List<NamedTensor> copied = new ArrayList<>(inputs.size());
+        copies = new ArrayList<>(inputs.size());
+        try {
+            for (NamedTensor input : inputs) {
+                Tensor tensor = input.tensor();
+                if (ClientMemory.isClients(tensor.data())) {
+                    TensorBuffer copy = model.memory().allocate(tensor.byteSize());
+                    copies.add(copy);
+                    ClientMemory.copy(tensor.data(), copy.segment());
+                    tensor = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
+                }
+                copied.add(new NamedTensor(input.name(), tensor));
+            }
+        } catch (InferenceException e) {
+            answer(new Answer.Failure(e));
+            release();
+            return false;
+        }
+        inputs = copied;
+        return true;
     }
 
     /** Returns what {@link EqualInputs} compares. */
@@ -152,6 +228,7 @@ final class ScheduledRequest implements Cancellation {
             return;
         }
         try {
+            copies.forEach(TensorBuffer::close);
             call.release().run();
         } catch (Throwable e) {
             log("release of inputs failed", e);

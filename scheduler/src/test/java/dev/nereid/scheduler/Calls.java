@@ -25,6 +25,7 @@ final class Calls {
     private final List<NamedTensor> inputs = new ArrayList<>();
     private final List<TensorBuffer> buffers = new ArrayList<>();
     private List<String> outputs;
+    private final List<OutputTarget> targets = new ArrayList<>();
     private CallOptions options = CallOptions.DEFAULT;
     private Runnable alsoReleased = () -> {};
     private String id = "";
@@ -46,6 +47,18 @@ final class Calls {
 
     Calls outputs(String... names) {
         outputs = List.of(names);
+        return this;
+    }
+
+    /** Wants an output in memory of the caller. */
+    Calls into(String output, MemorySegment memory) {
+        targets.add(new OutputTarget(output, memory));
+        return this;
+    }
+
+    /** Adds an input that lies in memory of the caller. */
+    Calls input(String name, Tensor tensor) {
+        inputs.add(new NamedTensor(name, tensor));
         return this;
     }
 
@@ -110,7 +123,16 @@ final class Calls {
             released.run();
         };
         return new CheckedCall(
-                model.name(), model.version(), items, id, List.copyOf(inputs), outputs, Map.of(), options, release);
+                model.name(),
+                model.version(),
+                items,
+                id,
+                List.copyOf(inputs),
+                outputs,
+                List.copyOf(targets),
+                Map.of(),
+                options,
+                release);
     }
 
     private MemorySegment take(long size) {

@@ -76,9 +76,18 @@ final class ScheduledRequestLincheckTest {
         private final ScheduledRequest request;
 
         Subject() {
-            ModelScope model = ModelScope.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory());
+            ModelScope model = ModelScope.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), false);
             CheckedCall call = new CheckedCall(
-                    "m", 1, 1, "", List.of(), List.of(), Map.of(), CallOptions.DEFAULT, releases::incrementAndGet);
+                    "m",
+                    1,
+                    1,
+                    "",
+                    List.of(),
+                    List.of(),
+                    List.of(),
+                    Map.of(),
+                    CallOptions.DEFAULT,
+                    releases::incrementAndGet);
             request = new ScheduledRequest(model, call, this, 0);
         }
 

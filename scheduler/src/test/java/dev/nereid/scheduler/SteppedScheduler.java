@@ -16,7 +16,13 @@ final class SteppedScheduler {
     final List<InstanceWorker> workers = new ArrayList<>();
 
     SteppedScheduler(ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
-        model = ModelScope.of(settings, memory);
+        this(settings, planner, new SchedulerEnvironment(memory, () -> 0), instances);
+    }
+
+    /** Makes a scheduler for an environment of which everything but the clock is taken. */
+    SteppedScheduler(
+            ModelSettings settings, BatchPlanner planner, SchedulerEnvironment environment, FakeInstance... instances) {
+        model = ModelScope.of(settings, environment.memory(), environment.clientMemory());
         queue = new RequestQueue(planner, model.equalInputs(), clock);
         for (FakeInstance instance : instances) {
             InstanceSlot slot = new InstanceSlot("i" + workers.size(), Device.CPU, instance);

@@ -17,6 +17,7 @@ import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.repository.ModelLifecycle;
 import dev.nereid.server.repository.ServedModel;
 import dev.nereid.server.repository.ServedModels;
+import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;
@@ -95,17 +96,19 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     public Cancellation infer(InferCall call, ResponseObserver observer) {
         ServedModel model;
         CheckedCall checked;
+        InferCall owned = call;
         try {
             if (phase.get() == Phase.CLOSED) {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
             }
             model = models.resolve(call.model());
-            checked = model.check(call);
+            owned = OwnedStrings.of(call, memory.pool());
+            checked = model.check(owned);
         } catch (InferenceException e) {
-            return refuse(call, observer, e);
+            return refuse(owned, observer, e);
         } catch (RuntimeException e) {
             LOG.atError().addKeyValue("model", call.model()).setCause(e).log("check of a call failed");
-            return refuse(call, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+            return refuse(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
         return model.submit(checked, call.outputs(), observer);
     }

@@ -16,6 +16,7 @@ import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
@@ -25,6 +26,7 @@ import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -62,14 +64,14 @@ final class VersionLoader {
                 version,
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()));
-        Classifier classifier = new Classifier(
-                context.settings(), LabelFiles.read(prepared.directory().path(), config), environment.memory());
+        Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
         try (Undo undo = new Undo()) {
             Model model = backend.load(context);
             undo.add(model::close);
             List<ModelInstance> instances =
                     new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
-            ServedModel served = serve(config, context.settings(), model, plans, instances, classifier, undo);
+            Parts parts = new Parts(config, context.settings(), backend.traits(), labels, model);
+            ServedModel served = serve(parts, plans, instances, undo);
             undo.keep();
             return served;
         }
@@ -104,15 +106,16 @@ final class VersionLoader {
                 new PluginLogger(config.getBackend(), config.getName()));
     }
 
-    /** Hands the instances that run to a scheduler; those that do not stay with the model. */
-    private ServedModel serve(
+    /** What a version is made of, but for its instances. */
+    private record Parts(
             ModelConfig config,
             ModelSettings settings,
-            Model model,
-            List<InstancePlan> plans,
-            List<ModelInstance> instances,
-            Classifier classifier,
-            Undo undo) {
+            BackendTraits traits,
+            Map<String, List<String>> labels,
+            Model model) {}
+
+    /** Hands the instances that run to a scheduler; those that do not stay with the model. */
+    private ServedModel serve(Parts parts, List<InstancePlan> plans, List<ModelInstance> instances, Undo undo) {
         List<InstanceSlot> active = new ArrayList<>();
         List<ModelInstance> passive = new ArrayList<>();
         for (int i = 0; i < plans.size(); i++) {
@@ -126,15 +129,19 @@ final class VersionLoader {
         if (active.isEmpty()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "model '" + config.getName() + "' has passive instances only (expected: one that runs)");
+                    "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
         // From here on the scheduler closes the instances that run, also when its start fails.
         undo.keep();
-        undo.add(model::close);
+        undo.add(parts.model()::close);
         passive.forEach(instance -> undo.add(instance::close));
         ModelScheduler scheduler = ModelScheduler.start(
-                settings, ModelSettingsReader.batchingPolicy(config), List.copyOf(active), environment);
+                parts.settings(),
+                ModelSettingsReader.batchingPolicy(parts.config()),
+                List.copyOf(active),
+                environment.withClientMemory(parts.traits().clientMemory()));
         undo.add(scheduler::close);
-        return new ServedModel(config, settings, scheduler, model, passive, classifier);
+        Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
+        return new ServedModel(parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier);
     }
 }

@@ -6,6 +6,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.scheduler.OutputTarget;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
@@ -82,6 +83,7 @@ public final class RequestChecks {
                 id,
                 tensors(id, call.inputs(), slots, batch),
                 outputs,
+                targets(call.outputs()),
                 call.parameters(),
                 call.options(),
                 call.release());
@@ -142,6 +144,18 @@ public final class RequestChecks {
             }
         }
         return outputs;
+    }
+
+    private static List<OutputTarget> targets(List<RequestedOutput> wanted) {
+        List<OutputTarget> targets = List.of();
+        for (int i = 0; i < wanted.size(); i++) {
+            RequestedOutput output = wanted.get(i);
+            if (output.target().isPresent()) {
+                targets = targets.isEmpty() ? new ArrayList<>() : targets;
+                targets.add(new OutputTarget(output.name(), output.target().get()));
+            }
+        }
+        return targets;
     }
 
     /** Duplicates are told first; of unknown names, the first by the alphabet. */

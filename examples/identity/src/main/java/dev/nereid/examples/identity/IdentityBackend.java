@@ -14,8 +14,10 @@ import java.util.function.LongSupplier;
  * answer for the whole backend: so every instance gets a thread of its own that may wait.
  */
 final class IdentityBackend implements Backend {
-    private static final BackendTraits TRAITS =
-            BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
+    private static final BackendTraits TRAITS = BackendTraits.DEFAULT
+            .withExecution(BackendTraits.Execution.LONG)
+            .withParallelInstances()
+            .withClientMemory();
 
     private final LongSupplier nanoTime;
 
