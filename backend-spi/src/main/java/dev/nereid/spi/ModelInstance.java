@@ -26,8 +26,9 @@ public interface ModelInstance extends AutoCloseable {
     void execute(Batch batch) throws BackendException;
 
     /**
-     * Says whether the instance can serve. Asked for each readiness check of the model, on any thread, also while
-     * {@link #execute} runs; must not block.
+     * Says whether the instance can serve. Asked for each readiness check of the model, on a thread of the network that
+     * all its connections wait for, also while {@link #execute} runs: so it returns what a field holds. An instance that
+     * has to find out does so during its executions, or on a thread of its own.
      *
      * @return {@code true} unless overridden
      */

@@ -72,15 +72,20 @@ final class Ports {
     }
 
     /**
-     * Takes no more requests, waits for those in progress, and closes the ports. Blocks. All protocols close their doors
-     * at the same time, so that none takes requests while another waits for its own; metrics are there until the end.
+     * Takes no more requests, waits for those in progress, and closes the ports that take any. Blocks. All protocols close
+     * their doors at the same time, so that none takes requests while another waits for its own. Later calls do nothing.
      */
-    void close() {
+    void closeDoors() {
         List<CompletableFuture<Void>> closing = new ArrayList<>();
         while (!open.isEmpty()) {
             closing.add(CompletableFuture.runAsync(open.pop(), Thread::startVirtualThread));
         }
         closing.forEach(CompletableFuture::join);
+    }
+
+    /** Closes all ports, the one for metrics last. Blocks as {@link #closeDoors} does. */
+    void close() {
+        closeDoors();
         last.run();
     }
 

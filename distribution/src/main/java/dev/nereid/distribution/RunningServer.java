@@ -19,6 +19,12 @@ final class RunningServer {
     /** What closing may take beyond that time even if nobody asks anything. */
     private static final Duration GRACE = Duration.ofSeconds(2);
 
+    /** What models get to close even if the ports took all of that time, which says nothing about the models. */
+    private static final Duration LAST_MOMENT = Duration.ofSeconds(1);
+
+    /** What is said of a stop that takes too long, by the reference server as well. */
+    private static final String EXPIRED = "Exit timeout expired. Exiting immediately.";
+
     private final Surroundings surroundings;
     private final Duration exitTimeout;
     private final EventLoops loops;
@@ -97,28 +103,34 @@ final class RunningServer {
         return new StartReport(server.backends(), server.models(), ports.endpoints());
     }
 
-    /** Takes no more requests, lets those in progress end, closes everything, and returns the exit status. */
+    /**
+     * Takes no more requests, lets those in progress end, closes everything, and returns the exit status. All of that
+     * shares one time: what the ports leave of it is the models'.
+     */
     int stop() throws InterruptedException {
+        long end = System.nanoTime() + exitTimeout.toNanos();
+        server.beginExit();
         // A thread of its own: whatever keeps a pool busy must not keep the process alive.
         CompletableFuture<Void> closing = CompletableFuture.runAsync(
-                this::close, task -> Thread.ofPlatform().name("stop").start(task));
+                () -> close(end), task -> Thread.ofPlatform().name("stop").start(task));
         try {
             closing.get(exitTimeout.plus(GRACE).toNanos(), TimeUnit.NANOSECONDS);
             return ExitStatus.SUCCESS;
         } catch (TimeoutException e) {
-            surroundings
-                    .err()
-                    .println("nereid: requests in progress: given up after " + exitTimeout.toSeconds()
-                            + " s (--exit-timeout-secs)");
+            surroundings.err().println("nereid: " + EXPIRED);
         } catch (ExecutionException e) {
-            surroundings.err().println("nereid: stop failed: " + e.getCause());
+            String reason = e.getCause() instanceof InferenceException error
+                    ? error.publicMessage() // that its time is over
+                    : "stop failed: " + e.getCause();
+            surroundings.err().println("nereid: " + reason);
         }
         return ExitStatus.FAILURE;
     }
 
-    private void close() {
-        ports.close();
-        server.close();
+    private void close(long end) {
+        ports.closeDoors();
+        server.closeWithin(Duration.ofNanos(Math.max(LAST_MOMENT.toNanos(), end - System.nanoTime())));
+        ports.close(); // metrics tell of the end until here
         loops.close();
     }
 }

@@ -21,6 +21,7 @@ import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
@@ -66,6 +67,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final boolean strictReadiness;
     private final Duration exitTimeout;
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
+    private final AtomicBoolean closing = new AtomicBoolean();
 
     NereidServer(
             ServerInfo info,
@@ -183,17 +185,36 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
+     * Begins to end: from now on the server says that it is neither live nor ready, while it still takes calls. For
+     * programs that end what is in front of the server first. {@link #close} is still to be called.
+     */
+    public void beginExit() {
+        phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
+    }
+
+    /**
      * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
      *
-     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer than the exit timeout; what was still
-     *     in use then is not closed, for closing it under a running execution could bring down the process
+     * @throws InferenceException as {@link #closeWithin} does, with the exit timeout for a budget
      */
     @Override
     public void close() {
-        if (!phase.compareAndSet(Phase.RUNNING, Phase.EXITING)) {
+        closeWithin(exitTimeout);
+    }
+
+    /**
+     * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
+     *
+     * @param budget how long that may take
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer; what was still in use then is not closed,
+     *     for closing it under a running execution could bring down the process
+     */
+    public void closeWithin(Duration budget) {
+        if (!closing.compareAndSet(false, true)) {
             return;
         }
-        boolean drained = lifecycle.close(exitTimeout);
+        beginExit();
+        boolean drained = lifecycle.close(budget);
         phase.set(Phase.CLOSED);
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");

@@ -184,6 +184,26 @@ final class NereidServerTest {
     }
 
     @Test
+    void takesCallsWhileItSaysThatItEnds() throws Exception {
+        TestPlugins.recording(plugins);
+        models.recording("m", "");
+        NereidServer server = builder().start();
+
+        server.beginExit();
+        server.beginExit();
+
+        assertThat(server.isExiting()).isTrue();
+        assertThat(server.isLive()).isFalse();
+        assertThat(server.isReady()).isFalse();
+        assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+        server.closeWithin(Duration.ofSeconds(20));
+        assertError(Answer.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
+        assertThat(Files.readAllLines(events())).endsWith("close m_0_0", "close m/1", "close backend");
+        server.beginExit();
+        assertThat(server.isExiting()).isTrue();
+    }
+
+    @Test
     void endsWhileModelsAreLoading() throws Exception {
         TestPlugins.recording(plugins);
         models.recording("a", "").recording("b", "");
