@@ -40,6 +40,7 @@ final class ApiAccessTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
+            quoteCharacter = '"',
             value = {
                 "health | 'health' (expected: group[,group...]:header=secret)",
                 ":a=b | ':a=b' (expected: group[,group...]:header=secret)",
