@@ -45,6 +45,7 @@ final class EndpointFlags {
     /** Checks what depends on several flags, above all that no two ports of one address are the same. */
     void check() throws StartFailure {
         http.check();
+        grpc.check();
         List<Claim> claims = new ArrayList<>();
         if (http.allow) {
             claims.add(new Claim("--http-port", http.address, http.port));

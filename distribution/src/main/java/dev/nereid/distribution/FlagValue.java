@@ -1,8 +1,11 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.ApiAccess;
+import dev.nereid.grpc.ResponseCompression;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.function.Function;
@@ -62,6 +65,41 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
             "a whole number of milliseconds, 1 or more",
             text -> whole(text, 1, Integer.MAX_VALUE).map(Duration::ofMillis));
 
+    /** A time in milliseconds that may be none. */
+    static final FlagValue<Duration> MILLIS_OR_NONE = new FlagValue<>(
+            "MS",
+            "a whole number of milliseconds, 0 or more",
+            text -> whole(text, 0, Integer.MAX_VALUE).map(Duration::ofMillis));
+
+    /** A number of something that there need not be. */
+    static final FlagValue<Integer> NUMBER =
+            new FlagValue<>("N", "a whole number, 0 or more", text -> whole(text, 0, Integer.MAX_VALUE));
+
+    /** A number of threads for inferences over gRPC. */
+    static final FlagValue<Integer> INFER_THREADS =
+            new FlagValue<>("N", "a whole number from 2 to 128", text -> whole(text, 2, 128));
+
+    /** A restriction of parts of a protocol, read further by whoever collects them. */
+    static final FlagValue<String> RESTRICTION = new FlagValue<>(
+            "PART[,PART]:KEY=VALUE", "parts of the protocol, a key and a value: health,metadata:key=value", text -> {
+                try {
+                    ApiAccess.parse(List.of(text));
+                    return Optional.of(text);
+                } catch (IllegalArgumentException e) {
+                    return Optional.empty();
+                }
+            });
+
+    /** How much responses are compressed. */
+    static final FlagValue<ResponseCompression> COMPRESSION =
+            new FlagValue<>("LEVEL", "none, low, medium or high", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "none" -> Optional.of(ResponseCompression.NONE);
+                case "low" -> Optional.of(ResponseCompression.LOW);
+                case "medium" -> Optional.of(ResponseCompression.MEDIUM);
+                case "high" -> Optional.of(ResponseCompression.HIGH);
+                default -> Optional.empty();
+            });
+
     /** How much more than usual is logged; truth values stand for 1 and 0. */
     static final FlagValue<Integer> VERBOSITY =
             new FlagValue<>("N", "a whole number, 0 or more", text -> switch (text.toLowerCase(Locale.ROOT)) {
@@ -97,6 +135,8 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
             return Optional.empty();
         }
     });
+    /** A file; whether it exists is found out by whoever reads it. */
+    static final FlagValue<Path> FILE = new FlagValue<>("FILE", "the name of a file", FOLDER.reader());
 
     /** Any text that is not empty. */
     static FlagValue<String> text(String label) {

@@ -1,23 +1,50 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.ApiAccess;
 import dev.nereid.grpc.GrpcOptions;
+import dev.nereid.grpc.ResponseCompression;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Pattern;
 
 /** The flags of gRPC. Written by the command line reader, then only read. */
 final class GrpcFlags {
     private static final GrpcOptions DEFAULT = GrpcOptions.DEFAULT;
+    private static final GrpcOptions.KeepAlive KEEP_ALIVE =
+            DEFAULT.connections().keepAlive();
 
     /** What gRPC takes for no time at all. */
     private static final Duration NO_TIME = Duration.ofMillis(1);
+
+    /** How old certificates may be. */
+    private static final Duration RELOAD_INTERVAL = Duration.ofSeconds(5);
+
+    private static final String NO_EFFECT = " Accepted for compatibility, without effect: ";
 
     boolean allow = true;
     String address = EndpointFlags.LOCAL;
     int port = 8001;
 
-    private Duration keepAliveTime = DEFAULT.keepAlive().time();
-    private Duration keepAliveTimeout = DEFAULT.keepAlive().timeout();
-    private Duration minPingInterval = DEFAULT.keepAlive().minPingInterval();
-    private boolean keepAliveWithoutCalls = DEFAULT.keepAlive().withoutCalls();
+    private Duration keepAliveTime = KEEP_ALIVE.time();
+    private Duration keepAliveTimeout = KEEP_ALIVE.timeout();
+    private Duration minPingInterval = KEEP_ALIVE.minPingInterval();
+    private boolean keepAliveWithoutCalls = KEEP_ALIVE.withoutCalls();
+    private Duration maxAge = Duration.ZERO;
+    private Duration maxAgeGrace = Duration.ZERO;
+
+    private int maxWaitingResponses = DEFAULT.messages().maxWaitingResponses();
+    private ResponseCompression compression = DEFAULT.messages().compression();
+    private Optional<Pattern> forwardedHeaders = Optional.empty();
+    private final List<String> restrictions = new ArrayList<>();
+
+    private boolean useSsl;
+    private boolean useMutualSsl;
+    private Optional<Path> certificate = Optional.empty();
+    private Optional<Path> key = Optional.empty();
+    private Optional<Path> root = Optional.empty();
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
@@ -37,7 +64,87 @@ final class GrpcFlags {
                         FlagValue.PORT,
                         "The port; 0 for any that is free. Default: 8001.",
                         value -> port = value));
+        declarePolicy(flags);
+        declareInference(flags);
+        declareTls(flags);
         declareKeepAlive(flags);
+        declareConnections(flags);
+    }
+
+    private void declarePolicy(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--grpc-header-forward-pattern",
+                        FlagValue.PATTERN,
+                        "Found in the names of headers that become parameters of inference requests. Default: none.",
+                        value -> forwardedHeaders = Optional.of(value)),
+                Flag.repeated(
+                        "--grpc-restricted-protocol",
+                        FlagValue.RESTRICTION,
+                        "Parts of the protocol that only clients may use which send the header"
+                                + " triton-grpc-protocol-KEY with this value. May be repeated. The parts: health,"
+                                + " metadata, inference, shared-memory, model-config, model-repository, statistics,"
+                                + " trace, logging.",
+                        restrictions::add));
+    }
+
+    private void declareInference(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--grpc-infer-response-compression-level",
+                        FlagValue.COMPRESSION,
+                        "How much inference responses are compressed, for clients that take gzip. Default: none.",
+                        value -> compression = value),
+                Flag.of(
+                        "--grpc-max-response-pool-size",
+                        FlagValue.COUNT,
+                        "How many responses of one request to a decoupled model may wait for a client that reads slowly;"
+                                + " then the model waits for the client, for up to 30 seconds. Default: 1024.",
+                        value -> maxWaitingResponses = value),
+                Flag.of(
+                        "--grpc-infer-thread-count",
+                        FlagValue.INFER_THREADS,
+                        "How many threads read requests." + NO_EFFECT + "event loops do, see --http-thread-count.",
+                        _ -> {}),
+                Flag.of(
+                        "--grpc-infer-allocation-pool-size",
+                        FlagValue.NUMBER,
+                        "How many message objects are kept for reuse." + NO_EFFECT + "there are none.",
+                        _ -> {}));
+    }
+
+    private void declareTls(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--grpc-use-ssl",
+                        FlagValue.TRUTH,
+                        "Whether gRPC is encrypted; needs a certificate and a key. Default: false.",
+                        value -> useSsl = value),
+                Flag.of(
+                        "--grpc-use-ssl-mutual",
+                        FlagValue.TRUTH,
+                        "Whether clients must have a certificate too, that --grpc-root-cert vouches for. Any value turns"
+                                + " --grpc-use-ssl on. Default: false.",
+                        value -> {
+                            useSsl = true;
+                            useMutualSsl = value;
+                        }),
+                Flag.of(
+                        "--grpc-server-cert",
+                        FlagValue.FILE,
+                        "The server's certificate in PEM, then those that vouch for it. Looked at every 5 seconds, as the"
+                                + " key and the root are.",
+                        value -> certificate = Optional.of(value)),
+                Flag.of(
+                        "--grpc-server-key",
+                        FlagValue.FILE,
+                        "The server's private key in PEM.",
+                        value -> key = Optional.of(value)),
+                Flag.of(
+                        "--grpc-root-cert",
+                        FlagValue.FILE,
+                        "The certificates in PEM that vouch for clients.",
+                        value -> root = Optional.of(value)));
     }
 
     private void declareKeepAlive(Flags flags) {
@@ -64,11 +171,90 @@ final class GrpcFlags {
                         value -> minPingInterval = value));
     }
 
-    /** Returns the options; calls in progress may take the given time when the port closes. */
-    GrpcOptions options(Duration exitTimeout) {
+    private void declareConnections(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--grpc-http2-max-pings-without-data",
+                        FlagValue.NUMBER,
+                        "How many pings the server sends without data between them." + NO_EFFECT
+                                + "as many as it needs.",
+                        _ -> {}),
+                Flag.of(
+                        "--grpc-http2-max-ping-strikes",
+                        FlagValue.NUMBER,
+                        "How many pings that come too soon a client may send." + NO_EFFECT + "always 2.",
+                        _ -> {}),
+                Flag.of(
+                        "--grpc-max-connection-age",
+                        FlagValue.MILLIS_OR_NONE,
+                        "How old a connection gets; 0 for any age. Default: 0.",
+                        value -> maxAge = value),
+                Flag.of(
+                        "--grpc-max-connection-age-grace",
+                        FlagValue.MILLIS_OR_NONE,
+                        "How long calls in progress may take on a connection that is too old; 0 for as long as they like."
+                                + " Default: 0.",
+                        value -> maxAgeGrace = value));
+    }
+
+    /** Checks what no flag can check alone. */
+    void check() throws StartFailure {
+        if (!allow || !useSsl) {
+            return;
+        }
+        require(certificate, "--grpc-server-cert");
+        require(key, "--grpc-server-key");
+        if (useMutualSsl) {
+            require(root, "--grpc-root-cert");
+        }
+    }
+
+    private static void require(Optional<Path> file, String flag) throws StartFailure {
+        if (file.isEmpty()) {
+            throw new StartFailure(flag + ": missing (expected: " + flag + "=FILE, since gRPC is to be encrypted)");
+        }
+    }
+
+    /**
+     * Returns the options; calls in progress may take the given time when the port closes.
+     *
+     * @throws StartFailure if the flags contradict each other
+     */
+    GrpcOptions options(Duration exitTimeout) throws StartFailure {
+        GrpcOptions.Messages messages = DEFAULT.messages();
         return DEFAULT.listenOn(address, port)
                 .withCloseTimeout(exitTimeout.isZero() ? NO_TIME : exitTimeout)
-                .withKeepAlive(new GrpcOptions.KeepAlive(
-                        keepAliveTime, keepAliveTimeout, keepAliveWithoutCalls, minPingInterval));
+                .withMessages(new GrpcOptions.Messages(
+                        messages.maxInboundBytes(),
+                        messages.flowControlWindowBytes(),
+                        maxWaitingResponses,
+                        compression))
+                .withPolicy(new GrpcOptions.Policy(access(), forwardedHeaders))
+                .withConnections(new GrpcOptions.Connections(
+                        new GrpcOptions.KeepAlive(
+                                keepAliveTime, keepAliveTimeout, keepAliveWithoutCalls, minPingInterval),
+                        some(maxAge),
+                        some(maxAgeGrace),
+                        tls()));
+    }
+
+    /** Reads all restrictions together: each was read alone when it was given, but two can contradict each other. */
+    private ApiAccess access() throws StartFailure {
+        try {
+            return ApiAccess.parse(restrictions);
+        } catch (IllegalArgumentException e) {
+            throw new StartFailure("--grpc-restricted-protocol: " + e.getMessage(), e);
+        }
+    }
+
+    private static Optional<Duration> some(Duration duration) {
+        return duration.isZero() ? Optional.empty() : Optional.of(duration);
+    }
+
+    private Optional<GrpcOptions.Tls> tls() {
+        return useSsl && certificate.isPresent() && key.isPresent()
+                ? Optional.of(new GrpcOptions.Tls(
+                        certificate.get(), key.get(), useMutualSsl ? root : Optional.empty(), RELOAD_INTERVAL))
+                : Optional.empty();
     }
 }

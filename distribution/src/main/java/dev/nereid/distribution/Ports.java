@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceServer;
 import dev.nereid.grpc.GrpcFrontend;
+import dev.nereid.grpc.TlsFilesException;
 import dev.nereid.http.HttpFrontend;
 import java.io.IOException;
 import java.time.Duration;
@@ -106,6 +107,8 @@ final class Ports {
         GrpcFrontend frontend;
         try {
             frontend = GrpcFrontend.start(server, flags.grpc.options(exitTimeout), loops.groups());
+        } catch (TlsFilesException e) {
+            throw new StartFailure("--grpc-use-ssl: " + e.getMessage(), e);
         } catch (IOException e) {
             throw refused("grpc", flags.grpc.address, flags.grpc.port, e);
         }

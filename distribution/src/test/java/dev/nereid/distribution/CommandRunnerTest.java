@@ -51,6 +51,17 @@ final class CommandRunnerTest {
             serve --model-repository=nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
             serve --model-store nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
             serve --model-repository=src --backend-directory=nowhere | nereid serve: --backend-directory: nowhere (expected: an existing folder)
+            serve --grpc-restricted-protocol=health | nereid serve: --grpc-restricted-protocol: 'health' (expected: parts of the protocol, a key and a value: health,metadata:key=value); see nereid serve --help
+            serve --grpc-restricted-protocol=all:k=v | nereid serve: --grpc-restricted-protocol: 'all:k=v' (expected: parts of the protocol, a key and a value: health,metadata:key=value); see nereid serve --help
+            serve --grpc-header-forward-pattern=( | nereid serve: --grpc-header-forward-pattern: '(' (expected: a regular expression); see nereid serve --help
+            serve --grpc-infer-thread-count=1 | nereid serve: --grpc-infer-thread-count: '1' (expected: a whole number from 2 to 128); see nereid serve --help
+            serve --grpc-infer-allocation-pool-size=-1 | nereid serve: --grpc-infer-allocation-pool-size: '-1' (expected: a whole number, 0 or more); see nereid serve --help
+            serve --grpc-max-response-pool-size=0 | nereid serve: --grpc-max-response-pool-size: '0' (expected: a whole number, 1 or more); see nereid serve --help
+            serve --grpc-infer-response-compression-level=max | nereid serve: --grpc-infer-response-compression-level: 'max' (expected: none, low, medium or high); see nereid serve --help
+            serve --grpc-max-connection-age=-1 | nereid serve: --grpc-max-connection-age: '-1' (expected: a whole number of milliseconds, 0 or more); see nereid serve --help
+            serve --model-repository=src --grpc-use-ssl=1 | nereid serve: --grpc-server-cert: missing (expected: --grpc-server-cert=FILE, since gRPC is to be encrypted)
+            serve --model-repository=src --grpc-use-ssl=1 --grpc-server-cert=c | nereid serve: --grpc-server-key: missing (expected: --grpc-server-key=FILE, since gRPC is to be encrypted)
+            serve --model-repository=src --grpc-use-ssl-mutual=1 --grpc-server-cert=c --grpc-server-key=k | nereid serve: --grpc-root-cert: missing (expected: --grpc-root-cert=FILE, since gRPC is to be encrypted)
             serve --model-repository=src --http-port=9 --grpc-port=9 | nereid serve: --grpc-port: 9 (expected: another port than --http-port)
             serve --model-repository=src --metrics-port=8000 | nereid serve: --metrics-port: 8000 (expected: another port than --http-port)
             serve --http-restricted-api=wealth:a=b | nereid serve: --http-restricted-api: 'wealth' (expected: one of [health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging])

@@ -3,6 +3,12 @@ package dev.nereid.distribution;
 import com.google.protobuf.ExtensionRegistry;
 import com.google.protobuf.Message;
 import com.google.protobuf.TextFormat;
+import inference.CudaSharedMemoryRegisterRequest;
+import inference.CudaSharedMemoryRegisterResponse;
+import inference.CudaSharedMemoryStatusRequest;
+import inference.CudaSharedMemoryStatusResponse;
+import inference.CudaSharedMemoryUnregisterRequest;
+import inference.CudaSharedMemoryUnregisterResponse;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelConfigRequest;
@@ -13,12 +19,24 @@ import inference.ModelMetadataRequest;
 import inference.ModelMetadataResponse;
 import inference.ModelReadyRequest;
 import inference.ModelReadyResponse;
+import inference.RepositoryIndexRequest;
+import inference.RepositoryIndexResponse;
+import inference.RepositoryModelLoadRequest;
+import inference.RepositoryModelLoadResponse;
+import inference.RepositoryModelUnloadRequest;
+import inference.RepositoryModelUnloadResponse;
 import inference.ServerLiveRequest;
 import inference.ServerLiveResponse;
 import inference.ServerMetadataRequest;
 import inference.ServerMetadataResponse;
 import inference.ServerReadyRequest;
 import inference.ServerReadyResponse;
+import inference.SystemSharedMemoryRegisterRequest;
+import inference.SystemSharedMemoryRegisterResponse;
+import inference.SystemSharedMemoryStatusRequest;
+import inference.SystemSharedMemoryStatusResponse;
+import inference.SystemSharedMemoryUnregisterRequest;
+import inference.SystemSharedMemoryUnregisterResponse;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.MethodDescriptor;
@@ -91,6 +109,42 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
                             ModelInferResponse.getDefaultInstance(),
                             GRPCInferenceServiceGrpc.getModelInferMethod()),
                     of(
+                            RepositoryIndexRequest.getDefaultInstance(),
+                            RepositoryIndexResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getRepositoryIndexMethod()),
+                    of(
+                            RepositoryModelLoadRequest.getDefaultInstance(),
+                            RepositoryModelLoadResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getRepositoryModelLoadMethod()),
+                    of(
+                            RepositoryModelUnloadRequest.getDefaultInstance(),
+                            RepositoryModelUnloadResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getRepositoryModelUnloadMethod()),
+                    of(
+                            SystemSharedMemoryStatusRequest.getDefaultInstance(),
+                            SystemSharedMemoryStatusResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getSystemSharedMemoryStatusMethod()),
+                    of(
+                            SystemSharedMemoryRegisterRequest.getDefaultInstance(),
+                            SystemSharedMemoryRegisterResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getSystemSharedMemoryRegisterMethod()),
+                    of(
+                            SystemSharedMemoryUnregisterRequest.getDefaultInstance(),
+                            SystemSharedMemoryUnregisterResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getSystemSharedMemoryUnregisterMethod()),
+                    of(
+                            CudaSharedMemoryStatusRequest.getDefaultInstance(),
+                            CudaSharedMemoryStatusResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getCudaSharedMemoryStatusMethod()),
+                    of(
+                            CudaSharedMemoryRegisterRequest.getDefaultInstance(),
+                            CudaSharedMemoryRegisterResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getCudaSharedMemoryRegisterMethod()),
+                    of(
+                            CudaSharedMemoryUnregisterRequest.getDefaultInstance(),
+                            CudaSharedMemoryUnregisterResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getCudaSharedMemoryUnregisterMethod()),
+                    of(
                             HealthCheckRequest.getDefaultInstance(),
                             HealthCheckResponse.getDefaultInstance(),
                             HealthGrpc.getCheckMethod()))
@@ -111,7 +165,7 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
     /** Returns the name of the model that a case is about; empty for none. */
     static Optional<String> model(GoldenCase one) throws TextFormat.ParseException {
         GoldenCall<?, ?> call = BY_TYPE.get(one.type());
-        if (call == null) {
+        if (call == null || !one.type().startsWith("Model")) {
             return Optional.empty();
         }
         Message message = call.parseRequest(one);
@@ -162,7 +216,8 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
         return wanted.equals(had) ? Optional.empty() : Optional.of(told(wanted.toString(), had.toString()));
     }
 
-    private static Message withoutDemonstration(Message answer) {
+    /** Takes away what only the reference's identity backend adds. */
+    static Message withoutDemonstration(Message answer) {
         if (!(answer instanceof ModelInferResponse response)) {
             return answer;
         }

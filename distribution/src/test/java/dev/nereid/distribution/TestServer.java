@@ -46,6 +46,12 @@ final class TestServer implements AutoCloseable {
 
     /** Opens both ports of a server, with something between them and it. */
     static TestServer open(NereidServer server, UnaryOperator<InferenceServer> between) throws IOException {
+        return open(server, between, GrpcOptions.DEFAULT);
+    }
+
+    /** Opens both ports of a server, the one for gRPC with options of its own. */
+    static TestServer open(NereidServer server, UnaryOperator<InferenceServer> between, GrpcOptions options)
+            throws IOException {
         EventLoops loops = EventLoops.start(1);
         InferenceServer port = between.apply(server);
         HttpFrontend http = HttpFrontend.start(
@@ -55,7 +61,7 @@ final class TestServer implements AutoCloseable {
                         .listeningOn("127.0.0.1", 0)
                         .withEventLoops(loops.count())
                         .limitedTo(MAX_JSON_BYTES, HttpOptions.DEFAULT.maxRequestBytes()));
-        GrpcFrontend grpc = GrpcFrontend.start(port, GrpcOptions.DEFAULT.listenOn("127.0.0.1", 0), loops.groups());
+        GrpcFrontend grpc = GrpcFrontend.start(port, options.listenOn("127.0.0.1", 0), loops.groups());
         return new TestServer(server, loops, http, grpc);
     }
 

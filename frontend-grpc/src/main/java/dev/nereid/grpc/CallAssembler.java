@@ -5,37 +5,41 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ParameterValue;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 
 /**
  * Makes a call of a request message: checks what the protocol demands of it, and moves its tensors into one piece of
- * pooled memory, once. Safe for use by any thread.
+ * pooled memory, once; those in shared memory stay there. Safe for use by any thread.
  */
 final class CallAssembler {
     private static final int ALIGNMENT = 64;
 
     private final TensorMemory memory;
+    private final SharedMemory sharedMemory;
     private final int maxInputBytes;
 
     /**
      * Creates an assembler.
      *
      * @param memory where the inputs are to lie
+     * @param sharedMemory the memory that clients share
      * @param maxInputBytes how much memory the inputs of one call may take, which is more than they take in the message
      *     when they are written as numbers of variable length
      */
-    CallAssembler(TensorMemory memory, int maxInputBytes) {
+    CallAssembler(TensorMemory memory, SharedMemory sharedMemory, int maxInputBytes) {
         this.memory = memory;
+        this.sharedMemory = sharedMemory;
         this.maxInputBytes = maxInputBytes;
     }
 
@@ -44,53 +48,80 @@ final class CallAssembler {
      *
      * @param message the request
      * @param model the model and version that the request names
-     * @param deadlineNanos when the client loses interest
+     * @param origin what the request has from its RPC
      * @return the call, whose memory belongs to the caller
      * @throws InferenceException if the request is not as the protocol demands, or if there is no memory
      */
-    InferCall assemble(InferMessage message, ModelRef model, OptionalLong deadlineNanos) {
+    AssembledCall assemble(InferMessage message, ModelRef model, CallOrigin origin) {
         RequestParameters parameters = RequestParameters.read(message.parameters());
-        List<Content> contents = contents(message);
-        List<RequestedOutput> outputs = outputs(message.outputs());
+        Map<String, ParameterValue> others = origin.headers().addTo(parameters.others());
+        List<TensorBuffer> owned = new ArrayList<>(1);
+        try {
+            List<InputContent> contents = contents(message, owned);
+            List<TensorBuffer> sharedInputs = owned.isEmpty() ? List.of() : List.copyOf(owned);
+            List<RequestedOutput> outputs = outputs(message.outputs(), owned);
+            List<InputTensor> inputs = inputs(contents, space(message, contents, owned));
+            InferCall call = new InferCall(
+                    model,
+                    message.id(),
+                    inputs,
+                    outputs,
+                    others,
+                    parameters.options(origin.deadlineNanos()),
+                    release(owned));
+            return new AssembledCall(call, parameters.wantsEmptyFinal(), SharedTensors.of(sharedInputs, outputs));
+        } catch (Throwable failure) {
+            release(owned).run();
+            throw failure;
+        }
+    }
+
+    private static Runnable release(List<TensorBuffer> owned) {
+        return switch (owned.size()) {
+            case 0 -> () -> {};
+            case 1 -> owned.getFirst()::close;
+            default -> () -> owned.forEach(TensorBuffer::close);
+        };
+    }
+
+    /** Takes memory for the inputs that are still in the message. */
+    private MemorySegment space(InferMessage message, List<InputContent> contents, List<TensorBuffer> owned) {
         long size = 0;
         long space = 0;
-        for (Content content : contents) {
-            size += content.byteSize();
-            space += aligned(content.byteSize());
+        for (InputContent content : contents) {
+            if (content instanceof InputContent.Inline inline) {
+                size += inline.byteSize();
+                space += aligned(inline.byteSize());
+            }
         }
         if (size > maxInputBytes) {
             throw invalid("inputs for model '" + message.model() + "' take " + size
                     + " bytes, which exceeds the maximum allowed value of " + maxInputBytes + " bytes");
         }
-        Optional<TensorBuffer> buffer = space == 0 ? Optional.empty() : Optional.of(memory.allocate(space));
-        Runnable release = buffer.<Runnable>map(owned -> owned::close).orElse(() -> {});
-        try {
-            List<InputTensor> inputs =
-                    inputs(contents, buffer.map(TensorBuffer::segment).orElse(MemorySegment.NULL));
-            return new InferCall(
-                    model,
-                    message.id(),
-                    inputs,
-                    outputs,
-                    parameters.others(),
-                    parameters.options(deadlineNanos),
-                    release);
-        } catch (Throwable failure) {
-            release.run();
-            throw failure;
+        if (space == 0) {
+            return MemorySegment.NULL;
         }
+        TensorBuffer buffer = memory.allocate(space);
+        owned.add(buffer);
+        return buffer.segment();
     }
 
-    private static List<InputTensor> inputs(List<Content> contents, MemorySegment memory) {
+    private static List<InputTensor> inputs(List<InputContent> contents, MemorySegment memory) {
         List<InputTensor> inputs = new ArrayList<>(contents.size());
         long at = 0;
-        for (Content content : contents) {
-            MemorySegment data = memory.asSlice(at, content.byteSize());
-            content.writeTo(data);
+        for (InputContent content : contents) {
+            MemorySegment data;
+            switch (content) {
+                case InputContent.Inline inline -> {
+                    data = memory.asSlice(at, inline.byteSize());
+                    inline.writeTo(data);
+                    at += aligned(inline.byteSize());
+                }
+                case InputContent.Shared(InferMessage.Input _, TensorBuffer lease) -> data = lease.segment();
+            }
             InferMessage.Input input = content.input();
             inputs.add(
                     InputTensor.of(input.name(), input.datatype(), input.shape().toArray(), data, MemoryPlace.HOST));
-            at += aligned(content.byteSize());
         }
         return inputs;
     }
@@ -99,16 +130,20 @@ final class CallAssembler {
         return (size + ALIGNMENT - 1) & -ALIGNMENT;
     }
 
-    private static List<Content> contents(InferMessage message) {
-        List<Content> contents = new ArrayList<>(message.inputs().size());
+    private List<InputContent> contents(InferMessage message, List<TensorBuffer> owned) {
+        List<InputContent> contents = new ArrayList<>(message.inputs().size());
         int nextRaw = 0;
         for (InferMessage.Input input : message.inputs()) {
             checkSize(input);
-            checkSharedMemory(message, input);
-            if (!input.contents().isEmpty()) {
+            Optional<TensorParameters.Region> region = region(message, input);
+            if (region.isPresent()) {
+                TensorBuffer lease = region.get().lease(sharedMemory);
+                owned.add(lease);
+                contents.add(new InputContent.Shared(input, lease));
+            } else if (!input.contents().isEmpty()) {
                 contents.add(typed(message, input));
             } else if (nextRaw < message.rawContents().size()) {
-                contents.add(new Content.Raw(
+                contents.add(new InputContent.Raw(
                         input, message.bytes(), message.rawContents().get(nextRaw++)));
             } else {
                 throw invalid("unable to find data for input tensor '" + input.name() + "' for model '"
@@ -130,98 +165,52 @@ final class CallAssembler {
         }
     }
 
-    private static void checkSharedMemory(InferMessage message, InferMessage.Input input) {
+    private static Optional<TensorParameters.Region> region(InferMessage message, InferMessage.Input input) {
         if (input.parameters().isEmpty()) {
-            return;
+            return Optional.empty();
         }
-        Optional<String> region = TensorParameters.region(input.name(), input.parameters());
-        if (region.isPresent()) {
-            if (!input.contents().isEmpty()) {
-                throw invalid("unexpected 'content' provided when using shared memory for input tensor '" + input.name()
-                        + "' for model '" + message.model() + "'");
-            }
-            throw unknownRegion(region.get());
+        Optional<TensorParameters.Region> region = TensorParameters.region(input.name(), input.parameters());
+        if (region.isPresent() && !input.contents().isEmpty()) {
+            throw invalid("unexpected 'content' provided when using shared memory for input tensor '" + input.name()
+                    + "' for model '" + message.model() + "'");
         }
+        return region;
     }
 
-    private static Content typed(InferMessage message, InferMessage.Input input) {
+    private static InputContent typed(InferMessage message, InferMessage.Input input) {
         if (!message.rawContents().isEmpty()) {
             throw invalid("contents field must not be specified when using raw_input_contents for '" + input.name()
                     + "' for model '" + message.model() + "'");
         }
-        return new Content.Typed(input, TypedContents.read(message.bytes(), message.model(), input));
+        return new InputContent.Typed(input, TypedContents.read(message.bytes(), message.model(), input));
     }
 
-    private static List<RequestedOutput> outputs(List<InferMessage.Output> outputs) {
+    private List<RequestedOutput> outputs(List<InferMessage.Output> outputs, List<TensorBuffer> owned) {
         if (outputs.isEmpty()) {
             return List.of();
         }
         List<RequestedOutput> wanted = new ArrayList<>(outputs.size());
         for (InferMessage.Output output : outputs) {
-            checkParameters(output.name(), output.parameters());
-            wanted.add(RequestedOutput.of(output.name()));
+            wanted.add(output.parameters().isEmpty() ? RequestedOutput.of(output.name()) : wanted(output, owned));
         }
         return wanted;
     }
 
-    private static void checkParameters(String output, Map<String, WireParameter> parameters) {
-        if (parameters.isEmpty()) {
-            return;
+    private RequestedOutput wanted(InferMessage.Output output, List<TensorBuffer> owned) {
+        long classes = TensorParameters.classes(output.parameters());
+        Optional<TensorParameters.Region> region = TensorParameters.region(output.name(), output.parameters());
+        if (region.isEmpty()) {
+            return new RequestedOutput(output.name(), classes, Optional.empty());
         }
-        boolean classes = TensorParameters.isClassification(parameters);
-        Optional<String> region = TensorParameters.region(output, parameters);
-        if (classes && region.isPresent()) {
+        if (classes > 0) {
             throw invalid("output can't set both 'shared_memory_region' and 'classification'");
         }
-        if (region.isPresent()) {
-            throw unknownRegion(region.get());
-        }
-        if (classes) {
-            throw new InferenceException(
-                    ErrorCode.UNSUPPORTED, "classification is not supported, output '" + output + "' asks for it");
-        }
-    }
-
-    private static InferenceException unknownRegion(String region) {
-        return new InferenceException(ErrorCode.NOT_FOUND, "Unable to find shared memory region: '" + region + "'");
+        TensorBuffer lease = region.get().lease(sharedMemory);
+        owned.add(lease);
+        return RequestedOutput.into(output.name(), lease.segment());
     }
 
     private static InferenceException invalid(String text) {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
-    }
-
-    /** What an input holds, still in the message. */
-    private sealed interface Content {
-        InferMessage.Input input();
-
-        long byteSize();
-
-        void writeTo(MemorySegment target);
-
-        /** Bytes in the layout of tensors. */
-        record Raw(InferMessage.Input input, MessageBytes bytes, ByteRange range) implements Content {
-            @Override
-            public long byteSize() {
-                return range.length();
-            }
-
-            @Override
-            public void writeTo(MemorySegment target) {
-                bytes.copyTo(range, target);
-            }
-        }
-
-        /** Elements written one by one. */
-        record Typed(InferMessage.Input input, TypedContents contents) implements Content {
-            @Override
-            public long byteSize() {
-                return contents.byteSize();
-            }
-
-            @Override
-            public void writeTo(MemorySegment target) {
-                contents.writeTo(target);
-            }
-        }
     }
 }

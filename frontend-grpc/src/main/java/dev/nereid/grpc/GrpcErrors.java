@@ -6,9 +6,15 @@ import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Maps outcomes to statuses of gRPC: the only place that knows them. Immutable. */
 final class GrpcErrors {
+    private static final Logger LOG = LoggerFactory.getLogger(GrpcErrors.class);
+
     private GrpcErrors() {}
 
     /** Ends a call whose response was sent. */
@@ -30,6 +36,16 @@ final class GrpcErrors {
     static InferenceException refused(StatusRuntimeException refusal) {
         String text = refusal.getStatus().getDescription();
         return text == null ? malformed() : new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+
+    /** Returns the error that made a stage fail. */
+    static InferenceException error(@Nullable Throwable failure) {
+        Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+        if (cause instanceof InferenceException error) {
+            return error;
+        }
+        LOG.atError().setCause(cause).log("method failed");
+        return new InferenceException(ErrorCode.INTERNAL, "internal error");
     }
 
     private static Status status(InferenceException error) {

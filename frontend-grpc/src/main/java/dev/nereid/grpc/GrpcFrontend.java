@@ -2,22 +2,20 @@ package dev.nereid.grpc;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
-import dev.nereid.spi.ErrorCode;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.BindableService;
-import io.grpc.Metadata;
 import io.grpc.Server;
-import io.grpc.ServerCall;
-import io.grpc.ServerCallHandler;
-import io.grpc.ServerInterceptor;
+import io.grpc.ServerMethodDefinition;
 import io.grpc.health.v1.HealthGrpc;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.ProtoReflectionService;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
+import io.netty.channel.EventLoop;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
@@ -29,14 +27,22 @@ import java.util.concurrent.TimeUnit;
 public final class GrpcFrontend implements AutoCloseable {
     private static final long LAST_CALLS_MILLIS = 1_000;
 
+    /** How much the answers may take that wait for one client, of one request and of all of a stream. */
+    private static final long MAX_WAITING_BYTES = 64L << 20;
+
     private final Server transport;
     private final GrpcOptions options;
     private final Stopping stopping;
+    private final HealthService health;
+    private final Optional<TlsEndpoint> tls;
 
-    private GrpcFrontend(Server transport, GrpcOptions options, Stopping stopping) {
+    private GrpcFrontend(
+            Server transport, GrpcOptions options, Stopping stopping, HealthService health, Optional<TlsEndpoint> tls) {
         this.transport = transport;
         this.options = options;
         this.stopping = stopping;
+        this.health = health;
+        this.tls = tls;
     }
 
     /**
@@ -46,26 +52,56 @@ public final class GrpcFrontend implements AutoCloseable {
      * @param options how to listen
      * @param groups the event loops to run on; go on to belong to the caller, and must outlive the front end
      * @return the front end, to be closed by the caller
-     * @throws IOException if the address cannot be listened on
+     * @throws IOException if the address cannot be listened on; {@link TlsFilesException} if a file for encryption cannot
+     *     be used
      */
     public static GrpcFrontend start(InferenceServer server, GrpcOptions options, EventLoopGroups groups)
             throws IOException {
         requireNonNull(server, "server");
         requireNonNull(options, "options");
         requireNonNull(groups, "groups");
+        EventLoop timer = groups.workers().next();
         Stopping stopping = new Stopping();
-        ModelInferMethod modelInfer = new ModelInferMethod(
-                server, new CallAssembler(server.memory(), options.maxInboundMessageBytes()), System::nanoTime);
-        Server transport = transport(options, groups)
+        HealthService health = new HealthService(
+                server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
+        NettyServerBuilder builder = transport(options, groups)
+                // The last one is asked first.
+                .intercept(new RestrictedMethods(options.policy().access()))
                 .intercept(stopping)
-                .addService(InferenceService.of(server, modelInfer.definition()))
-                .addService(HealthService.of(
-                        server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME)))
+                .addService(InferenceService.of(server, inference(server, options, groups, stopping)))
+                .addService(health.definition())
                 .addService(ProtoReflectionServiceV1.newInstance())
-                .addService(earlyReflection())
-                .build()
-                .start();
-        return new GrpcFrontend(transport, options, stopping);
+                .addService(earlyReflection());
+        Optional<TlsEndpoint> tls = Optional.empty();
+        if (options.connections().tls().isPresent()) {
+            tls = Optional.of(TlsEndpoint.of(options.connections().tls().get(), timer));
+            builder.sslContext(tls.get().context());
+        }
+        try {
+            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls);
+        } catch (IOException | RuntimeException e) {
+            tls.ifPresent(TlsEndpoint::close);
+            throw e;
+        }
+    }
+
+    private static List<ServerMethodDefinition<?, ?>> inference(
+            InferenceServer server, GrpcOptions options, EventLoopGroups groups, Stopping stopping) {
+        GrpcOptions.Messages messages = options.messages();
+        InferCalls calls = new InferCalls(
+                new CallAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
+                options.policy().forwardedHeaders(),
+                messages.compression(),
+                System::nanoTime);
+        return List.of(
+                new ModelInferMethod(server, calls).definition(),
+                new ModelStreamInferMethod(
+                                server,
+                                calls,
+                                new StreamOutbox.Limits(messages.maxWaitingResponses(), MAX_WAITING_BYTES),
+                                groups::isEventLoop,
+                                stopping)
+                        .definition());
     }
 
     /** The service that went before, which many clients still ask for. */
@@ -75,18 +111,26 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     private static NettyServerBuilder transport(GrpcOptions options, EventLoopGroups groups) {
-        GrpcOptions.KeepAlive keepAlive = options.keepAlive();
-        return NettyServerBuilder.forAddress(new InetSocketAddress(options.address(), options.port()))
+        GrpcOptions.Connections connections = options.connections();
+        GrpcOptions.KeepAlive keepAlive = connections.keepAlive();
+        NettyServerBuilder builder = NettyServerBuilder.forAddress(
+                        new InetSocketAddress(options.address(), options.port()))
                 .bossEventLoopGroup(groups.acceptors())
                 .workerEventLoopGroup(groups.workers())
                 .channelFactory(groups.channels())
                 .directExecutor()
-                .maxInboundMessageSize(options.maxInboundMessageBytes())
-                .flowControlWindow(options.flowControlWindowBytes())
+                .compressorRegistry(options.messages().compression().registry())
+                .maxInboundMessageSize(options.messages().maxInboundBytes())
+                .flowControlWindow(options.messages().flowControlWindowBytes())
                 .keepAliveTime(keepAlive.time().toNanos(), TimeUnit.NANOSECONDS)
                 .keepAliveTimeout(keepAlive.timeout().toNanos(), TimeUnit.NANOSECONDS)
                 .permitKeepAliveWithoutCalls(keepAlive.withoutCalls())
                 .permitKeepAliveTime(keepAlive.minPingInterval().toNanos(), TimeUnit.NANOSECONDS);
+        connections.maxAge().ifPresent(age -> builder.maxConnectionAge(age.toNanos(), TimeUnit.NANOSECONDS));
+        connections
+                .maxAgeGrace()
+                .ifPresent(grace -> builder.maxConnectionAgeGrace(grace.toNanos(), TimeUnit.NANOSECONDS));
+        return builder;
     }
 
     /**
@@ -114,6 +158,8 @@ public final class GrpcFrontend implements AutoCloseable {
     @Override
     public void close() {
         stopping.begin();
+        health.stop();
+        tls.ifPresent(TlsEndpoint::close);
         transport.shutdown();
         try {
             if (!transport.awaitTermination(options.closeTimeout().toNanos(), TimeUnit.NANOSECONDS)) {
@@ -123,29 +169,6 @@ public final class GrpcFrontend implements AutoCloseable {
         } catch (InterruptedException _) {
             transport.shutdownNow();
             Thread.currentThread().interrupt();
-        }
-    }
-
-    /** Refuses calls that come on open connections while the front end closes. Safe for use by any thread. */
-    private static final class Stopping implements ServerInterceptor {
-        private volatile boolean begun;
-
-        void begin() {
-            begun = true;
-        }
-
-        @Override
-        public <Q, R> ServerCall.Listener<Q> interceptCall(
-                ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
-            if (!begun) {
-                return next.startCall(call, headers);
-            }
-            GrpcErrors.fail(
-                    call,
-                    new InferenceException(
-                            ErrorCode.UNAVAILABLE,
-                            "GRPC server is shutting down and has stopped accepting new requests."));
-            return new ServerCall.Listener<>() {};
         }
     }
 }

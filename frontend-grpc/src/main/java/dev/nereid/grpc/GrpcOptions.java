@@ -2,30 +2,76 @@ package dev.nereid.grpc;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.ApiAccess;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * How a gRPC front end listens. Immutable.
  *
  * @param address the address to listen on
  * @param port the port to listen on; 0 for any that is free
- * @param maxInboundMessageBytes the longest message that is read; longer ones are refused
- * @param flowControlWindowBytes how much a client may send of one call before the server has read it
- * @param keepAlive how connections are found dead or abusive
+ * @param messages what may be sent
+ * @param connections how connections are kept
+ * @param policy who may ask what
  * @param closeTimeout how long calls in progress may take when the front end is closed
  */
 public record GrpcOptions(
-        String address,
-        int port,
-        int maxInboundMessageBytes,
-        int flowControlWindowBytes,
-        KeepAlive keepAlive,
-        Duration closeTimeout) {
-    /** Port 8001 of the loopback interface, messages of any size. */
+        String address, int port, Messages messages, Connections connections, Policy policy, Duration closeTimeout) {
+    /** Port 8001 of the loopback interface, messages of any size, no encryption, nothing restricted. */
     public static final GrpcOptions DEFAULT = new GrpcOptions(
-            "127.0.0.1", 8001, Integer.MAX_VALUE, 4 * 1024 * 1024, KeepAlive.DEFAULT, Duration.ofSeconds(30));
+            "127.0.0.1", 8001, Messages.DEFAULT, Connections.DEFAULT, Policy.OPEN, Duration.ofSeconds(30));
 
     private static final int MAX_PORT = 65_535;
+
+    /**
+     * What may be sent. Immutable.
+     *
+     * @param maxInboundBytes the longest message that is read; longer ones are refused
+     * @param flowControlWindowBytes how much a client may send of one call before the server has read it
+     * @param maxWaitingResponses how many responses of one request to a decoupled model, and of all requests of a stream,
+     *     may wait for a client that reads slowly, until the model is held back or the stream is not read on
+     * @param compression how inference responses are compressed
+     */
+    public record Messages(
+            int maxInboundBytes, int flowControlWindowBytes, int maxWaitingResponses, ResponseCompression compression) {
+        /** Messages of any size, no compression. */
+        public static final Messages DEFAULT =
+                new Messages(Integer.MAX_VALUE, 4 * 1024 * 1024, 1024, ResponseCompression.NONE);
+
+        /** Checks the components. */
+        public Messages {
+            requireNonNull(compression, "compression");
+            requirePositive(maxInboundBytes, "maxInboundBytes");
+            requirePositive(flowControlWindowBytes, "flowControlWindowBytes");
+            requirePositive(maxWaitingResponses, "maxWaitingResponses");
+        }
+    }
+
+    /**
+     * How connections are kept. Immutable.
+     *
+     * @param keepAlive how they are found dead or abusive
+     * @param maxAge how old they get
+     * @param maxAgeGrace how long calls in progress may take on a connection that is too old
+     * @param tls how they are encrypted
+     */
+    public record Connections(
+            KeepAlive keepAlive, Optional<Duration> maxAge, Optional<Duration> maxAgeGrace, Optional<Tls> tls) {
+        /** Connections of any age, not encrypted. */
+        public static final Connections DEFAULT =
+                new Connections(KeepAlive.DEFAULT, Optional.empty(), Optional.empty(), Optional.empty());
+
+        /** Checks the components. */
+        public Connections {
+            requireNonNull(keepAlive, "keepAlive");
+            requireNonNull(tls, "tls");
+            maxAge.ifPresent(age -> requirePositive(age, "maxAge"));
+            maxAgeGrace.ifPresent(grace -> requirePositive(grace, "maxAgeGrace"));
+        }
+    }
 
     /**
      * How connections are found dead or abusive. Immutable.
@@ -48,16 +94,52 @@ public record GrpcOptions(
         }
     }
 
+    /**
+     * The files for encryption, in PEM. They may be replaced while the front end runs: new connections use the new ones.
+     * Immutable.
+     *
+     * @param certificate the certificate of the server, then those that vouch for it
+     * @param key the private key of the server
+     * @param clientRoots the certificates that vouch for clients; if given, clients must have a certificate
+     * @param reloadInterval how often the files are looked at
+     */
+    public record Tls(Path certificate, Path key, Optional<Path> clientRoots, Duration reloadInterval) {
+        /** Checks the components. */
+        public Tls {
+            requireNonNull(certificate, "certificate");
+            requireNonNull(key, "key");
+            requireNonNull(clientRoots, "clientRoots");
+            requirePositive(reloadInterval, "reloadInterval");
+        }
+    }
+
+    /**
+     * Who may ask what. Immutable.
+     *
+     * @param access which parts of the protocol need a secret
+     * @param forwardedHeaders found in the names of headers that become parameters of inference requests
+     */
+    public record Policy(ApiAccess access, Optional<Pattern> forwardedHeaders) {
+        /** Everybody may ask everything; no headers are passed on. */
+        public static final Policy OPEN = new Policy(ApiAccess.OPEN, Optional.empty());
+
+        /** Checks the components. */
+        public Policy {
+            requireNonNull(access, "access");
+            requireNonNull(forwardedHeaders, "forwardedHeaders");
+        }
+    }
+
     /** Checks the components. */
     public GrpcOptions {
         requireNonNull(address, "address");
-        requireNonNull(keepAlive, "keepAlive");
+        requireNonNull(messages, "messages");
+        requireNonNull(connections, "connections");
+        requireNonNull(policy, "policy");
         requirePositive(closeTimeout, "closeTimeout");
         if (port < 0 || port > MAX_PORT) {
             throw new IllegalArgumentException("port: " + port + " (expected: 0 to " + MAX_PORT + ")");
         }
-        requirePositive(maxInboundMessageBytes, "maxInboundMessageBytes");
-        requirePositive(flowControlWindowBytes, "flowControlWindowBytes");
     }
 
     /**
@@ -68,8 +150,17 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions listenOn(String newAddress, int newPort) {
-        return new GrpcOptions(
-                newAddress, newPort, maxInboundMessageBytes, flowControlWindowBytes, keepAlive, closeTimeout);
+        return new GrpcOptions(newAddress, newPort, messages, connections, policy, closeTimeout);
+    }
+
+    /**
+     * Returns the same options with other messages.
+     *
+     * @param changed what may be sent
+     * @return the changed options
+     */
+    public GrpcOptions withMessages(Messages changed) {
+        return new GrpcOptions(address, port, changed, connections, policy, closeTimeout);
     }
 
     /**
@@ -79,28 +170,28 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withMaxInboundMessageBytes(int bytes) {
-        return new GrpcOptions(address, port, bytes, flowControlWindowBytes, keepAlive, closeTimeout);
-    }
-
-    /**
-     * Returns the same options with another flow control window.
-     *
-     * @param bytes how much a client may send of one call before the server has read it
-     * @return the changed options
-     */
-    public GrpcOptions withFlowControlWindowBytes(int bytes) {
-        return new GrpcOptions(address, port, maxInboundMessageBytes, bytes, keepAlive, closeTimeout);
+        return withMessages(new Messages(
+                bytes, messages.flowControlWindowBytes(), messages.maxWaitingResponses(), messages.compression()));
     }
 
     /**
      * Returns the same options with other rules for connections.
      *
-     * @param newKeepAlive how connections are found dead or abusive
+     * @param changed how connections are kept
      * @return the changed options
      */
-    public GrpcOptions withKeepAlive(KeepAlive newKeepAlive) {
-        return new GrpcOptions(
-                address, port, maxInboundMessageBytes, flowControlWindowBytes, newKeepAlive, closeTimeout);
+    public GrpcOptions withConnections(Connections changed) {
+        return new GrpcOptions(address, port, messages, changed, policy, closeTimeout);
+    }
+
+    /**
+     * Returns the same options with another policy.
+     *
+     * @param changed who may ask what
+     * @return the changed options
+     */
+    public GrpcOptions withPolicy(Policy changed) {
+        return new GrpcOptions(address, port, messages, connections, changed, closeTimeout);
     }
 
     /**
@@ -110,7 +201,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withCloseTimeout(Duration timeout) {
-        return new GrpcOptions(address, port, maxInboundMessageBytes, flowControlWindowBytes, keepAlive, timeout);
+        return new GrpcOptions(address, port, messages, connections, policy, timeout);
     }
 
     private static void requirePositive(Duration duration, String name) {

@@ -12,6 +12,7 @@ import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.health.v1.HealthGrpc;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Executor;
 
 /**
  * The service {@code grpc.health.v1.Health}: the health of the server, under no name or that of a service, and of each
@@ -20,39 +21,50 @@ import java.util.Set;
 final class HealthService {
     private final InferenceServer server;
     private final Set<String> services;
-
-    private HealthService(InferenceServer server, Set<String> services) {
-        this.server = server;
-        this.services = services;
-    }
+    private final HealthWatchers watchers;
 
     /**
-     * Returns the service.
+     * Creates the service.
      *
      * @param server whose health it tells
      * @param services the names of services that are as healthy as the server
+     * @param timer the one thread where it looks for changes as long as somebody watches; must outlive the service
      */
-    static ServerServiceDefinition of(InferenceServer server, Set<String> services) {
-        HealthService service = new HealthService(server, services);
+    HealthService(InferenceServer server, Set<String> services, Executor timer) {
+        this.server = server;
+        this.services = services;
+        this.watchers = new HealthWatchers(this::status, timer);
+    }
+
+    /** Returns the service with its methods. */
+    ServerServiceDefinition definition() {
         return InferenceService.service(
                 HealthGrpc.getServiceDescriptor(),
-                List.of(
-                        UnaryMethod.of(HealthGrpc.getCheckMethod(), service::check),
-                        UnaryMethod.unimplemented(HealthGrpc.getWatchMethod())));
+                List.of(UnaryMethod.of(HealthGrpc.getCheckMethod(), this::check), watchers.definition()));
+    }
+
+    /** Tells all who watch that the server goes, and ends their calls. */
+    void stop() {
+        watchers.stop();
     }
 
     private HealthCheckResponse check(HealthCheckRequest request) {
-        ServingStatus status = isHealthy(request.getService()) ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+        ServingStatus status = status(request.getService());
+        if (status == ServingStatus.SERVICE_UNKNOWN) {
+            throw new InferenceException(ErrorCode.NOT_FOUND, "unknown service '" + request.getService() + "'");
+        }
         return HealthCheckResponse.newBuilder().setStatus(status).build();
     }
 
-    private boolean isHealthy(String name) {
+    private ServingStatus status(String name) {
+        boolean isHealthy;
         if (name.isEmpty() || services.contains(name)) {
-            return server.isReady();
+            isHealthy = server.isReady();
+        } else if (server.models().index().stream().map(ModelStatus::name).noneMatch(name::equals)) {
+            return ServingStatus.SERVICE_UNKNOWN;
+        } else {
+            isHealthy = InferenceService.isReady(server, ModelRef.latest(name));
         }
-        if (server.models().index().stream().map(ModelStatus::name).noneMatch(name::equals)) {
-            throw new InferenceException(ErrorCode.NOT_FOUND, "unknown service '" + name + "'");
-        }
-        return InferenceService.isReady(server, ModelRef.latest(name));
+        return isHealthy ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
     }
 }

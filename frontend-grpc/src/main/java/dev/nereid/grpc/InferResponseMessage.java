@@ -3,6 +3,8 @@ package dev.nereid.grpc;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
@@ -15,67 +17,187 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.ListIterator;
 
 /**
- * A {@code ModelInferResponse} as the transport reads it: outputs are copied once, from where the response has them
- * to the transport's buffers. Confined to the thread that answers the call; readable as long as the response is open.
+ * A {@code ModelInferResponse}, or a {@code ModelStreamInferResponse} around one, as the transport reads it:
+ * outputs are copied once, from where the response has them to the transport's buffers. Confined to the thread that
+ * answers the call; readable as long as the response is open.
  */
 final class InferResponseMessage extends InputStream implements Drainable, KnownLength {
     /** The transport takes heap arrays only; one that stays in the first-level cache makes the detour cheap. */
     private static final int CHUNK_BYTES = 16 * 1024;
 
+    private static final String FINAL = "triton_final_response";
+
     private final List<MemorySegment> parts;
+    private final List<TensorBuffer> copies;
     private int length;
     private int part;
     private long position;
+    private boolean closed;
 
-    private InferResponseMessage(List<MemorySegment> parts, int length) {
+    private InferResponseMessage(List<MemorySegment> parts, List<TensorBuffer> copies, int length) {
         this.parts = parts;
+        this.copies = copies;
         this.length = length;
     }
 
     /**
-     * Writes a response.
+     * Writes the response to a unary call.
      *
-     * @throws InferenceException if the message would be longer than the protocol allows
+     * @param response the response
+     * @param shared which of its outputs do not travel, and which are not safe where they are
+     * @param memory where outputs are copied to that are not safe where they are
+     * @throws InferenceException if the message would be longer than the protocol allows, or if there is no memory
      */
-    static InferResponseMessage of(InferResponse response) {
+    static InferResponseMessage of(InferResponse response, SharedTensors shared, TensorMemory memory) {
         WireWriter writer = new WireWriter();
+        fields(writer, response);
+        response.parameters().forEach((name, value) -> parameterField(writer, name, value));
+        return with(outputs(response, shared), writer, shared, memory, false);
+    }
+
+    /**
+     * Writes a response of a stream.
+     *
+     * @param isFinal whether it ends its request
+     * @throws InferenceException as {@link #of} does
+     */
+    static InferResponseMessage streamed(
+            InferResponse response, boolean isFinal, SharedTensors shared, TensorMemory memory) {
+        WireWriter writer = new WireWriter();
+        fields(writer, response);
+        response.parameters().forEach((name, value) -> {
+            if (!name.equals(FINAL)) {
+                parameterField(writer, name, value);
+            }
+        });
+        parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
+        return with(outputs(response, shared), writer, shared, memory, true);
+    }
+
+    /** Writes what a stream says of a request that was refused. */
+    static InferResponseMessage streamedRefusal(String error, String id) {
+        WireWriter writer = new WireWriter();
+        writer.presentTextField(1, error);
+        writer.messageField(2, () -> writer.textField(3, id));
+        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+    }
+
+    /**
+     * Writes what a stream says of the end of a request that gave no response, or no good one.
+     *
+     * @param error what went wrong; empty if nothing did
+     * @param names the names of the request, which are repeated as the client wrote them
+     * @param isFinal whether it ends the request
+     */
+    static InferResponseMessage streamedEnd(String error, StreamedRequest.Names names, boolean isFinal) {
+        WireWriter writer = new WireWriter();
+        writer.textField(1, error);
+        writer.messageField(2, () -> {
+            writer.textField(1, names.model());
+            writer.textField(2, names.version());
+            writer.textField(3, names.id());
+            parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
+        });
+        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+    }
+
+    private static void fields(WireWriter writer, InferResponse response) {
         writer.textField(1, response.model());
         writer.textField(2, Long.toString(response.version()));
         writer.textField(3, response.id());
-        response.parameters().forEach((name, value) -> writer.messageField(4, () -> parameter(writer, name, value)));
-        for (NamedTensor output : response.outputs()) {
-            writer.messageField(5, () -> output(writer, output));
-        }
-        return of(writer, response.outputs());
     }
 
-    private static InferResponseMessage of(WireWriter writer, List<NamedTensor> outputs) {
-        List<MemorySegment> parts = new ArrayList<>(2 * outputs.size() + 1);
-        int written = 0;
+    private static void parameterField(WireWriter writer, String name, ParameterValue value) {
+        writer.messageField(4, () -> parameter(writer, name, value));
+    }
+
+    private static MemorySegment written(WireWriter writer) {
+        return MemorySegment.ofArray(writer.array()).asSlice(0, writer.size());
+    }
+
+    private static MemorySegment envelope(long length) {
+        WireWriter writer = new WireWriter();
+        writer.lengthField(2, length);
+        return written(writer);
+    }
+
+    /** Returns the outputs, those in shared memory without what they hold. */
+    private static List<Output> outputs(InferResponse response, SharedTensors shared) {
+        List<Output> outputs = new ArrayList<>(response.outputs().size());
+        for (NamedTensor output : response.outputs()) {
+            boolean stays = shared.outputs().contains(output.name());
+            outputs.add(new Output(
+                    output, stays ? MemorySegment.NULL : output.tensor().data()));
+        }
+        return outputs;
+    }
+
+    /** An output and the bytes of it that travel. */
+    private record Output(NamedTensor output, MemorySegment data) {}
+
+    private static InferResponseMessage with(
+            List<Output> outputs, WireWriter writer, SharedTensors shared, TensorMemory memory, boolean streamed) {
+        for (Output output : outputs) {
+            writer.messageField(5, () -> output(writer, output.output()));
+        }
+        int[] ends = new int[outputs.size()];
         long length = 0;
-        List<Integer> ends = new ArrayList<>(outputs.size());
-        for (NamedTensor output : outputs) {
-            writer.lengthField(6, output.tensor().byteSize());
-            ends.add(writer.size());
-            length += output.tensor().byteSize();
+        for (int i = 0; i < ends.length; i++) {
+            long size = outputs.get(i).data().byteSize();
+            writer.lengthField(6, size);
+            ends[i] = writer.size();
+            length += size;
         }
         length += writer.size();
+        MemorySegment envelope = streamed ? envelope(length) : MemorySegment.NULL;
+        length += envelope.byteSize();
         if (length > Integer.MAX_VALUE) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
                     "Response has byte size " + length + " which exceeds gRPC's byte size limit " + Integer.MAX_VALUE
                             + ".");
         }
-        MemorySegment fields = MemorySegment.ofArray(writer.array()).asSlice(0, writer.size());
-        for (int i = 0; i < outputs.size(); i++) {
-            parts.add(fields.asSlice(written, ends.get(i) - written));
-            parts.add(outputs.get(i).tensor().data());
-            written = ends.get(i);
+        List<MemorySegment> parts = new ArrayList<>(2 * ends.length + 2);
+        parts.add(envelope);
+        MemorySegment fields = written(writer);
+        int at = 0;
+        for (int i = 0; i < ends.length; i++) {
+            parts.add(fields.asSlice(at, ends[i] - at));
+            parts.add(outputs.get(i).data());
+            at = ends[i];
         }
-        parts.add(fields.asSlice(written));
-        return new InferResponseMessage(parts, (int) length);
+        parts.add(fields.asSlice(at));
+        List<TensorBuffer> copies = shared.inputs().isEmpty() ? List.of() : saved(parts, shared, memory);
+        return new InferResponseMessage(parts, copies, (int) length);
+    }
+
+    /**
+     * Copies what lies in memory that a client may take away while the transport reads it, which could not be answered
+     * any more then.
+     */
+    private static List<TensorBuffer> saved(List<MemorySegment> parts, SharedTensors shared, TensorMemory memory) {
+        List<TensorBuffer> copies = new ArrayList<>();
+        try {
+            for (ListIterator<MemorySegment> each = parts.listIterator(); each.hasNext(); ) {
+                MemorySegment data = each.next();
+                if (data.isNative() && shared.holds(data)) {
+                    TensorBuffer copy = memory.allocate(data.byteSize());
+                    copies.add(copy);
+                    each.set(copy.segment().copyFrom(data));
+                }
+            }
+            return copies;
+        } catch (InternalError _) { // how the JVM tells that mapped memory is not there any more
+            copies.forEach(TensorBuffer::close);
+            throw new InferenceException(
+                    ErrorCode.INTERNAL, "shared memory of an input was truncated before the response was written");
+        } catch (Throwable failure) {
+            copies.forEach(TensorBuffer::close);
+            throw failure;
+        }
     }
 
     private static void output(WireWriter writer, NamedTensor output) {
@@ -95,6 +217,15 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
                 case ParameterValue.Real(double number) -> writer.doubleField(4, number);
             }
         });
+    }
+
+    /** Gives back memory of its own. The transport closes a message when it has read it; later calls do nothing. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            copies.forEach(TensorBuffer::close);
+        }
     }
 
     @Override

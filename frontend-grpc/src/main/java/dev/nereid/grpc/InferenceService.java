@@ -37,17 +37,20 @@ final class InferenceService {
     }
 
     /** Returns the service; methods that it does not have yet refuse every call. */
-    static ServerServiceDefinition of(InferenceServer server, ServerMethodDefinition<?, ?> modelInfer) {
+    static ServerServiceDefinition of(InferenceServer server, List<ServerMethodDefinition<?, ?>> inference) {
         InferenceService service = new InferenceService(server);
+        List<ServerMethodDefinition<?, ?>> present = new ArrayList<>(service.methods());
+        present.addAll(RepositoryMethods.of(server));
+        present.addAll(SharedMemoryMethods.of(server.sharedMemory()));
+        present.addAll(inference);
         Map<String, ServerMethodDefinition<?, ?>> methods = new LinkedHashMap<>();
         for (MethodDescriptor<?, ?> method :
                 GRPCInferenceServiceGrpc.getServiceDescriptor().getMethods()) {
             methods.put(method.getFullMethodName(), UnaryMethod.unimplemented(method));
         }
-        for (ServerMethodDefinition<?, ?> method : service.methods()) {
+        for (ServerMethodDefinition<?, ?> method : present) {
             methods.put(method.getMethodDescriptor().getFullMethodName(), method);
         }
-        methods.put(modelInfer.getMethodDescriptor().getFullMethodName(), modelInfer);
         return service(GRPCInferenceServiceGrpc.getServiceDescriptor(), methods.values());
     }
 
@@ -67,17 +70,25 @@ final class InferenceService {
                 UnaryMethod.of(
                         GRPCInferenceServiceGrpc.getServerLiveMethod(),
                         _ -> ServerLiveResponse.newBuilder()
-                                .setLive(server.isLive())
+                                .setLive(running().isLive())
                                 .build()),
                 UnaryMethod.of(
                         GRPCInferenceServiceGrpc.getServerReadyMethod(),
                         _ -> ServerReadyResponse.newBuilder()
-                                .setReady(server.isReady())
+                                .setReady(running().isReady())
                                 .build()),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getModelReadyMethod(), this::modelReady),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getServerMetadataMethod(), _ -> serverMetadata()),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getModelMetadataMethod(), this::modelMetadata),
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getModelConfigMethod(), this::modelConfig));
+    }
+
+    /** Returns the server, unless it has begun to stop: then it says nothing of its health. */
+    private InferenceServer running() {
+        if (server.isExiting()) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "Server exiting");
+        }
+        return server;
     }
 
     private ModelReadyResponse modelReady(ModelReadyRequest request) {

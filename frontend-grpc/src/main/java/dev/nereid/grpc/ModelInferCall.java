@@ -10,7 +10,6 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
-import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -30,10 +29,11 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
     private final InferenceServer server;
-    private final CallAssembler assembler;
-    private final OptionalLong deadlineNanos;
+    private final InferCalls calls;
+    private final CallOrigin origin;
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable InferCall request; // event loop only, and null once the server has it
+    private SharedTensors shared = SharedTensors.NONE; // written before the request is asked
     private @Nullable InferenceException refusal; // event loop only
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
@@ -41,12 +41,12 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     ModelInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
             InferenceServer server,
-            CallAssembler assembler,
-            OptionalLong deadlineNanos) {
+            InferCalls calls,
+            CallOrigin origin) {
         this.call = call;
         this.server = server;
-        this.assembler = assembler;
-        this.deadlineNanos = deadlineNanos;
+        this.calls = calls;
+        this.origin = origin;
     }
 
     @Override
@@ -71,7 +71,9 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
         if (server.models().describe(model).decoupled()) {
             throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
         }
-        request = assembler.assemble(message, model, deadlineNanos);
+        AssembledCall assembled = calls.assembler().assemble(message, model, origin);
+        shared = assembled.shared();
+        request = assembled.call();
     }
 
     @Override
@@ -120,11 +122,13 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
                 withdraw();
                 return;
             }
-            InferResponseMessage message = InferResponseMessage.of(response);
-            if (end()) {
-                call.sendHeaders(new Metadata());
-                call.sendMessage(message);
-                GrpcErrors.succeed(call);
+            try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory())) {
+                if (end()) {
+                    calls.compression().apply(call);
+                    call.sendHeaders(new Metadata());
+                    call.sendMessage(message);
+                    GrpcErrors.succeed(call);
+                }
             }
         } catch (InferenceException error) {
             fail(error);

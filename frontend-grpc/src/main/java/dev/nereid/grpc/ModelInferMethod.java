@@ -4,8 +4,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.TensorMemory;
 import inference.GRPCInferenceServiceGrpc;
-import io.grpc.Context;
-import io.grpc.Deadline;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.Marshaller;
@@ -15,20 +13,15 @@ import io.grpc.ServerMethodDefinition;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.OptionalLong;
-import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
 
 /** The method {@code ModelInfer}: its own way to read and write messages, and its calls. Safe for use by any thread. */
 final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
     private final InferenceServer server;
-    private final CallAssembler assembler;
-    private final LongSupplier nanoTime;
+    private final InferCalls calls;
 
-    ModelInferMethod(InferenceServer server, CallAssembler assembler, LongSupplier nanoTime) {
+    ModelInferMethod(InferenceServer server, InferCalls calls) {
         this.server = server;
-        this.assembler = assembler;
-        this.nanoTime = nanoTime;
+        this.calls = calls;
     }
 
     /** Returns the method with its handler. */
@@ -67,18 +60,11 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call, Metadata headers) {
         // A second message is asked for so that its arrival can be refused.
         call.request(2);
-        return new ModelInferCall(call, server, assembler, deadlineNanos());
-    }
-
-    private OptionalLong deadlineNanos() {
-        Deadline deadline = Context.current().getDeadline();
-        return deadline == null
-                ? OptionalLong.empty()
-                : OptionalLong.of(nanoTime.getAsLong() + deadline.timeRemaining(TimeUnit.NANOSECONDS));
+        return new ModelInferCall(call, server, calls, calls.origin(headers));
     }
 
     /** Responses are streams already, and only ever written. */
-    private static final class ResponseMarshaller implements Marshaller<InferResponseMessage> {
+    static final class ResponseMarshaller implements Marshaller<InferResponseMessage> {
         @Override
         public InputStream stream(InferResponseMessage response) {
             return response;

@@ -1,8 +1,10 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
 import io.grpc.MethodDescriptor.Marshaller;
 import java.io.InputStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What became of the bytes of a request. Immutable.
@@ -27,6 +29,21 @@ sealed interface Parsed<T> {
      * @param error what to tell the client
      */
     record Failed<T>(InferenceException error) implements Parsed<T> {}
+
+    /**
+     * Returns the request of a call that takes one.
+     *
+     * @param <T> the type of the request
+     * @param request the request; none if the client sent none
+     * @throws InferenceException if there is none
+     */
+    static <T> T message(@Nullable Parsed<T> request) {
+        return switch (request) {
+            case Ok<T>(T message) -> message;
+            case Failed<T>(InferenceException error) -> throw error;
+            case null -> throw new InferenceException(ErrorCode.INTERNAL, "Half-closed without a request");
+        };
+    }
 
     /** Makes a marshaller for requests, which are only ever read, of a parser that throws {@link InferenceException}. */
     static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser) {

@@ -20,6 +20,7 @@ final class RequestParameters {
     private boolean sequenceEnd;
     private long priority;
     private long timeoutMicros;
+    private boolean wantsEmptyFinal;
     private Map<String, ParameterValue> others = Map.of();
 
     private RequestParameters() {}
@@ -46,6 +47,11 @@ final class RequestParameters {
         return others;
     }
 
+    /** Says whether the client of a stream wants to be told of an end without a response. */
+    boolean wantsEmptyFinal() {
+        return wantsEmptyFinal;
+    }
+
     private void read(String name, WireParameter value) {
         switch (name) {
             case "sequence_id" -> sequenceId = sequenceId(value);
@@ -53,8 +59,7 @@ final class RequestParameters {
             case "sequence_end" -> sequenceEnd = bool(name, value);
             case "priority" -> priority = priority(value);
             case "timeout" -> timeoutMicros = timeout(value);
-            // It concerns the end of a response stream, which this call does not have.
-            case EMPTY_FINAL_RESPONSE -> bool(name, value);
+            case EMPTY_FINAL_RESPONSE -> wantsEmptyFinal = bool(name, value);
             default -> add(name, other(name, value));
         }
     }

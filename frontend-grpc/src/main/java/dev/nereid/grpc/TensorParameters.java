@@ -1,6 +1,8 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.SharedMemory;
+import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import java.util.Map;
@@ -17,16 +19,30 @@ final class TensorParameters {
     private TensorParameters() {}
 
     /**
+     * A part of a shared memory region. Immutable.
+     *
+     * @param name the client's name for the region
+     * @param offset where the part begins in the region; unsigned
+     * @param byteSize the size of the part; unsigned
+     */
+    record Region(String name, long offset, long byteSize) {
+        /** Takes the part for a call; owned by the caller. */
+        TensorBuffer lease(SharedMemory memory) {
+            return memory.lease(name, offset, byteSize);
+        }
+    }
+
+    /**
      * Finds the shared memory region that a tensor lies in or is to be written to.
      *
      * @param tensor the name of the tensor, for errors
-     * @return the name of the region, or empty if the tensor is not in shared memory
+     * @return the part of the region, or empty if the tensor is not in shared memory
      * @throws InferenceException if the parameters contradict each other or have values of the wrong type
      */
-    static Optional<String> region(String tensor, Map<String, WireParameter> parameters) {
+    static Optional<Region> region(String tensor, Map<String, WireParameter> parameters) {
         WireParameter region = parameters.get(REGION);
-        checkInt(tensor, OFFSET, parameters.get(OFFSET), region != null);
-        checkInt(tensor, BYTE_SIZE, parameters.get(BYTE_SIZE), region != null);
+        long offset = number(tensor, OFFSET, parameters.get(OFFSET), region != null);
+        long byteSize = number(tensor, BYTE_SIZE, parameters.get(BYTE_SIZE), region != null);
         if (region == null) {
             return Optional.empty();
         }
@@ -38,19 +54,19 @@ final class TensorParameters {
             throw invalid("'" + BYTE_SIZE + "' must be specified along with '" + REGION + "' parameter for tensor '"
                     + tensor + "'");
         }
-        return Optional.of(name);
+        return Optional.of(new Region(name, offset, byteSize));
     }
 
     /**
-     * Checks the number of classes that a client wants instead of an output.
+     * Reads the number of classes that a client wants instead of an output.
      *
-     * @return whether the client wants classes
+     * @return the number; 0 if the client wants the output as it is
      * @throws InferenceException if the number is none, or too small
      */
-    static boolean isClassification(Map<String, WireParameter> parameters) {
+    static long classes(Map<String, WireParameter> parameters) {
         WireParameter count = parameters.get(CLASSIFICATION);
         if (count == null) {
-            return false;
+            return 0;
         }
         if (!(count instanceof WireParameter.Known(ParameterValue.Int(long classes)))) {
             throw invalid("invalid value type for '" + CLASSIFICATION + "' parameter, expected int64_param");
@@ -58,21 +74,22 @@ final class TensorParameters {
         if (classes <= 0) {
             throw invalid("invalid value for '" + CLASSIFICATION + "' parameter, expected >= 0");
         }
-        return true;
+        return classes;
     }
 
-    private static void checkInt(String tensor, String name, @Nullable WireParameter value, boolean hasRegion) {
+    private static long number(String tensor, String name, @Nullable WireParameter value, boolean hasRegion) {
         if (value == null) {
-            return;
+            return 0;
         }
         if (!hasRegion) {
             throw invalid("'" + name + "' can not be specified without '" + REGION + "' parameter for tensor '" + tensor
                     + "'");
         }
-        if (!(value instanceof WireParameter.Known(ParameterValue.Int _))) {
+        if (!(value instanceof WireParameter.Known(ParameterValue.Int(long number)))) {
             throw invalid("invalid value type for '" + name + "' parameter for tensor '" + tensor
                     + "', expected int64_param.");
         }
+        return number;
     }
 
     private static InferenceException invalid(String text) {

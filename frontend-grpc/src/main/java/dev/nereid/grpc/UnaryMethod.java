@@ -8,19 +8,21 @@ import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerMethodDefinition;
 import io.grpc.StatusRuntimeException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A method that answers one message with another, at once, on the event loop. Immutable.
+ * A method that answers one message with another, at once, on the event loop, or later. Immutable.
  *
  * @param <Q> the type of requests
  * @param <R> the type of responses
  */
 final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
-    private final Function<Q, R> answer;
+    private final Function<Q, CompletionStage<R>> answer;
 
-    private UnaryMethod(Function<Q, R> answer) {
+    private UnaryMethod(Function<Q, CompletionStage<R>> answer) {
         this.answer = answer;
     }
 
@@ -33,6 +35,24 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
      * @param answer what it does; throws {@link InferenceException} to fail the call
      */
     static <Q, R> ServerMethodDefinition<?, ?> of(MethodDescriptor<Q, R> method, Function<Q, R> answer) {
+        return later(method, request -> CompletableFuture.completedStage(answer.apply(request)));
+    }
+
+    /**
+     * Makes a method that takes its time.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of responses
+     * @param method the generated description of the method
+     * @param answer what it does, without blocking; throws or fails with {@link InferenceException} to fail the call
+     */
+    static <Q, R> ServerMethodDefinition<?, ?> later(
+            MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> answer) {
+        return ServerMethodDefinition.create(reading(method), new UnaryMethod<>(answer));
+    }
+
+    /** Returns the description of a method whose requests, if they are none, are told from those that are. */
+    static <Q, R> MethodDescriptor<Parsed<Q>, R> reading(MethodDescriptor<Q, R> method) {
         Parsed.Parser<Q> parser = stream -> {
             try {
                 return method.parseRequest(stream);
@@ -40,10 +60,8 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
                 throw GrpcErrors.malformed();
             }
         };
-        return ServerMethodDefinition.create(
-                method.toBuilder(Parsed.marshaller(parser), method.getResponseMarshaller())
-                        .build(),
-                new UnaryMethod<>(answer));
+        return method.toBuilder(Parsed.marshaller(parser), method.getResponseMarshaller())
+                .build();
     }
 
     /** Makes a method that does not exist yet: it refuses every call without looking at it. */
@@ -62,14 +80,14 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
         return new Listener<>(call, answer);
     }
 
-    /** One call. Confined to the event loop of its connection. */
+    /** One call. Confined to the event loop of its connection, but for the answer, which may come on any thread. */
     private static final class Listener<Q, R> extends ServerCall.Listener<Parsed<Q>> {
         private final ServerCall<Parsed<Q>, R> call;
-        private final Function<Q, R> answer;
+        private final Function<Q, CompletionStage<R>> answer;
         private @Nullable Parsed<Q> request;
-        private boolean ended;
+        private boolean asked;
 
-        Listener(ServerCall<Parsed<Q>, R> call, Function<Q, R> answer) {
+        Listener(ServerCall<Parsed<Q>, R> call, Function<Q, CompletionStage<R>> answer) {
             this.call = call;
             this.answer = answer;
         }
@@ -81,26 +99,28 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
 
         @Override
         public void onHalfClose() {
-            if (ended) {
+            if (asked) {
                 return;
             }
-            ended = true;
+            asked = true;
+            CompletionStage<R> response;
             try {
-                R response = answer.apply(message());
+                response = answer.apply(Parsed.message(request));
+            } catch (InferenceException error) {
+                GrpcErrors.fail(call, error);
+                return;
+            }
+            response.whenComplete(this::end);
+        }
+
+        private void end(@Nullable R response, @Nullable Throwable failure) {
+            if (response != null) {
                 call.sendHeaders(new Metadata());
                 call.sendMessage(response);
                 GrpcErrors.succeed(call);
-            } catch (InferenceException error) {
-                GrpcErrors.fail(call, error);
+            } else {
+                GrpcErrors.fail(call, GrpcErrors.error(failure));
             }
-        }
-
-        private Q message() {
-            return switch (request) {
-                case Parsed.Ok<Q>(Q message) -> message;
-                case Parsed.Failed<Q>(InferenceException error) -> throw error;
-                case null -> throw new InferenceException(ErrorCode.INTERNAL, "Half-closed without a request");
-            };
         }
     }
 }

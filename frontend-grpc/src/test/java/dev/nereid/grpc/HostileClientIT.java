@@ -95,9 +95,9 @@ final class HostileClientIT {
                 INTERNAL,
                 "Unable to parse request");
         assertFails(
-                () -> send("RepositoryIndex", new byte[] {-1}),
+                () -> send("ModelStatistics", new byte[] {-1}),
                 UNIMPLEMENTED,
-                "Method inference.GRPCInferenceService/RepositoryIndex is unimplemented");
+                "Method inference.GRPCInferenceService/ModelStatistics is unimplemented");
         assertStillServes();
     }
 

@@ -2,9 +2,9 @@ package dev.nereid.grpc;
 
 import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
-import dev.nereid.api.InferCall;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.TensorMemory;
+import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.ReaderProbe;
 import java.io.ByteArrayInputStream;
 import java.util.Arrays;
@@ -68,7 +68,9 @@ class InferMessageFuzz {
 
     private static void assemble(InferMessage message, TensorMemory memory) {
         ModelRef model = ModelRef.parse(message.model(), message.version());
-        InferCall call = new CallAssembler(memory, MAX_INPUT_BYTES).assemble(message, model, OptionalLong.empty());
-        call.release().run();
+        AssembledCall assembled = new CallAssembler(
+                        memory, new FakeInferenceServer(memory).sharedMemory(), MAX_INPUT_BYTES)
+                .assemble(message, model, new CallOrigin(OptionalLong.empty(), ForwardedHeaders.NONE));
+        assembled.call().release().run();
     }
 }

@@ -12,14 +12,22 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.LeakCheckingMemory;
 import inference.InferParameter;
 import inference.ModelInferResponse;
+import inference.ModelStreamInferResponse;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -27,9 +35,12 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The generated class reads what is written here. */
 final class InferResponseMessageProperties {
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
     private record Response(
             String model,
             long version,
@@ -67,7 +78,7 @@ final class InferResponseMessageProperties {
 
     @Property(tries = 100)
     void writesWhatTheGeneratedClassReads(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = InferResponseMessage.of(response);
+        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory);
         int length = message.available();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -79,14 +90,30 @@ final class InferResponseMessageProperties {
 
     @Property(tries = 50)
     void canBeReadAsAStream(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = InferResponseMessage.of(response);
+        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory);
         byte[] bytes = message.readAllBytes();
 
         assertThat(message.read()).isEqualTo(-1);
         assertThat(ModelInferResponse.parseFrom(bytes)).isEqualTo(generated(response));
 
-        InferResponseMessage byteByByte = InferResponseMessage.of(response);
+        InferResponseMessage byteByByte = InferResponseMessage.of(response, SharedTensors.NONE, memory);
         assertThat(byteByByte.read()).isEqualTo(bytes[0] & 0xFF);
+    }
+
+    @Property(tries = 50)
+    void writesStreamedResponsesToo(@ForAll("responses") InferResponse response, @ForAll boolean isFinal)
+            throws IOException {
+        InferResponseMessage message = InferResponseMessage.streamed(response, isFinal, SharedTensors.NONE, memory);
+
+        assertThat(ModelStreamInferResponse.parseFrom(message.readAllBytes()))
+                .isEqualTo(ModelStreamInferResponse.newBuilder()
+                        .setInferResponse(generated(response).toBuilder()
+                                .putParameters(
+                                        "triton_final_response",
+                                        InferParameter.newBuilder()
+                                                .setBoolParam(isFinal)
+                                                .build()))
+                        .build());
     }
 
     private static ModelInferResponse generated(InferResponse response) {
@@ -120,13 +147,37 @@ final class InferResponseMessageProperties {
     }
 
     @Test
+    void refusesOutputsThatTheClientHasTakenAway(@TempDir Path folder) throws IOException {
+        Path file = Files.write(folder.resolve("shared"), new byte[64 * 1024]);
+        try (Arena arena = Arena.ofShared();
+                FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            MemorySegment mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, 64 * 1024, arena);
+            SharedTensors shared = new SharedTensors(List.of(mapped), Set.of());
+            MemorySegment data = mapped.asSlice(4096);
+            Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(data.byteSize()), data);
+            InferResponse response = new Response("m", 1, "", List.of(new NamedTensor("o", tensor)), Map.of(), true);
+            try (InferResponseMessage message = InferResponseMessage.of(response, shared, memory)) {
+                assertThat(memory.bytesInUse()).isEqualTo(data.byteSize());
+                assertThat(message.available()).isGreaterThan((int) data.byteSize());
+            }
+
+            channel.truncate(0);
+
+            assertThatThrownBy(() -> InferResponseMessage.of(response, shared, memory))
+                    .isInstanceOf(InferenceException.class)
+                    .hasMessage("shared memory of an input was truncated before the response was written");
+        }
+        memory.close();
+    }
+
+    @Test
     void refusesResponsesThatAreTooLong() {
         byte[] mebibytes = new byte[16 * 1024 * 1024];
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(mebibytes.length), MemorySegment.ofArray(mebibytes));
         List<NamedTensor> outputs = Collections.nCopies(129, new NamedTensor("o", tensor));
         InferResponse response = new Response("m", 1, "", outputs, Map.of(), true);
 
-        assertThatThrownBy(() -> InferResponseMessage.of(response))
+        assertThatThrownBy(() -> InferResponseMessage.of(response, SharedTensors.NONE, memory))
                 .isInstanceOfSatisfying(
                         InferenceException.class,
                         error -> assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))

@@ -13,17 +13,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
 import inference.InferParameter;
 import inference.InferTensorContents;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -316,7 +320,7 @@ final class ModelInferIT {
     }
 
     @Test
-    void refusesSharedMemory() {
+    void refusesSharedMemoryThatIsNotThere() {
         ModelInferRequest.Builder input = request("fp32", "FP32", FOUR, 1, 4);
         input.getInputsBuilder(0)
                 .putParameters("shared_memory_region", REGION)
@@ -345,12 +349,93 @@ final class ModelInferIT {
     }
 
     @Test
-    void refusesClassification() {
+    void asksForClasses() {
         ModelInferRequest.Builder request = request("fp32", "FP32", FOUR, 1, 4);
         request.addOutputsBuilder().setName("OUTPUT0").putParameters("classification", SIXTEEN);
 
-        assertFails(
-                () -> infer(request), UNIMPLEMENTED, "classification is not supported, output 'OUTPUT0' asks for it");
+        infer(request);
+
+        assertThat(lastCall().call().outputs()).containsExactly(RequestedOutput.classified("OUTPUT0", 16));
+    }
+
+    @Test
+    void readsInputsFromSharedMemory() {
+        frontend.server.sharedMemory().register("r", "/key", 0, 64);
+        MemorySegment shared = frontend.server.sharedMemory().memory("r");
+        shared.asSlice(32, 16).copyFrom(MemorySegment.ofBuffer(FOUR.asReadOnlyByteBuffer()));
+        ModelInferRequest.Builder request = request("elsewhere", "FP32", floats(9), 1, 4);
+        request.getInputsBuilder(0)
+                .putParameters("shared_memory_region", REGION)
+                .putParameters(
+                        "shared_memory_offset",
+                        InferParameter.newBuilder().setInt64Param(32).build())
+                .putParameters("shared_memory_byte_size", SIXTEEN);
+        request.addInputsBuilder()
+                .setName("INPUT1")
+                .setDatatype("FP32")
+                .addShape(1)
+                .addShape(1);
+
+        ModelInferResponse response = infer(request);
+
+        assertThat(response.getRawOutputContentsList()).containsExactly(FOUR, floats(9));
+        assertThat(lastCall().call().inputs().getFirst().data().address()).isEqualTo(shared.address() + 32);
+        Frontend.await(() -> frontend.server.sharedMemory().leases() == 0);
+    }
+
+    @Test
+    void refusesPartsThatDoNotLieInTheRegion() {
+        frontend.server.sharedMemory().register("r", "/key", 0, 64);
+        ModelInferRequest.Builder request = request("fp32", "FP32", FOUR, 1, 4);
+        request.addOutputsBuilder()
+                .setName("OUTPUT0")
+                .putParameters("shared_memory_region", REGION)
+                .putParameters("shared_memory_byte_size", SIXTEEN);
+        request.getInputsBuilder(0)
+                .putParameters("shared_memory_region", REGION)
+                .putParameters(
+                        "shared_memory_offset",
+                        InferParameter.newBuilder().setInt64Param(-1).build())
+                .putParameters("shared_memory_byte_size", SIXTEEN);
+        assertFails(() -> infer(request), INVALID_ARGUMENT, "Invalid offset for shared memory region: 'r'");
+
+        request.getInputsBuilder(0).clearParameters();
+        request.getOutputsBuilder(0)
+                .putParameters(
+                        "shared_memory_offset",
+                        InferParameter.newBuilder().setInt64Param(49).build());
+        assertFails(() -> infer(request), INVALID_ARGUMENT, "Invalid offset + byte size for shared memory region: 'r'");
+        assertThat(frontend.server.sharedMemory().leases()).isZero();
+    }
+
+    @Test
+    void leavesOutputsInSharedMemory() {
+        frontend.server.sharedMemory().register("r", "/key", 0, 64);
+        frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1).answering(call -> {
+            MemorySegment target = call.call().outputs().getFirst().target().orElseThrow();
+            target.copyFrom(call.call().inputs().getFirst().data());
+            call.respond(
+                    List.of(new NamedTensor("OUTPUT0", Tensor.of(DataType.FP32, Shape.of(1, 4), target))),
+                    Map.of(),
+                    true);
+        }));
+        ModelInferRequest.Builder request = request("fp32", "FP32", FOUR, 1, 4);
+        request.addOutputsBuilder()
+                .setName("OUTPUT0")
+                .putParameters("shared_memory_region", REGION)
+                .putParameters("shared_memory_byte_size", SIXTEEN);
+
+        ModelInferResponse response = infer(request);
+
+        assertThat(response.getOutputs(0).getShapeList()).containsExactly(1L, 4L);
+        assertThat(response.getRawOutputContentsList()).containsExactly(ByteString.EMPTY);
+        assertThat(ByteString.copyFrom(frontend.server
+                        .sharedMemory()
+                        .memory("r")
+                        .asSlice(0, 16)
+                        .asByteBuffer()))
+                .isEqualTo(FOUR);
+        Frontend.await(() -> frontend.server.sharedMemory().leases() == 0);
     }
 
     @Test

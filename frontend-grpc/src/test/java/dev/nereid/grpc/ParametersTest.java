@@ -121,7 +121,7 @@ final class ParametersTest {
                                 ONE,
                                 "shared_memory_offset",
                                 ONE)))
-                .contains("x");
+                .contains(new TensorParameters.Region("x", 1, 1));
     }
 
     @Test
@@ -151,12 +151,11 @@ final class ParametersTest {
 
     @Test
     void checksClassification() {
-        assertThat(TensorParameters.isClassification(Map.of())).isFalse();
-        assertThat(TensorParameters.isClassification(Map.of("classification", ONE)))
-                .isTrue();
-        assertThatThrownBy(() -> TensorParameters.isClassification(Map.of("classification", number(0))))
+        assertThat(TensorParameters.classes(Map.of())).isZero();
+        assertThat(TensorParameters.classes(Map.of("classification", ONE))).isOne();
+        assertThatThrownBy(() -> TensorParameters.classes(Map.of("classification", number(0))))
                 .hasMessage("invalid value for 'classification' parameter, expected >= 0");
-        assertThatThrownBy(() -> TensorParameters.isClassification(Map.of("classification", TEXT)))
+        assertThatThrownBy(() -> TensorParameters.classes(Map.of("classification", TEXT)))
                 .hasMessage("invalid value type for 'classification' parameter, expected int64_param");
     }
 }

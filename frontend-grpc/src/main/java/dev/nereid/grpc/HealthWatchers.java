@@ -1,0 +1,156 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceException;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerMethodDefinition;
+import io.grpc.health.v1.HealthCheckRequest;
+import io.grpc.health.v1.HealthCheckResponse;
+import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
+import io.grpc.health.v1.HealthGrpc;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The method {@code Watch}. Safe for use by any thread.
+ *
+ * <p>A watcher is told the status at once, on the event loop of its connection, and joins the others then. From there
+ * on one timer, which runs as long as there are watchers, tells it of changes.
+ */
+final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckRequest>, HealthCheckResponse> {
+    private static final long INTERVAL_MILLIS = 200;
+
+    private final Function<String, ServingStatus> statuses;
+    private final Executor timer;
+    private final Executor later;
+    private final Set<Watcher> watchers = ConcurrentHashMap.newKeySet();
+    private final AtomicBoolean ticking = new AtomicBoolean();
+    private volatile boolean stopped;
+
+    /**
+     * Creates the method.
+     *
+     * @param statuses tells the status of a service, also of one that does not exist
+     * @param timer the one thread where it looks for changes
+     */
+    HealthWatchers(Function<String, ServingStatus> statuses, Executor timer) {
+        this.statuses = statuses;
+        this.timer = timer;
+        this.later = CompletableFuture.delayedExecutor(INTERVAL_MILLIS, TimeUnit.MILLISECONDS, timer);
+    }
+
+    /** Returns the method with its handler. */
+    ServerMethodDefinition<?, ?> definition() {
+        return ServerMethodDefinition.create(UnaryMethod.reading(HealthGrpc.getWatchMethod()), this);
+    }
+
+    @Override
+    public ServerCall.Listener<Parsed<HealthCheckRequest>> startCall(
+            ServerCall<Parsed<HealthCheckRequest>, HealthCheckResponse> call, Metadata headers) {
+        call.request(2);
+        return new Watcher(call);
+    }
+
+    /** Tells all watchers that nothing serves any more, and ends their calls; later ones at once. */
+    void stop() {
+        stopped = true;
+        timer.execute(this::look);
+    }
+
+    private void join(Watcher watcher) {
+        watchers.add(watcher);
+        if (stopped) {
+            timer.execute(this::look);
+        }
+        tickIfNeeded();
+    }
+
+    private void tickIfNeeded() {
+        if (!watchers.isEmpty() && ticking.compareAndSet(false, true)) {
+            later.execute(this::tick);
+        }
+    }
+
+    private void tick() {
+        look();
+        ticking.set(false); // first: whoever joins from now on starts the timer itself
+        tickIfNeeded();
+    }
+
+    private void look() {
+        if (stopped) {
+            for (Watcher watcher : List.copyOf(watchers)) {
+                if (watchers.remove(watcher)) {
+                    watcher.end();
+                }
+            }
+            return;
+        }
+        Map<String, ServingStatus> known = new HashMap<>();
+        for (Watcher watcher : watchers) {
+            watcher.tell(known.computeIfAbsent(watcher.service, statuses));
+        }
+    }
+
+    /** One call. Of the event loop of its connection until it joins the others, of the timer from then on. */
+    private final class Watcher extends ServerCall.Listener<Parsed<HealthCheckRequest>> {
+        private final ServerCall<Parsed<HealthCheckRequest>, HealthCheckResponse> call;
+        private @Nullable Parsed<HealthCheckRequest> request;
+        private boolean joined;
+        private String service = "";
+        private @Nullable ServingStatus told;
+
+        Watcher(ServerCall<Parsed<HealthCheckRequest>, HealthCheckResponse> call) {
+            this.call = call;
+        }
+
+        @Override
+        public void onMessage(Parsed<HealthCheckRequest> message) {
+            request = message;
+        }
+
+        @Override
+        public void onHalfClose() {
+            if (joined) {
+                return;
+            }
+            joined = true;
+            try {
+                service = Parsed.message(request).getService();
+            } catch (InferenceException error) {
+                GrpcErrors.fail(call, error);
+                return;
+            }
+            call.sendHeaders(new Metadata());
+            tell(statuses.apply(service));
+            join(this);
+        }
+
+        @Override
+        public void onCancel() {
+            watchers.remove(this);
+        }
+
+        void tell(ServingStatus now) {
+            if (now != told && (call.isReady() || told == null)) {
+                told = now;
+                call.sendMessage(HealthCheckResponse.newBuilder().setStatus(now).build());
+            }
+        }
+
+        void end() {
+            tell(ServingStatus.NOT_SERVING);
+            GrpcErrors.fail(call, Stopping.refusal());
+        }
+    }
+}

@@ -1,0 +1,265 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.spi.ErrorCode;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One call of {@code ModelStreamInfer}. The client is heard on the event loop of its connection; answers come on any
+ * thread.
+ *
+ * <p>Only one thread at a time writes, whichever has something to say first: the others leave their word in
+ * {@link #drains}, and the one that writes looks again before it leaves. It writes as long as the transport takes
+ * messages without piling them up; what is left waits in the outbox, and {@link #onReady} goes on. The call ends once,
+ * by the thread that writes, unless the client has gone: then nothing is written, what waits is closed, and requests
+ * are withdrawn.
+ */
+final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage>> {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelStreamInferCall.class);
+    private static final StreamedRequest.Names NAMELESS = new StreamedRequest.Names("", "", "");
+
+    private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
+    private final ModelStreamInferMethod method;
+    private final CallOrigin origin;
+
+    /** Whether the first error ends the call. */
+    private final boolean isStrict;
+
+    private final StreamOutbox outbox;
+
+    /** How often threads wanted to write since nobody does; 0 while nobody does. */
+    private final AtomicInteger drains = new AtomicInteger();
+
+    private final AtomicReference<@Nullable InferenceException> fatal = new AtomicReference<>();
+
+    // Of the thread that writes.
+    private boolean headersSent;
+    private boolean ended;
+
+    ModelStreamInferCall(
+            ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
+            ModelStreamInferMethod method,
+            CallOrigin origin,
+            boolean isStrict) {
+        this.call = call;
+        this.method = method;
+        this.origin = origin;
+        this.isStrict = isStrict;
+        this.outbox = new StreamOutbox(method.limits());
+    }
+
+    @Override
+    public void onMessage(Parsed<InferMessage> parsed) {
+        outbox.hasRead();
+        switch (parsed) {
+            case Parsed.Failed<InferMessage>(InferenceException failure) -> refuse(NAMELESS, false, failure);
+            case Parsed.Ok<InferMessage>(InferMessage message) -> {
+                try (message) {
+                    take(message);
+                }
+            }
+        }
+        drain();
+    }
+
+    private void take(InferMessage message) {
+        StreamedRequest.Names names = new StreamedRequest.Names(message.model(), message.version(), message.id());
+        boolean isDecoupled = false;
+        AssembledCall assembled;
+        try {
+            method.checkRuns();
+            ModelRef model = ModelRef.parse(message.model(), message.version());
+            isDecoupled = method.server().models().describe(model).decoupled();
+            assembled = method.assembler().assemble(message, model, origin);
+        } catch (InferenceException error) {
+            refuse(names, isDecoupled, error);
+            return;
+        }
+        Optional<StreamedRequest> request = enter(names, isDecoupled);
+        if (request.isPresent()) {
+            request.get().ask(method.server(), assembled);
+        } else {
+            assembled.call().release().run();
+        }
+    }
+
+    private void refuse(StreamedRequest.Names names, boolean isDecoupled, InferenceException error) {
+        enter(names, isDecoupled).ifPresent(request -> request.refuse(error));
+    }
+
+    private Optional<StreamedRequest> enter(StreamedRequest.Names names, boolean isDecoupled) {
+        StreamedRequest request = new StreamedRequest(this, names, isDecoupled);
+        Optional<StreamOutbox.Lane> lane = outbox.open(request, isDecoupled);
+        lane.ifPresent(request::enter);
+        return lane.map(_ -> request);
+    }
+
+    @Override
+    public void onReady() {
+        drain();
+    }
+
+    @Override
+    public void onHalfClose() {
+        outbox.halfClose();
+        drain();
+    }
+
+    @Override
+    public void onCancel() {
+        abandon();
+    }
+
+    /** Reads the first message. */
+    void begin() {
+        drain();
+    }
+
+    /**
+     * Writes something, now or when its turn comes.
+     *
+     * @return false if nobody wants it any more; it then stays the caller's
+     */
+    boolean offer(StreamOutbox.Lane lane, Outgoing outgoing) {
+        if (isStrict && outgoing instanceof Outgoing.Failure failure) {
+            fatal.compareAndSet(null, failure.error());
+            drain();
+            return true;
+        }
+        boolean taken = outbox.offer(lane, outgoing);
+        drain();
+        return taken;
+    }
+
+    /**
+     * Holds back the thread of a decoupled model that is too far ahead of its client; an event loop is never held back.
+     *
+     * @return whether the model may go on; false if the client has had its chance
+     */
+    boolean awaitRoom(StreamOutbox.Lane lane) {
+        try {
+            return outbox.awaitRoom(lane, method.patienceNanos());
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    private void drain() {
+        if (drains.getAndIncrement() != 0) {
+            return;
+        }
+        int seen = 1;
+        do {
+            try {
+                advance();
+            } catch (RuntimeException error) {
+                LOG.atError().setCause(error).log("stream broken");
+                breakOff();
+            }
+            seen = drains.addAndGet(-seen);
+        } while (seen != 0);
+    }
+
+    private void advance() {
+        if (ended) {
+            return;
+        }
+        while (fatal.get() == null && call.isReady()) {
+            Optional<StreamOutbox.Taken> next = outbox.poll();
+            if (next.isEmpty()) {
+                break;
+            }
+            write(next.get());
+        }
+        InferenceException error = fatal.get();
+        if (error != null) {
+            ended = true;
+            GrpcErrors.fail(call, error);
+            abandon();
+        } else if (outbox.isDone()) {
+            ended = true;
+            GrpcErrors.succeed(call);
+        } else if (outbox.takePermitToRead(call.isReady())) {
+            call.request(1);
+        }
+    }
+
+    private void write(StreamOutbox.Taken taken) {
+        StreamedRequest request = taken.request();
+        switch (taken.outgoing()) {
+            case Outgoing.Response response -> write(request, response);
+            case Outgoing.Failure(InferenceException error, boolean isRefusal) ->
+                send(
+                        isRefusal
+                                ? InferResponseMessage.streamedRefusal(
+                                        error.publicMessage(), request.names().id())
+                                : InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), true));
+            case Outgoing.End(boolean isTold) -> {
+                if (isTold) {
+                    send(InferResponseMessage.streamedEnd("", request.names(), true));
+                }
+            }
+        }
+    }
+
+    private void write(StreamedRequest request, Outgoing.Response outgoing) {
+        try (InferResponse response = outgoing.response()) {
+            send(InferResponseMessage.streamed(
+                    response,
+                    outgoing.isLast(),
+                    request.shared(),
+                    method.server().memory()));
+        } catch (InferenceException error) {
+            if (isStrict) {
+                fatal.compareAndSet(null, error);
+            } else {
+                send(InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), outgoing.isLast()));
+            }
+        }
+    }
+
+    private void send(InferResponseMessage message) {
+        try (message) {
+            if (!headersSent) {
+                headersSent = true;
+                method.compression().apply(call);
+                call.sendHeaders(new Metadata());
+            }
+            call.sendMessage(message);
+        }
+    }
+
+    /** Ends a call that cannot be written to. */
+    private void breakOff() {
+        if (!ended) {
+            ended = true;
+            try {
+                GrpcErrors.fail(call, new InferenceException(ErrorCode.INTERNAL, "internal error"));
+            } catch (IllegalStateException _) {
+                LOG.debug("call was ended by the transport");
+            }
+        }
+        abandon();
+    }
+
+    /** Lets go of all that was not written, and of all that was not answered. */
+    private void abandon() {
+        StreamOutbox.Remains remains = outbox.close();
+        for (Outgoing outgoing : remains.waiting()) {
+            if (outgoing instanceof Outgoing.Response response) {
+                response.response().close();
+            }
+        }
+        remains.requests().forEach(StreamedRequest::withdraw);
+    }
+}

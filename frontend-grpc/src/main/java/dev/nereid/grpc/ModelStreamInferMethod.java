@@ -1,0 +1,97 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.TensorMemory;
+import inference.GRPCInferenceServiceGrpc;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerMethodDefinition;
+import java.time.Duration;
+import java.util.function.BooleanSupplier;
+
+/** The method {@code ModelStreamInfer}: its own way to read and write messages, and its calls. Safe for use by any thread. */
+final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
+    private static final Metadata.Key<String> STRICT =
+            Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER);
+
+    /** How long a model may be held back by a client that does not read. */
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+    private final InferenceServer server;
+    private final InferCalls calls;
+    private final StreamOutbox.Limits limits;
+    private final BooleanSupplier isEventLoop;
+    private final Stopping stopping;
+
+    /**
+     * Creates the method.
+     *
+     * @param server whom to ask
+     * @param calls what it has in common with the unary method
+     * @param limits how much may wait for a client
+     * @param isEventLoop says whether the thread that asks is one that must not be held back
+     * @param stopping says when requests are refused
+     */
+    ModelStreamInferMethod(
+            InferenceServer server,
+            InferCalls calls,
+            StreamOutbox.Limits limits,
+            BooleanSupplier isEventLoop,
+            Stopping stopping) {
+        this.server = server;
+        this.calls = calls;
+        this.limits = limits;
+        this.isEventLoop = isEventLoop;
+        this.stopping = stopping;
+    }
+
+    /** Returns the method with its handler. */
+    ServerMethodDefinition<?, ?> definition() {
+        TensorMemory memory = server.memory();
+        MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
+                GRPCInferenceServiceGrpc.getModelStreamInferMethod().toBuilder(
+                                Parsed.marshaller(stream -> ModelInferMethod.parse(stream, memory)),
+                                new ModelInferMethod.ResponseMarshaller())
+                        .build();
+        return ServerMethodDefinition.create(method, this);
+    }
+
+    @Override
+    public ServerCall.Listener<Parsed<InferMessage>> startCall(
+            ServerCall<Parsed<InferMessage>, InferResponseMessage> call, Metadata headers) {
+        ModelStreamInferCall stream =
+                new ModelStreamInferCall(call, this, calls.origin(headers), "true".equals(headers.get(STRICT)));
+        stream.begin();
+        return stream;
+    }
+
+    InferenceServer server() {
+        return server;
+    }
+
+    CallAssembler assembler() {
+        return calls.assembler();
+    }
+
+    ResponseCompression compression() {
+        return calls.compression();
+    }
+
+    StreamOutbox.Limits limits() {
+        return limits;
+    }
+
+    /** Returns how long the current thread may wait for a client. */
+    long patienceNanos() {
+        return isEventLoop.getAsBoolean() ? 0 : PATIENCE.toNanos();
+    }
+
+    /** Refuses a request if the server takes none any more. */
+    void checkRuns() {
+        if (stopping.hasBegun()) {
+            throw Stopping.refusal();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.ApiAccess;
+import dev.nereid.api.ApiGroup;
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import inference.GRPCInferenceServiceGrpc;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.health.v1.HealthGrpc;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Refuses calls to parts of the protocol that need a secret which the client does not have. Immutable. */
+final class RestrictedMethods implements ServerInterceptor {
+    private static final String PREFIX = "triton-grpc-protocol-";
+
+    private static final Map<String, ApiGroup> GROUPS = Map.ofEntries(
+            Map.entry("ServerLive", ApiGroup.HEALTH),
+            Map.entry("ServerReady", ApiGroup.HEALTH),
+            Map.entry("ModelReady", ApiGroup.HEALTH),
+            Map.entry("ServerMetadata", ApiGroup.METADATA),
+            Map.entry("ModelMetadata", ApiGroup.METADATA),
+            Map.entry("ModelInfer", ApiGroup.INFERENCE),
+            Map.entry("ModelStreamInfer", ApiGroup.INFERENCE),
+            Map.entry("ModelConfig", ApiGroup.MODEL_CONFIG),
+            Map.entry("ModelStatistics", ApiGroup.STATISTICS),
+            Map.entry("RepositoryIndex", ApiGroup.MODEL_REPOSITORY),
+            Map.entry("RepositoryModelLoad", ApiGroup.MODEL_REPOSITORY),
+            Map.entry("RepositoryModelUnload", ApiGroup.MODEL_REPOSITORY),
+            Map.entry("SystemSharedMemoryStatus", ApiGroup.SHARED_MEMORY),
+            Map.entry("SystemSharedMemoryRegister", ApiGroup.SHARED_MEMORY),
+            Map.entry("SystemSharedMemoryUnregister", ApiGroup.SHARED_MEMORY),
+            Map.entry("CudaSharedMemoryStatus", ApiGroup.SHARED_MEMORY),
+            Map.entry("CudaSharedMemoryRegister", ApiGroup.SHARED_MEMORY),
+            Map.entry("CudaSharedMemoryUnregister", ApiGroup.SHARED_MEMORY),
+            Map.entry("TraceSetting", ApiGroup.TRACE),
+            Map.entry("LogSettings", ApiGroup.LOGGING));
+
+    private final ApiAccess access;
+
+    RestrictedMethods(ApiAccess access) {
+        this.access = access;
+    }
+
+    /** Returns the part of the protocol that a method belongs to; empty for methods of this server's own. */
+    static Optional<ApiGroup> group(String fullMethodName) {
+        int slash = fullMethodName.lastIndexOf('/');
+        return switch (fullMethodName.substring(0, Math.max(0, slash))) {
+            case GRPCInferenceServiceGrpc.SERVICE_NAME ->
+                Optional.ofNullable(GROUPS.get(fullMethodName.substring(slash + 1)));
+            case HealthGrpc.SERVICE_NAME -> Optional.of(ApiGroup.HEALTH);
+            default -> Optional.empty();
+        };
+    }
+
+    @Override
+    public <Q, R> ServerCall.Listener<Q> interceptCall(
+            ServerCall<Q, R> call, Metadata headers, ServerCallHandler<Q, R> next) {
+        Optional<String> missing = group(call.getMethodDescriptor().getFullMethodName())
+                .flatMap(group -> access.missingHeader(group, name -> header(headers, name)));
+        if (missing.isEmpty()) {
+            return next.startCall(call, headers);
+        }
+        GrpcErrors.fail(
+                call,
+                new InferenceException(
+                        ErrorCode.UNAVAILABLE,
+                        "This protocol is restricted, expecting header '" + PREFIX + missing.get() + "'"));
+        return new ServerCall.Listener<>() {};
+    }
+
+    private static @Nullable String header(Metadata headers, String name) {
+        try {
+            return headers.get(Metadata.Key.of(PREFIX + name, Metadata.ASCII_STRING_MARSHALLER));
+        } catch (IllegalArgumentException _) {
+            return null; // a name that no header can have
+        }
+    }
+}

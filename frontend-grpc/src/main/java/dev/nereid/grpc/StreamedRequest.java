@@ -1,0 +1,130 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ErrorCode;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request of a stream. Asked on the event loop of its connection, answered on any thread.
+ *
+ * <p>A handle that comes after the request was withdrawn is used at once: both sides write first and read then.
+ */
+final class StreamedRequest implements ResponseObserver {
+    /**
+     * How the client calls a request. Immutable.
+     *
+     * @param model the name of the model
+     * @param version the version of the model, as text
+     * @param id the client's name for the request
+     */
+    record Names(String model, String version, String id) {}
+
+    private final ModelStreamInferCall stream;
+    private final Names names;
+    private final boolean isDecoupled;
+
+    // Written before the request is asked.
+    private StreamOutbox.@Nullable Lane lane;
+    private SharedTensors shared = SharedTensors.NONE;
+    private boolean wantsEmptyFinal;
+
+    private volatile @Nullable Thread asking;
+    private volatile @Nullable Cancellation cancellation;
+    private volatile boolean withdrawn;
+
+    StreamedRequest(ModelStreamInferCall stream, Names names, boolean isDecoupled) {
+        this.stream = stream;
+        this.names = names;
+        this.isDecoupled = isDecoupled;
+    }
+
+    Names names() {
+        return names;
+    }
+
+    SharedTensors shared() {
+        return shared;
+    }
+
+    boolean isDecoupled() {
+        return isDecoupled;
+    }
+
+    /** Takes the place of the request in its stream. Called once, before anything else is. */
+    void enter(StreamOutbox.Lane place) {
+        lane = place;
+    }
+
+    /** Asks the server, which owns the call's memory from now on. */
+    void ask(InferenceServer server, AssembledCall assembled) {
+        shared = assembled.shared();
+        wantsEmptyFinal = assembled.wantsEmptyFinal();
+        asking = Thread.currentThread();
+        Cancellation handle = server.infer(assembled.call(), this);
+        asking = null;
+        cancellation = handle;
+        if (withdrawn) {
+            handle.cancel();
+        }
+    }
+
+    /** Answers with an error, as of a request that was never asked. */
+    void refuse(InferenceException error) {
+        offer(new Outgoing.Failure(error, true));
+    }
+
+    /** Withdraws the request from the server. */
+    void withdraw() {
+        withdrawn = true;
+        Cancellation handle = cancellation;
+        if (handle != null) {
+            handle.cancel();
+        }
+    }
+
+    @Override
+    public void onResponse(InferResponse response) {
+        Outgoing.Response outgoing = Outgoing.Response.of(response);
+        if (!offer(outgoing)) {
+            response.close();
+        } else if (!outgoing.isLast() && isDecoupled && !stream.awaitRoom(lane())) {
+            offer(new Outgoing.Failure(
+                    new InferenceException(
+                            ErrorCode.UNAVAILABLE,
+                            "the client of the stream does not read its responses, of which too many wait"),
+                    false));
+            withdraw();
+        }
+    }
+
+    @Override
+    public void onEnd() {
+        if (isDecoupled) {
+            offer(new Outgoing.End(wantsEmptyFinal));
+        } else {
+            onError(new InferenceException(ErrorCode.INTERNAL, "expected a single response, got 0"));
+        }
+    }
+
+    /** An error that the server has for a call at once is a refusal; later ones are what became of an inference. */
+    @Override
+    public void onError(InferenceException error) {
+        offer(new Outgoing.Failure(error, Thread.currentThread().equals(asking)));
+    }
+
+    private boolean offer(Outgoing outgoing) {
+        return stream.offer(lane(), outgoing);
+    }
+
+    private StreamOutbox.Lane lane() {
+        StreamOutbox.Lane place = lane;
+        if (place == null) {
+            throw new IllegalStateException("lane: none (expected: entered first)");
+        }
+        return place;
+    }
+}

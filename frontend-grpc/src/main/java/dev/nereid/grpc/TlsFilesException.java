@@ -1,0 +1,17 @@
+package dev.nereid.grpc;
+
+import java.io.IOException;
+import java.nio.file.Path;
+
+/** Says that a file for encryption cannot be used. */
+public final class TlsFilesException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    TlsFilesException(Path file, String expected) {
+        super(file + " (expected: " + expected + ")");
+    }
+
+    TlsFilesException(Path file, String expected, Throwable cause) {
+        super(file + " (expected: " + expected + ")", cause);
+    }
+}

@@ -1,0 +1,341 @@
+package dev.nereid.grpc;
+
+import static dev.nereid.grpc.Frontend.floats;
+import static dev.nereid.grpc.Frontend.request;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.FakeCall;
+import dev.nereid.testkit.FakeModel;
+import inference.InferParameter;
+import inference.ModelInferRequest;
+import inference.ModelInferResponse;
+import inference.ModelStreamInferResponse;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+final class ModelStreamInferIT {
+    private static final ByteString FOUR = floats(1, 2, 3, 4);
+    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final InferParameter YES =
+            InferParameter.newBuilder().setBoolParam(true).build();
+    private static final InferParameter NO =
+            InferParameter.newBuilder().setBoolParam(false).build();
+
+    @AutoClose
+    private final Frontend frontend = new Frontend();
+
+    @AutoClose
+    private final ExecutorService instance = Executors.newSingleThreadExecutor();
+
+    private final AtomicInteger sent = new AtomicInteger();
+    private final BlockingQueue<FakeCall> slow = new LinkedBlockingQueue<>();
+    private final BlockingQueue<FakeCall> many = new LinkedBlockingQueue<>();
+
+    @BeforeEach
+    void addModels() {
+        frontend.server
+                .add(FakeModel.identity("fast", DataType.FP32, 64, -1))
+                .add(FakeModel.identity("slow", DataType.FP32, 64, -1).answering(slow::add))
+                .add(FakeModel.identity("many", DataType.FP32, 64, -1)
+                        .decoupled()
+                        .answering(many::add));
+    }
+
+    private static ModelInferRequest.Builder ask(String model, String id) {
+        return request(model, "FP32", FOUR, 1, 4).setId(id);
+    }
+
+    private static FakeCall take(BlockingQueue<FakeCall> calls) throws InterruptedException {
+        FakeCall call = calls.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        assertThat(call).as("a call").isNotNull();
+        return call;
+    }
+
+    private static void respond(FakeCall call, boolean last) {
+        call.respond(List.of(call.input(0, "OUTPUT0")), Map.of(), last);
+    }
+
+    private static ModelStreamInferResponse answer(String model, String id, InferParameter isFinal) {
+        ModelInferResponse.Builder response = ModelInferResponse.newBuilder()
+                .setModelName(model)
+                .setModelVersion("1")
+                .setId(id)
+                .putParameters("triton_final_response", isFinal)
+                .addRawOutputContents(FOUR);
+        response.addOutputsBuilder()
+                .setName("OUTPUT0")
+                .setDatatype("FP32")
+                .addShape(1)
+                .addShape(4);
+        return ModelStreamInferResponse.newBuilder().setInferResponse(response).build();
+    }
+
+    private static ModelStreamInferResponse end(String error, String model, String version, String id) {
+        ModelStreamInferResponse.Builder end =
+                ModelStreamInferResponse.newBuilder().setErrorMessage(error);
+        end.getInferResponseBuilder()
+                .setModelName(model)
+                .setModelVersion(version)
+                .setId(id)
+                .putParameters("triton_final_response", YES);
+        return end.build();
+    }
+
+    private static ModelStreamInferResponse refusal(String error, String id) {
+        ModelStreamInferResponse.Builder refusal =
+                ModelStreamInferResponse.newBuilder().setErrorMessage(error);
+        refusal.getInferResponseBuilder().setId(id);
+        return refusal.build();
+    }
+
+    @Test
+    void answersOneToOneModelsWithTheirLastResponse() throws Exception {
+        StreamClient client = StreamClient.open(frontend).send(ask("fast", "a")).send(ask("fast", "b"));
+
+        assertThat(client.next()).isEqualTo(answer("fast", "a", YES));
+        assertThat(client.next()).isEqualTo(answer("fast", "b", YES));
+        assertThat(client.halfClose().end()).isEqualTo(Status.OK);
+        assertThat(client.rest()).isEmpty();
+    }
+
+    @Test
+    void endsAStreamWithoutRequests() throws Exception {
+        assertThat(StreamClient.open(frontend).halfClose().end()).isEqualTo(Status.OK);
+    }
+
+    @Test
+    void answersOneToOneModelsInTheOrderOfRequests() throws Exception {
+        StreamClient client = StreamClient.open(frontend)
+                .send(ask("slow", "1"))
+                .send(ask("fast", "2"))
+                .send(ask("nope", "3"))
+                .send(ask("slow", "4"))
+                .halfClose();
+        FakeCall first = take(slow);
+        FakeCall last = take(slow);
+
+        respond(last, true);
+        respond(first, true);
+
+        assertThat(client.end()).isEqualTo(Status.OK);
+        assertThat(client.rest())
+                .containsExactly(
+                        answer("slow", "1", YES),
+                        answer("fast", "2", YES),
+                        refusal("Request for unknown model: 'nope' is not found", "3"),
+                        answer("slow", "4", YES));
+    }
+
+    @Test
+    void answersDecoupledModelsAsTheyAreReady() throws Exception {
+        StreamClient client = StreamClient.open(frontend)
+                .send(ask("slow", "held"))
+                .send(ask("many", "x"))
+                .send(ask("many", "y"));
+        FakeCall x = take(many);
+        FakeCall y = take(many);
+
+        respond(y, false);
+        assertThat(client.next()).isEqualTo(answer("many", "y", NO));
+        respond(x, false);
+        assertThat(client.next()).isEqualTo(answer("many", "x", NO));
+        respond(x, true);
+        assertThat(client.next()).isEqualTo(answer("many", "x", YES));
+        respond(y, true);
+        assertThat(client.next()).isEqualTo(answer("many", "y", YES));
+
+        respond(take(slow), true);
+        assertThat(client.next()).isEqualTo(answer("slow", "held", YES));
+        assertThat(client.halfClose().end()).isEqualTo(Status.OK);
+    }
+
+    @Test
+    void tellsAnEndWithoutAResponseToWhomWantsIt() throws Exception {
+        StreamClient client = StreamClient.open(frontend)
+                .send(ask("many", "quiet"))
+                .send(ask("many", "told").putParameters("triton_enable_empty_final_response", YES))
+                .send(ask("many", "versioned")
+                        .setModelVersion("1")
+                        .putParameters("triton_enable_empty_final_response", YES))
+                .halfClose();
+        take(many).end();
+        take(many).end();
+        take(many).end();
+
+        assertThat(client.end()).isEqualTo(Status.OK);
+        assertThat(client.rest()).containsExactly(end("", "many", "", "told"), end("", "many", "1", "versioned"));
+    }
+
+    @Test
+    void tellsErrorsAsMessagesAndGoesOn() throws Exception {
+        frontend.server.add(FakeModel.identity("refusing", DataType.FP32, 64, -1)
+                .answering(call -> call.fail(ErrorCode.INVALID_ARGUMENT, "no")));
+        frontend.server.add(FakeModel.identity("failing", DataType.FP32, 64, -1)
+                .on(instance)
+                .answering(call -> call.fail(ErrorCode.INTERNAL, "broken")));
+        StreamClient client = StreamClient.open(frontend)
+                .send(ask("refusing", "1"))
+                .send(ask("failing", "2"))
+                .send(ask("fast", "3").clearRawInputContents())
+                .send(ask("fast", "4").setModelVersion("x"))
+                .send(ask("fast", "5").putParameters("triton_foo", YES))
+                .send(ask("fast", "6"))
+                .halfClose();
+
+        assertThat(client.end()).isEqualTo(Status.OK);
+        assertThat(client.rest())
+                .containsExactly(
+                        refusal("no", "1"),
+                        end("broken", "failing", "", "2"),
+                        refusal("unable to find data for input tensor 'INPUT0' for model 'fast' in request.", "3"),
+                        refusal(
+                                "failed to get model version from specified version string 'x' (details: stol),"
+                                        + " version should be an integral value > 0",
+                                "4"),
+                        refusal(
+                                "parameter keys starting with 'triton_' are reserved for Triton usage. Only the"
+                                        + " following keys starting with 'triton_' are allowed:"
+                                        + " triton_enable_empty_final_response",
+                                "5"),
+                        answer("fast", "6", YES));
+    }
+
+    @Test
+    void tellsAnErrorAfterResponses() throws Exception {
+        StreamClient client = StreamClient.open(frontend).send(ask("many", "m")).halfClose();
+        FakeCall call = take(many);
+
+        respond(call, false);
+        call.fail(ErrorCode.UNAVAILABLE, "gone");
+
+        assertThat(client.end()).isEqualTo(Status.OK);
+        assertThat(client.rest()).containsExactly(answer("many", "m", NO), end("gone", "many", "", "m"));
+    }
+
+    @Test
+    void endsAStrictStreamWithTheFirstError() throws Exception {
+        StreamClient client =
+                StreamClient.strict(frontend).send(ask("slow", "1")).send(ask("many", "2"));
+        FakeCall waiting = take(slow);
+
+        take(many).fail(ErrorCode.NOT_FOUND, "nothing here");
+
+        Status end = client.end();
+        assertThat(end.getCode()).isEqualTo(Status.Code.NOT_FOUND);
+        assertThat(end.getDescription()).isEqualTo("nothing here");
+        assertThat(client.rest()).isEmpty();
+        assertThat(waiting.awaitCancel(PATIENCE)).isTrue();
+    }
+
+    @Test
+    void withdrawsAllRequestsOfACancelledStream() throws Exception {
+        StreamClient client = StreamClient.open(frontend).send(ask("slow", "1")).send(ask("many", "2"));
+        FakeCall one = take(slow);
+        FakeCall other = take(many);
+        respond(other, false);
+        client.next();
+
+        client.cancel();
+
+        assertThat(one.awaitCancel(PATIENCE)).isTrue();
+        assertThat(other.awaitCancel(PATIENCE)).isTrue();
+        respond(other, false);
+        frontend.awaitNoMemory();
+    }
+
+    @Test
+    void givesBackWhatACancelledStreamHasNotWritten() throws Exception {
+        StreamClient client = StreamClient.open(frontend).send(ask("slow", "1")).send(ask("fast", "2"));
+        take(slow);
+        Frontend.await(() -> frontend.server.calls().size() == 2);
+
+        client.cancel();
+
+        frontend.awaitNoMemory();
+    }
+
+    @Test
+    void holdsADecoupledModelBackWhoseClientDoesNotRead() throws Exception {
+        int count = 5000;
+        byte[] kilobyte = new byte[1024];
+        try (Frontend narrow = new Frontend(GrpcOptions.DEFAULT.withMessages(
+                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE)))) {
+            narrow.server.add(FakeModel.identity("flood", DataType.FP32, 64, -1)
+                    .decoupled()
+                    .on(instance)
+                    .answering(call -> {
+                        Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(1024), MemorySegment.ofArray(kilobyte));
+                        for (int i = 0; i < count; i++) {
+                            call.respond(
+                                    List.of(new NamedTensor("OUTPUT0", tensor)),
+                                    Map.of("n", new ParameterValue.Int(i)),
+                                    false);
+                            sent.incrementAndGet();
+                        }
+                        call.end();
+                    }));
+            StreamClient client = StreamClient.open(narrow, new Metadata(), false)
+                    .send(ask("flood", "f"))
+                    .halfClose();
+            Frontend.await(() -> sent.get() > 10);
+
+            assertThat(sent.get()).isLessThan(count);
+
+            client.read(count + 1);
+            assertThat(client.end()).isEqualTo(Status.OK);
+            assertThat(client.rest())
+                    .extracting(response -> response.getInferResponse()
+                            .getParametersOrThrow("n")
+                            .getInt64Param())
+                    .containsExactlyElementsOf(
+                            LongStream.range(0, count).boxed().toList());
+        }
+    }
+
+    @Test
+    void readsNoFurtherWhileTheClientDoesNotRead() throws Exception {
+        int count = 2000;
+        try (Frontend narrow = new Frontend(GrpcOptions.DEFAULT.withMessages(
+                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE)))) {
+            narrow.server.add(FakeModel.identity("fast", DataType.FP32, 64, -1));
+            ByteString kilobyte = floats(new float[256]);
+            StreamClient client = StreamClient.open(narrow, new Metadata(), false);
+            for (int i = 0; i < count; i++) {
+                client.send(request("fast", "FP32", kilobyte, 1, 256).setId("" + i));
+            }
+            Frontend.await(() -> narrow.server.calls().size() > 10);
+
+            assertThat(narrow.memory.buffersInUse()).isLessThanOrEqualTo(20);
+            assertThat(narrow.server.calls().size()).isLessThan(900);
+
+            client.halfClose().read(count + 1);
+            assertThat(client.end()).isEqualTo(Status.OK);
+            assertThat(client.rest())
+                    .extracting(response -> response.getInferResponse().getId())
+                    .containsExactlyElementsOf(
+                            IntStream.range(0, count).mapToObj(String::valueOf).toList());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package dev.nereid.grpc;
+
+import inference.ModelStreamInferResponse;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerCall;
+import io.grpc.Status;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A stream without a network, which remembers what is written. Fails if two threads write at a time, if anything is
+ * written out of order, or without need. Safe for use by any thread.
+ */
+final class RecordedStream extends ServerCall<Parsed<InferMessage>, InferResponseMessage> {
+    final List<ModelStreamInferResponse> written = new ArrayList<>();
+    final AtomicInteger requested = new AtomicInteger();
+    volatile boolean ready = true;
+    volatile @Nullable Status status;
+
+    private final AtomicBoolean busy = new AtomicBoolean();
+    private boolean headersSent;
+
+    private void alone(Runnable action) {
+        if (!busy.compareAndSet(false, true)) {
+            throw new AssertionError("two threads write at a time");
+        }
+        action.run();
+        busy.set(false);
+    }
+
+    @Override
+    public void request(int count) {
+        requested.addAndGet(count);
+    }
+
+    @Override
+    public void sendHeaders(Metadata headers) {
+        alone(() -> headersSent = true);
+    }
+
+    @Override
+    public void sendMessage(InferResponseMessage message) {
+        alone(() -> {
+            if (!headersSent || status != null) {
+                throw new AssertionError("message out of order");
+            }
+            try {
+                written.add(ModelStreamInferResponse.parseFrom(message.readAllBytes()));
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+    }
+
+    @Override
+    public void close(Status result, Metadata trailers) {
+        alone(() -> {
+            if (status != null) {
+                throw new AssertionError("closed twice");
+            }
+            status = result;
+        });
+    }
+
+    @Override
+    public boolean isReady() {
+        return ready && status == null;
+    }
+
+    @Override
+    public boolean isCancelled() {
+        return false;
+    }
+
+    @Override
+    public MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> getMethodDescriptor() {
+        throw new UnsupportedOperationException("the method does not matter");
+    }
+}

@@ -1,0 +1,184 @@
+package dev.nereid.grpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import inference.GRPCInferenceServiceGrpc;
+import inference.ServerLiveRequest;
+import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.GrpcSslContexts;
+import io.grpc.netty.NettyChannelBuilder;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.ssl.SslContextBuilder;
+import io.netty.handler.ssl.SslProvider;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Encryption, with certificates made here. */
+final class TlsIT {
+    @TempDir
+    private static Path made;
+
+    private static TestIdentity template;
+    private static TestIdentity stranger;
+    private static TestIdentity client;
+    private static TestIdentity later;
+
+    @TempDir
+    private Path folder;
+
+    private final List<ManagedChannel> channels = new ArrayList<>();
+    private TestIdentity server;
+
+    @BeforeAll
+    static void makeCertificates() throws Exception {
+        template = TestIdentity.make(made, "server", "EC");
+        stranger = TestIdentity.make(made, "stranger", "EC");
+        client = TestIdentity.make(made, "client", "EC");
+        later = TestIdentity.make(made, "later", "RSA");
+    }
+
+    @BeforeEach
+    void copyCertificate() throws IOException {
+        server = new TestIdentity(folder.resolve("server.crt"), folder.resolve("server.key"));
+        template.replace(server);
+    }
+
+    @AfterEach
+    void closeChannels() {
+        channels.forEach(ManagedChannel::shutdownNow);
+    }
+
+    private static Frontend serve(TestIdentity identity, Optional<Path> roots) {
+        GrpcOptions.Tls tls = new GrpcOptions.Tls(identity.certificate(), identity.key(), roots, Duration.ofMillis(20));
+        return new Frontend(GrpcOptions.DEFAULT.withConnections(new GrpcOptions.Connections(
+                GrpcOptions.KeepAlive.DEFAULT, Optional.empty(), Optional.empty(), Optional.of(tls))));
+    }
+
+    private ManagedChannel connect(Frontend frontend, Path trusted, @Nullable TestIdentity own) throws Exception {
+        SslContextBuilder context = SslContextBuilder.forClient().trustManager(trusted.toFile());
+        if (own != null) {
+            context.keyManager(own.certificate().toFile(), own.key().toFile());
+        }
+        ManagedChannel channel = NettyChannelBuilder.forAddress("127.0.0.1", frontend.frontend.port())
+                .sslContext(GrpcSslContexts.configure(context, SslProvider.JDK).build())
+                .channelType(NioSocketChannel.class)
+                .eventLoopGroup(frontend.eventLoops)
+                .build();
+        channels.add(channel);
+        return channel;
+    }
+
+    private static boolean asks(ManagedChannel channel) {
+        try {
+            return GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                    .withDeadlineAfter(20, TimeUnit.SECONDS)
+                    .serverLive(ServerLiveRequest.getDefaultInstance())
+                    .getLive();
+        } catch (StatusRuntimeException _) {
+            return false;
+        }
+    }
+
+    @Test
+    void encrypts() throws Exception {
+        try (Frontend frontend = serve(server, Optional.empty())) {
+            assertThat(asks(connect(frontend, server.certificate(), null))).isTrue();
+            assertThat(asks(connect(frontend, stranger.certificate(), null))).isFalse();
+            assertThat(asks(frontend.channel)).as("plain text").isFalse();
+        }
+    }
+
+    @Test
+    void wantsToKnowItsClients() throws Exception {
+        try (Frontend frontend = serve(server, Optional.of(client.certificate()))) {
+            assertThat(asks(connect(frontend, server.certificate(), client))).isTrue();
+            assertThat(asks(connect(frontend, server.certificate(), null))).isFalse();
+            assertThat(asks(connect(frontend, server.certificate(), stranger))).isFalse();
+        }
+    }
+
+    @Test
+    void usesNewFilesForNewConnections() throws Exception {
+        Path roots = Files.copy(client.certificate(), folder.resolve("roots"));
+        try (Frontend frontend = serve(server, Optional.of(roots))) {
+            Path old = Files.copy(server.certificate(), folder.resolve("old"));
+            ManagedChannel early = connect(frontend, old, client);
+            assertThat(asks(early)).isTrue();
+
+            later.replace(server);
+            Files.writeString(roots, Files.readString(stranger.certificate()));
+
+            Frontend.await(() -> {
+                try {
+                    return asks(connect(frontend, later.certificate(), stranger));
+                } catch (Exception e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            assertThat(asks(early)).as("the connection that was there").isTrue();
+            assertThat(asks(connect(frontend, later.certificate(), client))).isFalse();
+            assertThat(asks(connect(frontend, old, stranger))).isFalse();
+        }
+    }
+
+    @Test
+    void keepsTheOldFilesWhileTheNewOnesAreBroken() throws Exception {
+        Path old = Files.copy(server.certificate(), folder.resolve("old"));
+        try (Frontend frontend = serve(server, Optional.empty())) {
+            Files.writeString(server.key(), "no key");
+            assertThat(asks(connect(frontend, old, null))).isTrue();
+            Files.delete(server.certificate());
+            assertThat(asks(connect(frontend, old, null))).isTrue();
+            Files.copy(later.certificate(), server.certificate()); // without its key
+            assertThat(asks(connect(frontend, old, null))).isTrue();
+
+            later.replace(server);
+
+            Frontend.await(() -> {
+                try {
+                    return asks(connect(frontend, later.certificate(), null));
+                } catch (Exception e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+        }
+    }
+
+    @Test
+    void doesNotStartWithFilesThatCannotBeUsed() throws Exception {
+        Path garbage = Files.writeString(folder.resolve("garbage"), "garbage");
+        Path missing = folder.resolve("missing");
+
+        assertRefused(new TestIdentity(missing, server.key()), missing + " (expected: a file that can be read)");
+        assertRefused(new TestIdentity(garbage, server.key()), garbage + " (expected: certificates in PEM)");
+        assertRefused(
+                new TestIdentity(server.certificate(), garbage),
+                garbage + " (expected: an RSA or EC private key in PEM, PKCS #8)");
+        assertRefused(
+                new TestIdentity(server.certificate(), stranger.key()),
+                stranger.key() + " (expected: the key of the certificate in " + server.certificate() + ")");
+    }
+
+    private static void assertRefused(TestIdentity identity, String text) {
+        assertThatThrownBy(() -> serve(identity, Optional.empty()))
+                .isInstanceOf(UncheckedIOException.class)
+                .cause()
+                .isInstanceOf(TlsFilesException.class)
+                .hasMessage(text);
+    }
+}

@@ -1,0 +1,109 @@
+package dev.nereid.grpc;
+
+import static dev.nereid.grpc.Frontend.floats;
+import static dev.nereid.grpc.Frontend.request;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.testkit.FakeModel;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelInferRequest;
+import inference.ModelInferResponse;
+import inference.ServerLiveRequest;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+final class TransportOptionsIT {
+    private static final ModelInferRequest REQUEST =
+            request("m", "FP32", floats(new float[10_000]), 10_000).build();
+
+    /** Remembers how responses are compressed. */
+    private static final class Encoding implements ClientInterceptor {
+        private static final Metadata.Key<String> KEY =
+                Metadata.Key.of("grpc-encoding", Metadata.ASCII_STRING_MARSHALLER);
+
+        private final AtomicReference<String> seen = new AtomicReference<>("none");
+
+        @Override
+        public <Q, R> ClientCall<Q, R> interceptCall(MethodDescriptor<Q, R> method, CallOptions options, Channel next) {
+            return new SimpleForwardingClientCall<>(next.newCall(method, options)) {
+                @Override
+                public void start(Listener<R> listener, Metadata headers) {
+                    super.start(
+                            new SimpleForwardingClientCallListener<>(listener) {
+                                @Override
+                                public void onHeaders(Metadata received) {
+                                    seen.set(String.valueOf(received.get(KEY)));
+                                    super.onHeaders(received);
+                                }
+                            },
+                            headers);
+                }
+            };
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ResponseCompression.class)
+    void compressesInferResponses(ResponseCompression compression) throws Exception {
+        try (Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withMessages(
+                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 1000, compression)))) {
+            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
+            Encoding encoding = new Encoding();
+
+            ModelInferResponse response =
+                    frontend.client.withInterceptors(encoding).modelInfer(REQUEST);
+
+            assertThat(response.getRawOutputContents(0)).isEqualTo(REQUEST.getRawInputContents(0));
+            assertThat(encoding.seen.get()).isEqualTo(compression == ResponseCompression.NONE ? "identity" : "gzip");
+            StreamClient stream = StreamClient.open(frontend);
+            stream.send(REQUEST).halfClose().end();
+            assertThat(stream.next().getInferResponse().getRawOutputContents(0))
+                    .isEqualTo(REQUEST.getRawInputContents(0));
+        }
+    }
+
+    @Test
+    void endsConnectionsThatAreTooOld() throws Exception {
+        GrpcOptions.Connections mayfly = new GrpcOptions.Connections(
+                GrpcOptions.KeepAlive.DEFAULT,
+                Optional.of(Duration.ofMillis(100)),
+                Optional.of(Duration.ofMillis(100)),
+                Optional.empty());
+        try (Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
+            StreamClient stream = StreamClient.open(frontend);
+
+            assertThat(stream.end().isOk()).isFalse();
+        }
+    }
+
+    @Test
+    void asksThroughConnectionsOneAfterAnother() {
+        GrpcOptions.Connections mayfly = new GrpcOptions.Connections(
+                GrpcOptions.KeepAlive.DEFAULT,
+                Optional.of(Duration.ofMillis(50)),
+                Optional.of(Duration.ofSeconds(10)),
+                Optional.empty());
+        try (Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
+            for (int i = 0; i < 200; i++) {
+                assertThat(GRPCInferenceServiceGrpc.newBlockingStub(frontend.channel)
+                                .withWaitForReady()
+                                .serverLive(ServerLiveRequest.getDefaultInstance())
+                                .getLive())
+                        .isTrue();
+            }
+        }
+    }
+}
