@@ -73,6 +73,7 @@ final class Routes implements Handler<HttpServerRequest> {
     private boolean admits(HttpServerRequest request, Resource resource) {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
+            UnwantedBody.announceClose(request);
             HttpErrors.sendRestricted(request.response(), missing.get());
             InferHandler.discard(request);
             return false;
