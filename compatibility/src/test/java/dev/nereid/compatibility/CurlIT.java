@@ -140,6 +140,67 @@ final class CurlIT {
         assertThat(answer.text()).contains("\"data\":" + sample.json());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"gzip", "deflate", "gzip;q=0.5, deflate"})
+    void readsCompressedAnswers(String coding) throws IOException {
+        Sample sample = Sample.of("BYTES");
+
+        Curl.Answer answer = curl.post(
+                infer(sample),
+                utf8("{\"inputs\":[" + json(sample) + "]}"),
+                "--compressed",
+                "-H",
+                "Accept-Encoding: " + coding);
+
+        assertThat(answer.headers()).containsKey("content-encoding");
+        assertThat(answer.text()).contains("\"data\":" + sample.json());
+    }
+
+    @Test
+    void readsEventsOfAStream() throws IOException {
+        Curl.Answer answer = curl.post("/v2/models/square/generate_stream", utf8("{\"IN\":2}"), "-N");
+
+        assertThat(answer.headers()).containsEntry("content-type", "text/event-stream; charset=utf-8");
+        assertThat(answer.text())
+                .isEqualTo("data: {\"model_name\":\"square\",\"model_version\":\"1\",\"OUT\":2}\n\n".repeat(2));
+    }
+
+    @Test
+    void generates() throws IOException {
+        Curl.Answer answer = curl.post("/v2/models/echo_bytes/generate", utf8("{\"INPUT0\":\"a text\",\"id\":\"7\"}"));
+
+        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
+        assertThat(answer.text()).contains("\"OUTPUT0\":\"a text\"").contains("\"id\":\"7\"");
+    }
+
+    @Test
+    void listsTheRepository() throws IOException {
+        assertThat(curl.post("/v2/repository/index", utf8("{\"ready\":true}")).text())
+                .contains("{\"name\":\"add_sub\",\"version\":\"1\",\"state\":\"READY\"}");
+        Curl.Answer load = curl.post("/v2/repository/models/add_sub/load", new byte[0]);
+        assertThat(load.status()).isEqualTo(503);
+        assertThat(load.text()).contains("explicit model load / unload is not allowed");
+    }
+
+    @Test
+    void classifies() throws IOException {
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[4],\"data\":[3,9,-1,4]}],"
+                + "\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{\"classification\":2}}]}";
+
+        Curl.Answer answer = curl.post("/v2/models/echo_int32/infer", utf8(json));
+
+        assertThat(answer.text()).contains("\"data\":[\"9:1\",\"4:3\"]");
+    }
+
+    @Test
+    void findsNoSharedMemoryUnlessItIsAllowed() throws IOException {
+        Curl.Answer answer = curl.post(
+                "/v2/systemsharedmemory/region/r/register", utf8("{\"key\":\"/k\",\"byte_size\":4}"));
+
+        assertThat(answer.status()).isEqualTo(501);
+        assertThat(answer.text()).contains("--allow-client-shm=true");
+    }
+
     @Test
     void hearsWhatIsWrong() throws IOException {
         Curl.Answer answer = curl.post("/v2/models/echo_fp32/infer", utf8("{\"inputs\":1}"));

@@ -9,7 +9,8 @@ import java.nio.file.Path;
  * The models that the clients ask, most of which answer with what they were sent. Stateless.
  *
  * <p>For each data type {@code echo_<type>}, of one dimension and without batches; {@code echo_batch}, FP32 with batches;
- * {@code echo_one_string}, which takes a single string; {@code add_sub} and {@code digits}, the bundled models.
+ * {@code echo_one_string}, which takes a single string; {@code add_sub} and {@code digits}, the bundled models;
+ * {@code square} and {@code repeat}, which answer as often as they are told.
  */
 final class Echo {
     private Echo() {}
@@ -24,6 +25,9 @@ final class Echo {
         models.model("echo_one_string", Repository.identity(0, "STRING", "[ 1 ]", ""));
         models.copyOf(InstalledServer.MODELS.resolve("add_sub"));
         models.copyOf(InstalledServer.MODELS.resolve("digits"));
+        Path examples = InstalledServer.CHECKOUT.resolve("examples/plugin-models");
+        models.copyOf(examples.resolve("square"));
+        models.copyOf(examples.resolve("repeat"));
         String[] all = new String[flags.length + 1];
         all[0] = "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins");
         System.arraycopy(flags, 0, all, 1, flags.length);
