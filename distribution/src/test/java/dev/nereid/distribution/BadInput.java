@@ -64,7 +64,8 @@ record BadInput(String title, Optional<Http> http, Optional<Grpc> grpc) {
         return new BadInput(title, http, Optional.of(new Grpc(title, request, grpcStatus(code), error)));
     }
 
-    private static int httpStatus(ErrorCode code) {
+    /** Returns the status that tells a code over HTTP. */
+    static int httpStatus(ErrorCode code) {
         return switch (code) {
             case INTERNAL -> 500;
             case NOT_FOUND -> 404;
@@ -74,7 +75,8 @@ record BadInput(String title, Optional<Http> http, Optional<Grpc> grpc) {
         };
     }
 
-    private static Status.Code grpcStatus(ErrorCode code) {
+    /** Returns the status that tells a code over gRPC. */
+    static Status.Code grpcStatus(ErrorCode code) {
         return switch (code) {
             case UNKNOWN -> Status.Code.UNKNOWN;
             case INTERNAL -> Status.Code.INTERNAL;
