@@ -8,6 +8,7 @@ import java.net.Socket;
 import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.util.OptionalInt;
+import javax.net.SocketFactory;
 
 /**
  * One HTTP exchange on a connection of its own, by hand: asked every few milliseconds it must not slow down the start
@@ -34,12 +35,13 @@ final class Exchange {
     /**
      * Asks. Blocks.
      *
+     * @param sockets makes the connection
      * @param port where on this machine
      * @param question what
      * @return the status of the answer; empty if nobody listens or the connection ends without one
      */
-    static OptionalInt status(int port, byte[] question) throws IOException {
-        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+    static OptionalInt status(SocketFactory sockets, int port, byte[] question) throws IOException {
+        try (Socket socket = sockets.createSocket(InetAddress.getLoopbackAddress(), port)) {
             socket.setSoTimeout(TIMEOUT_MILLIS);
             socket.getOutputStream().write(question);
             BufferedReader reader =

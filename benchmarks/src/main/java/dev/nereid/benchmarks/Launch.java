@@ -1,6 +1,7 @@
 package dev.nereid.benchmarks;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -15,13 +16,12 @@ record Launch(Path home, Path repository, List<String> flags) {
         flags = List.copyOf(flags);
     }
 
-    /** Serves a repository with the example backends, and as many event loops as the ceilings have. */
-    static Launch withExamples(Bench bench, Path repository) {
-        return new Launch(
-                bench.installed(),
-                repository,
-                List.of(
-                        "--backend-directory=" + bench.checkout().resolve("examples/plugins"),
-                        "--http-thread-count=" + bench.options().eventLoops()));
+    /** Serves a repository with the example backends, as many event loops as the ceilings have, and more flags. */
+    static Launch withExamples(Bench bench, Path repository, String... more) {
+        List<String> flags = new ArrayList<>(List.of(
+                "--backend-directory=" + bench.checkout().resolve("examples/plugins"),
+                "--http-thread-count=" + bench.options().eventLoops()));
+        flags.addAll(List.of(more));
+        return new Launch(bench.installed(), repository, flags);
     }
 }

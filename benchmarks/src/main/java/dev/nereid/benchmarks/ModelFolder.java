@@ -46,6 +46,16 @@ final class ModelFolder {
         return Optional.of(file).filter(Files::isRegularFile);
     }
 
+    /** Finds the model of a recorded repository among the shared files beside the checkout. */
+    static Optional<Path> recorded(Bench bench, String name) {
+        Path model = bench.checkout()
+                .resolveSibling("shared")
+                .resolve("golden/models")
+                .resolve(name)
+                .resolve("1/model.onnx");
+        return Optional.of(model).filter(Files::isRegularFile);
+    }
+
     private static Path write(Path repository, String name, String config) throws IOException {
         Path version = Files.createDirectories(repository.resolve(name).resolve("1"));
         Files.writeString(repository.resolve(name).resolve("config.pbtxt"), config);

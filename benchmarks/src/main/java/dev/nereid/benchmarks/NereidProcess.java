@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import javax.net.SocketFactory;
 
 /** The packaged server as a process of its own. Owned by, and confined to, the thread that measures. */
 final class NereidProcess implements AutoCloseable {
@@ -17,14 +18,16 @@ final class NereidProcess implements AutoCloseable {
     private static final long BYTES_PER_KB = 1024;
 
     private final Bench bench;
+    private final SocketFactory sockets;
     private final Process process;
     private final long startNanos;
     private final Path log;
     private final int httpPort;
     private final int grpcPort;
 
-    private NereidProcess(Bench bench, Launch launch) throws IOException {
+    private NereidProcess(Bench bench, Launch launch, SocketFactory sockets) throws IOException {
         this.bench = bench;
+        this.sockets = sockets;
         httpPort = Loopback.freePort();
         grpcPort = Loopback.freePort();
         log = bench.workspace().path("server-" + httpPort + ".log");
@@ -46,7 +49,13 @@ final class NereidProcess implements AutoCloseable {
 
     /** Starts a server, and waits until it is ready. Blocks. */
     static NereidProcess start(Bench bench, Launch launch) throws IOException, InterruptedException {
-        NereidProcess server = launch(bench, launch);
+        return start(bench, launch, SocketFactory.getDefault());
+    }
+
+    /** Starts a server, and waits until it is ready, asking by connections of the given kind. Blocks. */
+    static NereidProcess start(Bench bench, Launch launch, SocketFactory sockets)
+            throws IOException, InterruptedException {
+        NereidProcess server = new NereidProcess(bench, launch, sockets);
         try {
             server.awaitAnswer(Exchange.get("/v2/health/ready"));
             return server;
@@ -58,7 +67,7 @@ final class NereidProcess implements AutoCloseable {
 
     /** Starts a server, and does not wait. */
     static NereidProcess launch(Bench bench, Launch launch) throws IOException {
-        return new NereidProcess(bench, launch);
+        return new NereidProcess(bench, launch, SocketFactory.getDefault());
     }
 
     /**
@@ -68,7 +77,7 @@ final class NereidProcess implements AutoCloseable {
      * @return the time from the start of the process to the answer
      */
     Duration awaitAnswer(byte[] question) throws IOException, InterruptedException {
-        while (Exchange.status(httpPort, question).orElse(0) != OK) {
+        while (Exchange.status(sockets, httpPort, question).orElse(0) != OK) {
             if (process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
                 throw new IOException("server: ended at its start:\n" + lastLines());
             }
@@ -104,7 +113,17 @@ final class NereidProcess implements AutoCloseable {
 
     /** Returns where a model is asked over HTTP. */
     String inferUrl(String model) {
-        return "http://" + Loopback.ADDRESS + ":" + httpPort + "/v2/models/" + model + "/infer";
+        return "http://" + Loopback.ADDRESS + ":" + httpPort + inferPath(model);
+    }
+
+    /** Returns where a model is asked over HTTP if that is encrypted. */
+    String encryptedInferUrl(String model) {
+        return inferUrl(model).replace("http:", "https:");
+    }
+
+    /** Returns the path by which a model is asked over HTTP. */
+    static String inferPath(String model) {
+        return "/v2/models/" + model + "/infer";
     }
 
     /** Returns where the server listens for gRPC. */

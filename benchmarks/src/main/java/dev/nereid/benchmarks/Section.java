@@ -9,6 +9,14 @@ import java.util.stream.Collectors;
 enum Section {
     /** Tensors over HTTP. */
     HTTP(true),
+    /** Tensors over HTTP as JSON. */
+    JSON(true),
+    /** What reads and writes JSON, by itself. */
+    CODEC(false),
+    /** Tensors in shared memory. */
+    SHM(true),
+    /** Tensors over HTTP, encrypted. */
+    TLS(true),
     /** Tensors over gRPC. */
     GRPC(false),
     /** A cheap model. */
@@ -33,6 +41,10 @@ enum Section {
     Table measure(Bench bench) throws IOException, InterruptedException {
         return switch (this) {
             case HTTP -> HttpSection.measure(bench);
+            case JSON -> JsonSection.measure(bench);
+            case CODEC -> CodecSection.measure(bench);
+            case SHM -> SharedMemorySection.measure(bench);
+            case TLS -> TlsSection.measure(bench);
             case GRPC -> GrpcSection.measure(bench);
             case MLP -> MlpSection.measure(bench);
             case SQUEEZENET -> SqueezenetSection.measure(bench);

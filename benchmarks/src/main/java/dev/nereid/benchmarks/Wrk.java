@@ -38,15 +38,33 @@ final class Wrk implements Contender {
      * @return the load
      */
     static Wrk on(String name, Bench bench, int connections, InferBody body, String url) throws IOException {
+        return on(name, bench, connections, body.http(), body.headLength(), url);
+    }
+
+    /**
+     * Prepares a load of JSON.
+     *
+     * @param name what is asked, as the table names it
+     * @param bench where files are put and processes are started
+     * @param connections how many connections ask, each one request after the other
+     * @param json what is posted
+     * @param url where to
+     * @return the load
+     */
+    static Wrk json(String name, Bench bench, int connections, String json, String url) throws IOException {
+        return on(name, bench, connections, json.getBytes(StandardCharsets.UTF_8), 0, url);
+    }
+
+    private static Wrk on(String name, Bench bench, int connections, byte[] content, int headLength, String url)
+            throws IOException {
         Path script = bench.workspace().copyOf(SCRIPT);
-        byte[] content = body.http();
         Path posted = bench.workspace().write("body-" + content.length, content);
         int threads = Math.min(connections, bench.options().eventLoops());
         return new Wrk(
                 name,
                 bench,
                 List.of("-t", "" + threads, "-c", "" + connections, "--timeout", TIMEOUT, "-s", script.toString()),
-                List.of(url, "--", posted.toString(), "" + body.headLength()));
+                List.of(url, "--", posted.toString(), "" + headLength));
     }
 
     /** Throws if there is no wrk. */

@@ -17,6 +17,7 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.net.SocketFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -47,10 +48,11 @@ final class EchoIT {
         try (EventLoops loops = EventLoops.start(1)) {
             int port = HttpEcho.start(loops.vertx(), 1);
 
-            assertThat(Exchange.status(port, Exchange.post(HttpEcho.WHOLE, "{}")))
+            assertThat(Exchange.status(SocketFactory.getDefault(), port, Exchange.post(HttpEcho.WHOLE, "{}")))
                     .hasValue(200);
         }
-        assertThat(Exchange.status(Loopback.freePort(), Exchange.get("/"))).isEmpty();
+        assertThat(Exchange.status(SocketFactory.getDefault(), Loopback.freePort(), Exchange.get("/")))
+                .isEmpty();
     }
 
     @ParameterizedTest
