@@ -194,8 +194,8 @@ final class CurlIT {
 
     @Test
     void findsNoSharedMemoryUnlessItIsAllowed() throws IOException {
-        Curl.Answer answer = curl.post(
-                "/v2/systemsharedmemory/region/r/register", utf8("{\"key\":\"/k\",\"byte_size\":4}"));
+        Curl.Answer answer =
+                curl.post("/v2/systemsharedmemory/region/r/register", utf8("{\"key\":\"/k\",\"byte_size\":4}"));
 
         assertThat(answer.status()).isEqualTo(501);
         assertThat(answer.text()).contains("--allow-client-shm=true");

@@ -15,8 +15,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A server that knows its clients by their certificates, and shows its repository to those with a secret alone. */
 final class SecureIT {
-    private static final byte[] REQUEST = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT8\",\"shape\":[1],\"data\":[7]}]}"
-            .getBytes(StandardCharsets.UTF_8);
+    private static final byte[] REQUEST =
+            "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT8\",\"shape\":[1],\"data\":[7]}]}"
+                    .getBytes(StandardCharsets.UTF_8);
 
     @TempDir
     private static Path models;
@@ -69,7 +70,9 @@ final class SecureIT {
         Program.Result distrustful = Program.run(Map.of(), List.of("curl", "-sS", server.address("HTTP") + "/v2"));
 
         assertThat(anonymous.status()).as(anonymous.out()).isNotZero();
-        assertThat(distrustful.status()).as(distrustful.out()).isEqualTo(60); // it knows no one who vouches for the server
+        assertThat(distrustful.status())
+                .as(distrustful.out())
+                .isEqualTo(60); // it knows no one who vouches for the server
     }
 
     @Test
@@ -88,7 +91,10 @@ final class SecureIT {
     @Test
     void passesForPython(@TempDir Path stubs) throws IOException {
         PythonTests.prepare(stubs)
-                .run("test_secure", server, Map.of("NEREID_CERTIFICATES", certificates.folder().toString()));
+                .run(
+                        "test_secure",
+                        server,
+                        Map.of("NEREID_CERTIFICATES", certificates.folder().toString()));
     }
 
     private static Curl curl(Path folder) {

@@ -57,7 +57,8 @@ final class ParityCheck {
     static Outcome expected(Scenario scenario, Protocol protocol, Outcome other) {
         if (scenario.refusal(protocol).isPresent()) {
             return scenario.refusal(protocol).get();
-        } else if (scenario.expectation() instanceof Expectation.Failure error && other instanceof Outcome.Refused said) {
+        } else if (scenario.expectation() instanceof Expectation.Failure error
+                && other instanceof Outcome.Refused said) {
             return new Outcome.Refused(protocol.codeOf(error.code()), said.text());
         }
         return other;

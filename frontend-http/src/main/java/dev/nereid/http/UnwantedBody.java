@@ -76,8 +76,11 @@ final class UnwantedBody {
 
     private static boolean isSmall(HttpServerRequest request) {
         String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
+        if (length == null) { // without chunks there is no body at all
+            return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null;
+        }
         try {
-            return length != null && Long.parseLong(length) <= MOST_READ;
+            return Long.parseLong(length) <= MOST_READ;
         } catch (NumberFormatException e) {
             return false;
         }
