@@ -162,7 +162,7 @@ final class CurlIT {
 
         assertThat(answer.headers()).containsEntry("content-type", "text/event-stream; charset=utf-8");
         assertThat(answer.text())
-                .isEqualTo("data: {\"model_name\":\"square\",\"model_version\":\"1\",\"OUT\":2}\n\n".repeat(2));
+                .isEqualTo("data: {\"OUT\":2,\"model_name\":\"square\",\"model_version\":\"1\"}\n\n".repeat(2));
     }
 
     @Test
@@ -177,7 +177,7 @@ final class CurlIT {
     void listsTheRepository() throws IOException {
         assertThat(curl.post("/v2/repository/index", utf8("{\"ready\":true}")).text())
                 .contains("{\"name\":\"add_sub\",\"version\":\"1\",\"state\":\"READY\"}");
-        Curl.Answer load = curl.post("/v2/repository/models/add_sub/load", new byte[0]);
+        Curl.Answer load = curl.post("/v2/repository/models/add_sub/load", utf8("{}"));
         assertThat(load.status()).isEqualTo(503);
         assertThat(load.text()).contains("explicit model load / unload is not allowed");
     }

@@ -15,9 +15,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A server that knows its clients by their certificates, and shows its repository to those with a secret alone. */
 final class SecureIT {
-    private static final byte[] REQUEST =
-            "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT8\",\"shape\":[1],\"data\":[7]}]}"
-                    .getBytes(StandardCharsets.UTF_8);
+    private static final String REQUEST =
+            "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT8\",\"shape\":[1],\"data\":[7]}]}";
 
     @TempDir
     private static Path models;
@@ -57,7 +56,8 @@ final class SecureIT {
         Curl curl = curl(folder);
 
         assertThat(server.address("HTTP")).startsWith("https://");
-        assertThat(curl.post("/v2/models/echo_int8/infer", REQUEST).text()).contains("\"data\":[7]");
+        Curl.Answer answer = curl.post("/v2/models/echo_int8/infer", REQUEST.getBytes(StandardCharsets.UTF_8));
+        assertThat(answer.text()).contains("\"data\":[7]");
     }
 
     @Test
@@ -70,17 +70,17 @@ final class SecureIT {
         Program.Result distrustful = Program.run(Map.of(), List.of("curl", "-sS", server.address("HTTP") + "/v2"));
 
         assertThat(anonymous.status()).as(anonymous.out()).isNotZero();
-        assertThat(distrustful.status())
-                .as(distrustful.out())
-                .isEqualTo(60); // it knows no one who vouches for the server
+        // it knows no one who vouches for the server
+        assertThat(distrustful.status()).as(distrustful.out()).isEqualTo(60);
     }
 
     @Test
     void showsTheRepositoryToThoseWithTheSecret(@TempDir Path folder) throws IOException {
         Curl curl = curl(folder);
+        byte[] all = "{}".getBytes(StandardCharsets.UTF_8);
 
-        Curl.Answer without = curl.post("/v2/repository/index", new byte[0]);
-        Curl.Answer with = curl.post("/v2/repository/index", new byte[0], "-H", "admin-key: sesame");
+        Curl.Answer without = curl.post("/v2/repository/index", all);
+        Curl.Answer with = curl.post("/v2/repository/index", all, "-H", "admin-key: sesame");
 
         assertThat(without.status()).isEqualTo(403);
         assertThat(without.text()).contains("This API is restricted, expecting header 'admin-key'");
@@ -90,11 +90,10 @@ final class SecureIT {
 
     @Test
     void passesForPython(@TempDir Path stubs) throws IOException {
-        PythonTests.prepare(stubs)
-                .run(
-                        "test_secure",
-                        server,
-                        Map.of("NEREID_CERTIFICATES", certificates.folder().toString()));
+        Map<String, String> place =
+                Map.of("NEREID_CERTIFICATES", certificates.folder().toString());
+
+        PythonTests.prepare(stubs).run("test_secure", server, place);
     }
 
     private static Curl curl(Path folder) {
