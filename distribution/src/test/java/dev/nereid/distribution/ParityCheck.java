@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.distribution.Scenario.Expectation;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -20,7 +19,10 @@ final class ParityCheck {
      */
     static Outcome requireExpected(Scenario scenario, Map<Protocol, Outcome> outcomes) {
         // The last protocol is the port itself; where it cannot say it, a front end speaks for all.
-        Protocol speaker = new ArrayList<>(outcomes.keySet()).getLast();
+        Protocol speaker = outcomes.keySet().stream()
+                .filter(protocol -> scenario.refusal(protocol).isEmpty())
+                .reduce((first, second) -> second)
+                .orElseThrow();
         Outcome outcome = outcomes.get(speaker);
         switch (scenario.expectation()) {
             case Expectation.Echo echo -> {
