@@ -4,6 +4,7 @@ import io.vertx.core.Vertx;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.ClientAuth;
 import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.net.OpenSSLEngineOptions;
 import io.vertx.core.net.PemKeyCertOptions;
 import io.vertx.core.net.PemTrustOptions;
 import io.vertx.core.net.ServerSSLOptions;
@@ -50,8 +51,11 @@ record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buff
         return certificate.equals(other.certificate) && key.equals(other.key) && clientRoot.equals(other.clientRoot);
     }
 
-    /** Has a server encrypt with these from its start. */
+    /** Has a server encrypt with these from its start, by native code where it can be had. */
     void applyTo(HttpServerOptions options) {
+        if (OpenSSLEngineOptions.isAvailable()) {
+            options.setSslEngineOptions(new OpenSSLEngineOptions());
+        }
         options.setSsl(true).setUseAlpn(false).setKeyCertOptions(pair());
         trust().ifPresent(trust -> options.setTrustOptions(trust).setClientAuth(ClientAuth.REQUIRED));
     }
