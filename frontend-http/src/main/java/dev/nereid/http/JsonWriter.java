@@ -22,10 +22,20 @@ final class JsonWriter {
     private static final int LONGEST_INTEGER = 20;
     private static final int LONGEST_ESCAPE = 6;
 
+    private final long largestSize;
     private byte[] bytes = new byte[FIRST_SIZE];
     private int size;
     private final StringBuilder number = new StringBuilder();
     private final ShortestDecimal shortest = new ShortestDecimal();
+
+    JsonWriter() {
+        this(LARGEST_SIZE);
+    }
+
+    /** Creates a writer that refuses to write more than so many bytes. */
+    JsonWriter(long largestSize) {
+        this.largestSize = largestSize;
+    }
 
     /** Forgets what was written. */
     void clear() {
@@ -225,11 +235,11 @@ final class JsonWriter {
     private void reserve(int more) {
         long needed = (long) size + more;
         if (needed > bytes.length) {
-            if (needed > LARGEST_SIZE) {
-                throw JsonFields.invalid("the response is larger than " + LARGEST_SIZE
+            if (needed > largestSize) {
+                throw JsonFields.invalid("the response is larger than " + largestSize
                         + " bytes as JSON; ask for its outputs as binary data");
             }
-            bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, LARGEST_SIZE)));
+            bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, largestSize)));
         }
     }
 }

@@ -1,7 +1,9 @@
 package dev.nereid.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.InferenceException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
@@ -11,6 +13,21 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** JSON as clients are used to get it. */
 class JsonWriterTest {
     private final JsonWriter json = new JsonWriter();
+
+    @Test
+    void refusesToBecomeLargerThanItMayAndGoesOnWithTheNextText() {
+        JsonWriter small = new JsonWriter(3000);
+        for (int i = 0; i < 300; i++) {
+            small.raw("0123456789");
+        }
+
+        assertThatThrownBy(() -> small.integer(1))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage("the response is larger than 3000 bytes as JSON; ask for its outputs as binary data");
+
+        small.clear();
+        assertThat(written(small.integer(1))).isEqualTo("1");
+    }
 
     @ParameterizedTest
     @CsvSource({

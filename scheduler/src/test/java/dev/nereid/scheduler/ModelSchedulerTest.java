@@ -191,23 +191,31 @@ final class ModelSchedulerTest {
 
     @Test
     void goesOnWithTheOtherInstancesWhenOneDied() {
+        CountDownLatch dying = new CountDownLatch(1);
         FakeInstance mortal = new FakeInstance(batch -> {
+            dying.countDown();
             throw new StackOverflowError();
         });
-        FakeInstance healthy = new FakeInstance(FakeInstance::copy);
+        FakeInstance healthy = new FakeInstance(batch -> {
+            awaitUninterruptibly(dying); // so that the other one has to take a request, whoever is woken first
+            FakeInstance.copy(batch);
+        });
+        RecordingObserver first = new RecordingObserver();
+        RecordingObserver second = new RecordingObserver();
 
         try (ModelScheduler scheduler = ModelScheduler.start(
                 model,
                 BatchingPolicy.NONE,
                 List.of(new InstanceSlot("a", Device.CPU, mortal), new InstanceSlot("b", Device.CPU, healthy)),
                 environment())) {
-            while (mortal.batches().isEmpty()) {
-                run(scheduler).close();
-            }
-            RecordingObserver after = run(scheduler);
-            assertThat(after.response().outputs()).hasSize(1);
-            after.close();
+            scheduler.submit(call("x"), first);
+            scheduler.submit(call("y"), second);
+            first.await().close();
+            second.await().close();
+            run(scheduler).close();
         }
+        assertThat(mortal.batches()).hasSize(1);
+        assertThat(healthy.batches()).hasSize(2);
         assertThat(mortal.isClosed() && healthy.isClosed()).isTrue();
     }
 
