@@ -11,6 +11,14 @@ package dev.nereid.api;
  */
 public interface ResponseObserver {
     /**
+     * Notes that the call passed every check and waits for its execution: an error from now on is that of a call that
+     * failed, not of one that was refused. Called at most once, before {@link InferenceServer#infer} returns and on the
+     * thread that called it; before the outcome if that comes on the same thread, otherwise the two may meet. Does nothing
+     * by default.
+     */
+    default void onAccepted() {}
+
+    /**
      * Takes a response.
      *
      * @param response the response, owned by the observer, which closes it when its memory was read

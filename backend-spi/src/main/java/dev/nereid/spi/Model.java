@@ -1,5 +1,7 @@
 package dev.nereid.spi;
 
+import java.util.Optional;
+
 /**
  * One loaded version of a model: what its instances share. <em>Implemented by backends.</em>
  *
@@ -14,6 +16,16 @@ public interface Model extends AutoCloseable {
      * @throws BackendException if it cannot be made; the load of the model fails with it
      */
     ModelInstance newInstance(InstanceContext context) throws BackendException;
+
+    /**
+     * Says how long executions of this very model hold the thread that runs them, where that is a matter of its
+     * configuration. Asked once, after the load.
+     *
+     * @return empty, as by default, for what {@link BackendTraits#execution()} says
+     */
+    default Optional<BackendTraits.Execution> execution() {
+        return Optional.empty();
+    }
 
     /** Frees what the model holds. Called once, after the last of its instances was closed. Does nothing by default. */
     @Override

@@ -25,8 +25,8 @@ final class InferAnswer implements ResponseObserver {
     private final HttpServerResponse http;
     private final ModelRef model;
     private final AnswerForm form;
-    /** Whether what is wrong with the call itself was told by now. */
-    private boolean handedOver;
+    /** Whether what is wrong with the call itself would have been told by now. */
+    private boolean accepted;
     /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
     private int surplus;
 
@@ -37,9 +37,9 @@ final class InferAnswer implements ResponseObserver {
         this.form = form;
     }
 
-    /** Notes that the call was taken: errors that come from now on are not those of a request that was refused. */
-    void callIsHandedOver() {
-        handedOver = true;
+    @Override
+    public void onAccepted() {
+        accepted = true;
     }
 
     @Override
@@ -88,7 +88,7 @@ final class InferAnswer implements ResponseObserver {
             write(response);
         } else if (error != null) {
             // Clients of the reference server see these types: that of a request refused, that of one that failed.
-            HttpErrors.send(http, error, handedOver ? HttpErrors.TEXT : HttpErrors.JSON);
+            HttpErrors.send(http, error, accepted ? HttpErrors.TEXT : HttpErrors.JSON);
         }
     }
 

@@ -115,7 +115,6 @@ final class InferExchange {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
         InferAnswer answer = new InferAnswer(handler, http, model, new AnswerForm(read.outputs(), coding, memory));
         cancellation = handler.server().infer(call, answer);
-        answer.callIsHandedOver();
     }
 
     private InferRequest read(CallMemory memory) {

@@ -1,13 +1,14 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.spi.BackendException;
+import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 /**
- * Takes batches from the queue of a model and has one instance execute them. Confined to one thread: its own, or that of
- * a test which goes step by step.
+ * Takes batches from the queue of a model and has one instance execute them. Run by one thread at a time: its own, one to
+ * which the seat of the instance was lent, or that of a test which goes step by step.
  *
  * <p>Whatever a backend throws, the batch is answered and the worker goes on. The one exception is an error of the virtual
  * machine: it is thrown again after the answer and ends the thread, since nobody knows what state it left behind. The
@@ -16,18 +17,35 @@ import org.slf4j.event.Level;
  */
 final class InstanceWorker implements Runnable {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceWorker.class);
+    /** So many batches may the thread of one request execute. */
+    private static final int MOST_LENT_BATCHES = 4;
 
     private final ModelScope model;
     private final PluginInstance instance;
     private final RequestQueue queue;
+    private final ShortExecutions executions;
+    private final LongSupplier nanoTime;
     private final Seat seat;
     private boolean closed;
 
-    InstanceWorker(ModelScope model, PluginInstance instance, RequestQueue queue) {
+    /**
+     * Takes a seat at the queue.
+     *
+     * @param executions is told how long those take that run on threads which submit requests
+     * @param nanoTime the clock
+     */
+    InstanceWorker(
+            ModelScope model,
+            PluginInstance instance,
+            RequestQueue queue,
+            ShortExecutions executions,
+            LongSupplier nanoTime) {
         this.model = model;
         this.instance = instance;
         this.queue = queue;
-        this.seat = queue.seat();
+        this.executions = executions;
+        this.nanoTime = nanoTime;
+        this.seat = queue.seat(this::runLent);
     }
 
     /** Works until the queue is stopped and empty, waits until no call is in flight, and closes the instance. */
@@ -36,7 +54,7 @@ final class InstanceWorker implements Runnable {
         boolean orderly = false;
         try {
             while (queue.take(seat)) {
-                work();
+                work(false);
             }
             orderly = true;
         } finally {
@@ -70,9 +88,29 @@ final class InstanceWorker implements Runnable {
     boolean step() {
         boolean found = queue.poll(seat);
         if (found) {
-            work();
+            work(false);
         }
         return found;
+    }
+
+    /**
+     * Executes the batch that lies at the seat on a thread that submits requests, and a little of what comes meanwhile: to
+     * wake the instance's own thread for it costs more than most short executions. Never throws: what would end that
+     * thread is left for it.
+     */
+    private void runLent() {
+        int batches = 0;
+        boolean more = true;
+        while (more) {
+            try {
+                work(true);
+            } catch (Throwable e) { // the caller has a request of its own, and nothing to do with this
+                seat.fatal = e;
+            }
+            batches++;
+            boolean mayRun = batches < MOST_LENT_BATCHES && seat.fatal == null && executions.areTrusted();
+            more = queue.giveBack(seat, mayRun);
+        }
     }
 
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
@@ -86,7 +124,12 @@ final class InstanceWorker implements Runnable {
         }
     }
 
-    private void work() {
+    /**
+     * Does what lies at the seat.
+     *
+     * @param lent whether the thread is not the instance's own
+     */
+    private void work(boolean lent) {
         for (int i = 0; i < seat.expired.size(); i++) {
             seat.expired.get(i).reject(SchedulerErrors.cancelled());
         }
@@ -101,13 +144,19 @@ final class InstanceWorker implements Runnable {
         if (!seat.taken.isEmpty()) {
             ExecutionBatch batch = new ExecutionBatch(model, seat.taken);
             seat.taken.clear();
-            execute(batch, clientMemory);
+            execute(batch, clientMemory, lent);
         }
     }
 
-    private void execute(ExecutionBatch batch, boolean clientMemory) {
+    private void execute(ExecutionBatch batch, boolean clientMemory, boolean lent) {
+        long start = lent ? nanoTime.getAsLong() : 0;
         Throwable thrown = instance.execute(batch, clientMemory);
-        boolean interrupted = Thread.interrupted(); // meant for the execution that is over
+        boolean interrupted = false;
+        if (lent) {
+            executions.took(nanoTime.getAsLong() - start);
+        } else {
+            interrupted = Thread.interrupted(); // meant for the execution that is over
+        }
         if (clientMemory && thrown instanceof InternalError) {
             batch.threw(SchedulerErrors.of(ClientMemory.lost()));
             return;

@@ -17,8 +17,11 @@ import org.slf4j.LoggerFactory;
  * Queues the calls to one version of a model, batches them, and runs them on the version's instances. Safe for use by
  * any thread.
  *
+ * <p>An instance whose backend promises short executions is run by the thread that submits a request, if the instance is
+ * idle and there is a batch for it; all others, and that one when it is busy, by threads of their own.
+ *
  * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
- * that withdraws a call. A call that is withdrawn, or that comes to its deadline, while it waits is never executed and is
+ * that submits or withdraws a call. A call that is withdrawn, or that comes to its deadline, while it waits is never executed and is
  * answered {@link dev.nereid.spi.ErrorCode#CANCELLED}: a withdrawal at once, a deadline when an instance meets it. A call
  * that is withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its
  * deadline then matters no more.
@@ -31,6 +34,7 @@ public final class ModelScheduler implements AutoCloseable {
 
     private final ModelScope model;
     private final RequestQueue queue;
+    private final ShortExecutions executions;
     private final LongSupplier nanoTime;
     private final List<InstanceWorker> workers;
     private final List<Thread> threads = new ArrayList<>();
@@ -43,14 +47,16 @@ public final class ModelScheduler implements AutoCloseable {
             BatchingPolicy policy,
             List<PluginInstance> instances,
             SchedulerEnvironment environment) {
-        this.model = ModelScope.of(settings, environment.memory(), environment.clientMemory());
+        this.model = ModelScope.of(
+                settings, environment.memory(), environment.backend().clientMemory());
+        this.executions = new ShortExecutions(settings, environment.backend());
         this.nanoTime = environment.nanoTime();
         BatchPlanner planner = policy.dynamic() && settings.batches()
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
         this.queue = new RequestQueue(planner, model.equalInputs(), nanoTime);
         this.workers = instances.stream()
-                .map(instance -> new InstanceWorker(model, instance, queue))
+                .map(instance -> new InstanceWorker(model, instance, queue, executions, nanoTime))
                 .toList();
     }
 
@@ -106,7 +112,7 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Queues a call. Never blocks, and tells every outcome to the observer.
+     * Queues a call, or executes it at once. Never blocks, and tells every outcome to the observer.
      *
      * @param call a call that was checked against the model; its memory is the scheduler's from now on
      * @param observer who is told the responses
@@ -116,10 +122,14 @@ public final class ModelScheduler implements AutoCloseable {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
         ScheduledRequest request = new ScheduledRequest(model, call, observer, nanoTime.getAsLong());
-        switch (queue.offer(request)) {
-            case ACCEPTED -> {}
-            case STOPPED -> request.reject(SchedulerErrors.stopped(call));
-            case NO_INSTANCE -> request.reject(SchedulerErrors.noInstance(call));
+        switch (queue.offer(request, executions.areTrusted())) {
+            case Seat seat -> {
+                request.tellAccepted();
+                seat.lentRun.run();
+            }
+            case Admission.Outcome.ACCEPTED -> request.tellAccepted();
+            case Admission.Outcome.STOPPED -> request.reject(SchedulerErrors.stopped(call));
+            case Admission.Outcome.NO_INSTANCE -> request.reject(SchedulerErrors.noInstance(call));
         }
         return request;
     }

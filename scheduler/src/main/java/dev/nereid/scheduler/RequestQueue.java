@@ -26,19 +26,12 @@ import org.jspecify.annotations.Nullable;
  * will come by itself; an instance is called and on its way; a leader sleeps, and what waits need not go before it
  * wakes. Time alone changes the third case, and the leader wakes for it.
  *
+ * <p><b>Lent seats.</b> A thread that offers a request may be given an idle instance to run it on, without any wake-up.
+ * That instance is busy in the sense above: the thread looks for what came meanwhile before it gives the seat back.
+ *
  * <p>The instance that became idle last is called first: its caches are warm.
  */
 final class RequestQueue {
-    /** What became of an offered request. */
-    enum Admission {
-        /** It waits, and will be answered. */
-        ACCEPTED,
-        /** The queue takes no more. */
-        STOPPED,
-        /** No instance is left that could execute it. */
-        NO_INSTANCE
-    }
-
     private final BatchPlanner planner;
     private final LongSupplier nanoTime;
     private final ReentrantLock lock = new ReentrantLock();
@@ -68,30 +61,77 @@ final class RequestQueue {
         this.requests = new RequestRing(equalInputs);
     }
 
-    /** Gives an instance its place. */
-    Seat seat() {
+    /**
+     * Gives an instance its place.
+     *
+     * @param lentRun runs the instance on a thread to which the seat is lent, and then calls {@link #giveBack}
+     */
+    Seat seat(Runnable lentRun) {
         lock.lock();
         try {
             seats++;
-            return new Seat(lock.newCondition());
+            return new Seat(lock.newCondition(), lentRun);
         } finally {
             lock.unlock();
         }
     }
 
-    /** Adds a request, unless it could not be executed any more. */
-    Admission offer(ScheduledRequest request) {
+    /**
+     * Adds a request, unless it could not be executed any more.
+     *
+     * @param mayRun whether the caller runs an instance if one is idle and there is a batch for it
+     * @return the seat of that instance with its batch, to be run by the caller at once; or else what became of the
+     *     request
+     */
+    Admission offer(ScheduledRequest request, boolean mayRun) {
         lock.lock();
         try {
             if (stopped) {
-                return Admission.STOPPED;
+                return Admission.Outcome.STOPPED;
             }
             if (seats == 0) {
-                return Admission.NO_INSTANCE;
+                return Admission.Outcome.NO_INSTANCE;
             }
             requests.add(request);
-            callOne(request.enqueuedNanos());
-            return Admission.ACCEPTED;
+            long now = request.enqueuedNanos();
+            if (mayRun && isIdle() && planner.take(requests, now, false) > 0) {
+                Seat seat = idle.pop();
+                pull(seat, now);
+                return seat;
+            }
+            callOne(now);
+            return Admission.Outcome.ACCEPTED;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says whether an instance is idle, and none is on its way to what waits. */
+    @GuardedBy("lock")
+    private boolean isIdle() {
+        return leader == null && called == 0 && !idle.isEmpty();
+    }
+
+    /**
+     * Takes another batch for a seat that was lent, as {@link #poll} does, or gives the seat back.
+     *
+     * @param mayRun whether the caller would run another batch
+     * @return whether there is another batch; if not, the caller must not run the instance any more
+     */
+    boolean giveBack(Seat seat, boolean mayRun) {
+        lock.lock();
+        try {
+            long now = nanoTime.getAsLong();
+            if (mayRun && pull(seat, now)) {
+                return true;
+            }
+            idle.push(seat);
+            if (stopped || seat.fatal != null) {
+                call(seat);
+            } else {
+                callOne(now);
+            }
+            return false;
         } finally {
             lock.unlock();
         }
@@ -101,6 +141,7 @@ final class RequestQueue {
      * Waits for a batch or for requests that have expired, and leaves them at the seat.
      *
      * @return {@code false} if there is nothing left to do, ever
+     * @throws DeathWhileLent if the instance cannot go on after what came up while its seat was lent
      */
     boolean take(Seat seat) {
         lock.lock();
@@ -111,6 +152,9 @@ final class RequestQueue {
                     return false;
                 }
                 await(seat, now);
+                if (seat.fatal != null) {
+                    throw new DeathWhileLent(seat.fatal);
+                }
                 now = nanoTime.getAsLong();
             }
             return true;
@@ -258,5 +302,14 @@ final class RequestQueue {
         seat.waiting = false;
         called++;
         seat.called.signal();
+    }
+
+    /** Ends the thread of an instance for which the world ended on another thread. */
+    static final class DeathWhileLent extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        DeathWhileLent(Throwable cause) {
+            super("instance failed beyond repair on a thread that submitted a request", cause);
+        }
     }
 }

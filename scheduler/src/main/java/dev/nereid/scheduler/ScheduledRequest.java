@@ -294,6 +294,15 @@ final class ScheduledRequest implements Cancellation {
         }
     }
 
+    /** Tells the observer that the request was not refused; what it throws is logged. */
+    void tellAccepted() {
+        try {
+            observer.onAccepted();
+        } catch (Throwable e) {
+            log("observer of responses failed", e);
+        }
+    }
+
     /** Calls the observer; what it throws is logged. */
     void tell(Answer answer) {
         try {

@@ -10,32 +10,33 @@ import java.util.function.LongSupplier;
  *
  * @param memory the pool for gathered inputs and for outputs
  * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
- * @param clientMemory whether the backend works in memory of clients, which may go away at any time
+ * @param backend what the backend of the model allows
  */
-public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, boolean clientMemory) {
+public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, BackendTerms backend) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
         requireNonNull(nanoTime, "nanoTime");
+        requireNonNull(backend, "backend");
     }
 
     /**
-     * Makes an environment for backends that do not work in memory of clients.
+     * Makes an environment for any backend.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime) {
-        this(memory, nanoTime, false);
+        this(memory, nanoTime, BackendTerms.DEFAULT);
     }
 
     /**
      * Returns the same environment for a certain backend.
      *
-     * @param allowed whether the backend works in memory of clients
+     * @param terms what the backend allows
      * @return the changed environment
      */
-    public SchedulerEnvironment withClientMemory(boolean allowed) {
-        return new SchedulerEnvironment(memory, nanoTime, allowed);
+    public SchedulerEnvironment with(BackendTerms terms) {
+        return new SchedulerEnvironment(memory, nanoTime, terms);
     }
 }

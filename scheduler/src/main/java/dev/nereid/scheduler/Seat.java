@@ -3,17 +3,28 @@ package dev.nereid.scheduler;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The place of one instance at its model's queue. The lists are confined to the thread that runs the instance; the rest
  * is guarded by the lock of the queue.
+ *
+ * <p>An instance of short executions that is idle may be lent to a thread that offers a request: then that thread runs
+ * the instance, while the instance's own waits on, and gives the seat back.
  */
-final class Seat {
+final class Seat implements Admission {
     /** Signalled for this instance alone, so that a request wakes one instance, and the right one. */
     final Condition called;
 
-    /** Whether the instance waits and was not called; guarded by the lock of the queue. */
+    /** Runs the instance on a thread to which the seat was lent, and gives the seat back. */
+    final Runnable lentRun;
+
+    /** Whether the instance's own thread waits and was not called; guarded by the lock of the queue. */
     boolean waiting;
+
+    /** What the instance's own thread has to die of, since it came up while the seat was lent. */
+    @Nullable
+    Throwable fatal;
 
     /** The requests that have begun and make the next batch; filled by the queue, emptied by the instance. */
     final List<ScheduledRequest> taken = new ArrayList<>();
@@ -21,7 +32,8 @@ final class Seat {
     /** The requests that came to their deadline in the queue; filled by the queue, emptied by the instance. */
     final List<ScheduledRequest> expired = new ArrayList<>(0);
 
-    Seat(Condition called) {
+    Seat(Condition called, Runnable lentRun) {
         this.called = called;
+        this.lentRun = lentRun;
     }
 }

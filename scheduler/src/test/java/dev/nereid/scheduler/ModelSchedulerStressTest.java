@@ -49,15 +49,23 @@ final class ModelSchedulerStressTest {
     private final List<Tally> tallies = new ArrayList<>();
 
     @ParameterizedTest
-    @CsvSource({"false, 0", "true, 0", "true, 200000"})
-    void answersEveryCallExactlyOnceAndGivesEverythingBack(boolean dynamic, long delayNanos) throws Exception {
+    @CsvSource({
+        "false, 0, false",
+        "true, 0, false",
+        "true, 200000, false",
+        "false, 0, true",
+        "true, 0, true",
+        "true, 200000, true"
+    })
+    void answersEveryCallExactlyOnceAndGivesEverythingBack(boolean dynamic, long delayNanos, boolean shortExecutions)
+            throws Exception {
         FakeInstance one = new FakeInstance(new Moody(1)::execute);
         FakeInstance two = new FakeInstance(new Moody(2)::execute);
         ModelScheduler scheduler = ModelScheduler.start(
                 model,
                 new BatchingPolicy(dynamic, List.of(4, 8), delayNanos),
                 List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
-                new SchedulerEnvironment(memory, System::nanoTime));
+                new SchedulerEnvironment(memory, System::nanoTime, new BackendTerms("moody", false, shortExecutions)));
         List<Thread> submitters = new ArrayList<>();
         CountDownLatch nearlyDone = new CountDownLatch(SUBMITTERS);
         for (int i = 0; i < SUBMITTERS; i++) {

@@ -22,17 +22,19 @@ final class SteppedScheduler {
     /** Makes a scheduler for an environment of which everything but the clock is taken. */
     SteppedScheduler(
             ModelSettings settings, BatchPlanner planner, SchedulerEnvironment environment, FakeInstance... instances) {
-        model = ModelScope.of(settings, environment.memory(), environment.clientMemory());
+        model = ModelScope.of(
+                settings, environment.memory(), environment.backend().clientMemory());
+        ShortExecutions executions = new ShortExecutions(settings, environment.backend());
         queue = new RequestQueue(planner, model.equalInputs(), clock);
         for (FakeInstance instance : instances) {
             InstanceSlot slot = new InstanceSlot("i" + workers.size(), Device.CPU, instance);
-            workers.add(new InstanceWorker(model, new PluginInstance(slot), queue));
+            workers.add(new InstanceWorker(model, new PluginInstance(slot), queue, executions, clock));
         }
     }
 
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
         ScheduledRequest request = new ScheduledRequest(model, call, observer, clock.getAsLong());
-        if (queue.offer(request) != RequestQueue.Admission.ACCEPTED) {
+        if (queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
             request.reject(SchedulerErrors.stopped(call));
         }
         return request;

@@ -52,6 +52,11 @@ public final class ClassifyingObserver implements ResponseObserver {
     }
 
     @Override
+    public void onAccepted() {
+        observer.onAccepted();
+    }
+
+    @Override
     public void onResponse(InferResponse response) {
         if (failed) {
             response.close();

@@ -33,7 +33,13 @@ final class IsolatedBackend implements Backend {
 
     @Override
     public Model load(ModelContext context) throws BackendException {
-        return new IsolatedModel(boundary.call("Backend.load", () -> backend.load(context)), boundary);
+        Model model = boundary.call("Backend.load", () -> backend.load(context));
+        try {
+            return new IsolatedModel(model, boundary);
+        } catch (BackendException | RuntimeException | Error e) {
+            boundary.close("Model.close", model::close);
+            throw e;
+        }
     }
 
     @Override

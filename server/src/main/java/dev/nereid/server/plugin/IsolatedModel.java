@@ -1,23 +1,33 @@
 package dev.nereid.server.plugin;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import java.util.Optional;
 
 /** A plugin's model behind its boundary. Immutable; as safe for concurrent use as the model. */
 final class IsolatedModel implements Model {
     private final Model model;
     private final PluginBoundary boundary;
+    private final Optional<BackendTraits.Execution> execution;
 
-    IsolatedModel(Model model, PluginBoundary boundary) {
+    /** Wraps a model and asks how it is executed. */
+    IsolatedModel(Model model, PluginBoundary boundary) throws BackendException {
         this.model = model;
         this.boundary = boundary;
+        execution = boundary.call("Model.execution", model::execution);
     }
 
     @Override
     public ModelInstance newInstance(InstanceContext context) throws BackendException {
         return new IsolatedInstance(boundary.call("Model.newInstance", () -> model.newInstance(context)), boundary);
+    }
+
+    @Override
+    public Optional<BackendTraits.Execution> execution() {
+        return execution;
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.nereid.server.repository;
 import static java.util.stream.Collectors.toList;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.BackendTerms;
 import dev.nereid.scheduler.InstanceSlot;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
@@ -70,7 +71,7 @@ final class VersionLoader {
             undo.add(model::close);
             List<ModelInstance> instances =
                     new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
-            Parts parts = new Parts(config, context.settings(), backend.traits(), labels, model);
+            Parts parts = new Parts(config, context.settings(), terms(config, backend.traits(), model), labels, model);
             ServedModel served = serve(parts, plans, instances, undo);
             undo.keep();
             return served;
@@ -106,11 +107,16 @@ final class VersionLoader {
                 new PluginLogger(config.getBackend(), config.getName()));
     }
 
+    private static BackendTerms terms(ModelConfig config, BackendTraits traits, Model model) {
+        BackendTraits.Execution execution = model.execution().orElse(traits.execution());
+        return new BackendTerms(config.getBackend(), traits.clientMemory(), execution == BackendTraits.Execution.SHORT);
+    }
+
     /** What a version is made of, but for its instances. */
     private record Parts(
             ModelConfig config,
             ModelSettings settings,
-            BackendTraits traits,
+            BackendTerms terms,
             Map<String, List<String>> labels,
             Model model) {}
 
@@ -139,7 +145,7 @@ final class VersionLoader {
                 parts.settings(),
                 ModelSettingsReader.batchingPolicy(parts.config()),
                 List.copyOf(active),
-                environment.withClientMemory(parts.traits().clientMemory()));
+                environment.with(parts.terms()));
         undo.add(scheduler::close);
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         return new ServedModel(parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier);

@@ -3,19 +3,22 @@ package dev.nereid.examples.identity;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
+import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
  * Loads models that answer {@code OUTPUT<i>} = {@code INPUT<i>}. Immutable.
  *
- * <p>Passing a tensor on takes no time at all, but a model may ask for a delay, and how executions are run is one
- * answer for the whole backend: so every instance gets a thread of its own that may wait.
+ * <p>Passing a tensor on takes no time at all, so the thread that brings a request may do it. The instances of a model
+ * that asks for a delay get threads of their own, which may wait.
  */
 final class IdentityBackend implements Backend {
     private static final BackendTraits TRAITS = BackendTraits.DEFAULT
-            .withExecution(BackendTraits.Execution.LONG)
+            .withExecution(BackendTraits.Execution.SHORT)
             .withParallelInstances()
             .withClientMemory();
 
@@ -33,6 +36,16 @@ final class IdentityBackend implements Backend {
     @Override
     public Model load(ModelContext context) throws BackendException {
         IdentityModel model = IdentityModel.of(context.settings());
-        return ignored -> new IdentityInstance(model, nanoTime);
+        return new Model() {
+            @Override
+            public ModelInstance newInstance(InstanceContext context) {
+                return new IdentityInstance(model, nanoTime);
+            }
+
+            @Override
+            public Optional<BackendTraits.Execution> execution() {
+                return model.delayNanos() > 0 ? Optional.of(BackendTraits.Execution.LONG) : Optional.empty();
+            }
+        };
     }
 }

@@ -1,0 +1,21 @@
+package dev.nereid.scheduler;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * What a backend allows and promises about the executions of one model. Immutable.
+ *
+ * @param backend the backend's name
+ * @param clientMemory whether it works in memory of clients, which may go away at any time
+ * @param shortExecutions whether executions take microseconds and never block, so that an idle instance may be run by
+ *     the thread that submits a request
+ */
+public record BackendTerms(String backend, boolean clientMemory, boolean shortExecutions) {
+    /** What holds for any backend. */
+    public static final BackendTerms DEFAULT = new BackendTerms("", false, false);
+
+    /** Checks the components. */
+    public BackendTerms {
+        requireNonNull(backend, "backend");
+    }
+}

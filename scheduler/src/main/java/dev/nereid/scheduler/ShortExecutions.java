@@ -1,0 +1,69 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.spi.ModelSettings;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Whether the executions of a model are as short as its backend says, so that threads which submit requests may run
+ * them. Safe for use by any thread.
+ *
+ * <p>The word of the backend counts until it is refuted: by three executions longer than {@link #MOST_NANOS} with fewer
+ * than {@value #FORGIVEN_BY} shorter ones for each between them. A single long one is forgiven: the first execution
+ * loads classes, and any thread may have to wait for a processor.
+ */
+final class ShortExecutions {
+    /** What is still short, in nanoseconds. */
+    static final long MOST_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private static final Logger LOG = LoggerFactory.getLogger(ShortExecutions.class);
+    private static final int FORGIVEN_BY = 16;
+    private static final int REFUTED_AT = 2 * FORGIVEN_BY + 1;
+
+    private final ModelSettings model;
+    private final String backend;
+    private final AtomicInteger doubt = new AtomicInteger();
+    private volatile boolean trusted;
+
+    /**
+     * Begins with what the backend says.
+     *
+     * @param terms the name of the backend, and whether it calls its executions short
+     */
+    ShortExecutions(ModelSettings model, BackendTerms terms) {
+        this.model = model;
+        this.backend = terms.backend();
+        this.trusted = terms.shortExecutions();
+    }
+
+    /** Says whether the thread that submits a request may run its execution. */
+    boolean areTrusted() {
+        return trusted;
+    }
+
+    /** Takes note of how long an execution took on a thread that submits requests. */
+    void took(long nanos) {
+        if (nanos <= MOST_NANOS) {
+            if (doubt.get() > 0) {
+                doubt.updateAndGet(before -> Math.max(0, before - 1));
+            }
+        } else if (doubt.addAndGet(FORGIVEN_BY) >= REFUTED_AT && trusted) {
+            refute(nanos);
+        }
+    }
+
+    private synchronized void refute(long nanos) {
+        if (trusted) {
+            trusted = false;
+            LOG.atWarn()
+                    .addKeyValue("model", model.name())
+                    .addKeyValue("version", model.version())
+                    .addKeyValue("backend", backend)
+                    .addKeyValue("micros", TimeUnit.NANOSECONDS.toMicros(nanos))
+                    .log("backend declares its executions short, but they take longer than 1 ms: from now on the"
+                            + " model's instances run on threads of their own");
+        }
+    }
+}
