@@ -11,14 +11,6 @@ package dev.nereid.api;
  */
 public interface ResponseObserver {
     /**
-     * Notes that the call passed every check and waits for its execution: an error from now on is that of a call that
-     * failed, not of one that was refused. Called at most once, before {@link InferenceServer#infer} returns and on the
-     * thread that called it; before the outcome if that comes on the same thread, otherwise the two may meet. Does nothing
-     * by default.
-     */
-    default void onAccepted() {}
-
-    /**
      * Takes a response.
      *
      * @param response the response, owned by the observer, which closes it when its memory was read
@@ -36,4 +28,15 @@ public interface ResponseObserver {
      * @param error what went wrong
      */
     void onError(InferenceException error);
+
+    /**
+     * Ends a call that was refused: it is wrong, or the server does not take it, and it was never queued. Called by the
+     * thread that called {@link InferenceServer#infer}, before that returns, in place of {@link #onError}; by default the
+     * same. For front ends whose protocol tells the two apart.
+     *
+     * @param error what is wrong
+     */
+    default void onRefused(InferenceException error) {
+        onError(error);
+    }
 }

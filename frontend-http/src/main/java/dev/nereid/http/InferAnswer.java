@@ -25,8 +25,6 @@ final class InferAnswer implements ResponseObserver {
     private final HttpServerResponse http;
     private final ModelRef model;
     private final AnswerForm form;
-    /** Whether what is wrong with the call itself would have been told by now. */
-    private boolean accepted;
     /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
     private int surplus;
 
@@ -35,11 +33,6 @@ final class InferAnswer implements ResponseObserver {
         this.http = http;
         this.model = model;
         this.form = form;
-    }
-
-    @Override
-    public void onAccepted() {
-        accepted = true;
     }
 
     @Override
@@ -65,6 +58,12 @@ final class InferAnswer implements ResponseObserver {
         fail(error);
     }
 
+    @Override
+    public void onRefused(InferenceException error) {
+        // Clients of the reference server see these types: that of a request refused, that of one that failed.
+        HttpErrors.send(http, error, HttpErrors.JSON);
+    }
+
     private void fail(InferenceException error) {
         onEventLoop(null, error);
     }
@@ -87,8 +86,7 @@ final class InferAnswer implements ResponseObserver {
         if (response != null) {
             write(response);
         } else if (error != null) {
-            // Clients of the reference server see these types: that of a request refused, that of one that failed.
-            HttpErrors.send(http, error, accepted ? HttpErrors.TEXT : HttpErrors.JSON);
+            HttpErrors.send(http, error, HttpErrors.TEXT);
         }
     }
 

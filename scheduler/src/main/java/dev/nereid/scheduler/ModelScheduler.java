@@ -123,13 +123,10 @@ public final class ModelScheduler implements AutoCloseable {
         requireNonNull(observer, "observer");
         ScheduledRequest request = new ScheduledRequest(model, call, observer, nanoTime.getAsLong());
         switch (queue.offer(request, executions.areTrusted())) {
-            case Seat seat -> {
-                request.tellAccepted();
-                seat.lentRun.run();
-            }
-            case Admission.Outcome.ACCEPTED -> request.tellAccepted();
-            case Admission.Outcome.STOPPED -> request.reject(SchedulerErrors.stopped(call));
-            case Admission.Outcome.NO_INSTANCE -> request.reject(SchedulerErrors.noInstance(call));
+            case Seat seat -> seat.lentRun.run();
+            case Admission.Outcome.ACCEPTED -> {}
+            case Admission.Outcome.STOPPED -> request.refuse(SchedulerErrors.stopped(call));
+            case Admission.Outcome.NO_INSTANCE -> request.refuse(SchedulerErrors.noInstance(call));
         }
         return request;
     }

@@ -182,10 +182,19 @@ final class ScheduledRequest implements Cancellation {
 
     /** Answers a request that waits, if nobody did, and gives its inputs back. */
     boolean reject(InferenceException error) {
+        return settle(new Answer.Failure(error));
+    }
+
+    /** Answers a request that was not queued, and gives its inputs back. */
+    void refuse(InferenceException error) {
+        settle(told -> told.onRefused(error));
+    }
+
+    private boolean settle(Answer answer) {
         if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
             return false;
         }
-        tell(new Answer.Failure(error));
+        tell(answer);
         release();
         return true;
     }
@@ -291,15 +300,6 @@ final class ScheduledRequest implements Cancellation {
             tell(answer);
         } else {
             stream.tellLast(answer);
-        }
-    }
-
-    /** Tells the observer that the request was not refused; what it throws is logged. */
-    void tellAccepted() {
-        try {
-            observer.onAccepted();
-        } catch (Throwable e) {
-            log("observer of responses failed", e);
         }
     }
 

@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import dev.nereid.spi.ModelSettings;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -12,7 +13,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The word of the backend counts until it is refuted: by three executions longer than {@link #MOST_NANOS} with fewer
  * than {@value #FORGIVEN_BY} shorter ones for each between them. A single long one is forgiven: the first execution
- * loads classes, and any thread may have to wait for a processor.
+ * loads classes, and any thread may have to wait for a processor. Decoupled models are never trusted: they may send
+ * responses faster than the thread of their client's connection can write them, which would be the very same thread.
  */
 final class ShortExecutions {
     /** What is still short, in nanoseconds. */
@@ -25,7 +27,7 @@ final class ShortExecutions {
     private final ModelSettings model;
     private final String backend;
     private final AtomicInteger doubt = new AtomicInteger();
-    private volatile boolean trusted;
+    private final AtomicBoolean trusted;
 
     /**
      * Begins with what the backend says.
@@ -35,12 +37,12 @@ final class ShortExecutions {
     ShortExecutions(ModelSettings model, BackendTerms terms) {
         this.model = model;
         this.backend = terms.backend();
-        this.trusted = terms.shortExecutions();
+        this.trusted = new AtomicBoolean(terms.shortExecutions() && !model.decoupled());
     }
 
     /** Says whether the thread that submits a request may run its execution. */
     boolean areTrusted() {
-        return trusted;
+        return trusted.get();
     }
 
     /** Takes note of how long an execution took on a thread that submits requests. */
@@ -49,14 +51,13 @@ final class ShortExecutions {
             if (doubt.get() > 0) {
                 doubt.updateAndGet(before -> Math.max(0, before - 1));
             }
-        } else if (doubt.addAndGet(FORGIVEN_BY) >= REFUTED_AT && trusted) {
+        } else if (doubt.addAndGet(FORGIVEN_BY) >= REFUTED_AT) {
             refute(nanos);
         }
     }
 
-    private synchronized void refute(long nanos) {
-        if (trusted) {
-            trusted = false;
+    private void refute(long nanos) {
+        if (trusted.compareAndSet(true, false)) {
             LOG.atWarn()
                     .addKeyValue("model", model.name())
                     .addKeyValue("version", model.version())

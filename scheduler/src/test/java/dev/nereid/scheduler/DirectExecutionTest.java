@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
@@ -69,6 +70,20 @@ final class DirectExecutionTest {
     void keepsToItsOwnThreadUnlessTheBackendPromisesShortExecutions() {
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, false)) {
             submit(scheduler, "a").await().close();
+        }
+        assertThat(threads).containsExactly(OWN_THREAD);
+    }
+
+    @Test
+    void keepsToItsOwnThreadIfTheModelIsDecoupled() {
+        ModelSettings decoupled = ModelSettings.builder("m", 1)
+                .decoupled(true)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(1, 2)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(1, 2)))
+                .build();
+        execution = batch -> batch.requests().getFirst().sender().complete();
+        try (ModelScheduler scheduler = start(decoupled, BatchingPolicy.NONE, true)) {
+            submit(scheduler, "a").await();
         }
         assertThat(threads).containsExactly(OWN_THREAD);
     }
@@ -233,15 +248,9 @@ final class DirectExecutionTest {
     }
 
     @Test
-    void tellsThatACallWasAcceptedBeforeItsOutcomeAndNotIfItIsRefused() {
+    void tellsACallThatFailedFromOneThatWasRefused() {
         List<String> told = new ArrayList<>();
         ResponseObserver observer = new ResponseObserver() {
-            @Override
-            public void onAccepted() {
-                told.add("accepted");
-                throw new IllegalStateException("of an observer");
-            }
-
             @Override
             public void onResponse(InferResponse response) {
                 told.add("response");
@@ -257,19 +266,32 @@ final class DirectExecutionTest {
             public void onError(InferenceException error) {
                 told.add("error " + error.code());
             }
+
+            @Override
+            public void onRefused(InferenceException error) {
+                told.add("refused " + error.code());
+            }
         };
         ModelScheduler scheduler = start(BatchingPolicy.NONE, true);
         scheduler.submit(call("a"), observer);
-        scheduler.close();
+        execution = batch -> {
+            throw new BackendException(ErrorCode.NOT_FOUND, "not here");
+        };
         scheduler.submit(call("b"), observer);
+        scheduler.close();
+        scheduler.submit(call("c"), observer);
 
-        assertThat(told).containsExactly("accepted", "response", "error UNAVAILABLE");
+        assertThat(told).containsExactly("response", "error NOT_FOUND", "refused UNAVAILABLE");
     }
 
     /** Starts a scheduler with one instance, which is idle. */
     private ModelScheduler start(BatchingPolicy policy, boolean shortExecutions) {
+        return start(model, policy, shortExecutions);
+    }
+
+    private ModelScheduler start(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
         ModelScheduler scheduler = ModelScheduler.start(
-                model,
+                settings,
                 policy,
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, clock, new BackendTerms("liar", false, shortExecutions)));

@@ -226,7 +226,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private static Cancellation refuse(InferCall call, ResponseObserver observer, InferenceException error) {
         call.release().run();
         try {
-            observer.onError(error);
+            observer.onRefused(error);
         } catch (RuntimeException e) {
             LOG.atWarn().addKeyValue("model", call.model()).setCause(e).log("observer failed");
         }

@@ -52,11 +52,6 @@ public final class ClassifyingObserver implements ResponseObserver {
     }
 
     @Override
-    public void onAccepted() {
-        observer.onAccepted();
-    }
-
-    @Override
     public void onResponse(InferResponse response) {
         if (failed) {
             response.close();
@@ -87,6 +82,11 @@ public final class ClassifyingObserver implements ResponseObserver {
         if (!failed) {
             observer.onError(error);
         }
+    }
+
+    @Override
+    public void onRefused(InferenceException error) {
+        observer.onRefused(error);
     }
 
     private void fail(InferResponse response, InferenceException error) {
