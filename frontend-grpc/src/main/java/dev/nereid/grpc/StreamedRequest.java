@@ -88,16 +88,8 @@ final class StreamedRequest implements ResponseObserver {
 
     @Override
     public void onResponse(InferResponse response) {
-        Outgoing.Response outgoing = Outgoing.Response.of(response);
-        if (!offer(outgoing)) {
+        if (!offer(Outgoing.Response.of(response, shared))) {
             response.close();
-        } else if (!outgoing.isLast() && isDecoupled && !stream.awaitRoom(lane())) {
-            offer(new Outgoing.Failure(
-                    new InferenceException(
-                            ErrorCode.UNAVAILABLE,
-                            "the client of the stream does not read its responses, of which too many wait"),
-                    false));
-            withdraw();
         }
     }
 
