@@ -3,6 +3,7 @@ package dev.nereid.server.repository;
 import static java.util.stream.Collectors.toList;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.InstanceSlot;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
@@ -131,15 +132,14 @@ final class VersionLoader {
                     ErrorCode.INVALID_ARGUMENT,
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
+        BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
+        SchedulerEnvironment surroundings =
+                environment.withClientMemory(parts.traits().clientMemory());
         // From here on the scheduler closes the instances that run, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);
         passive.forEach(instance -> undo.add(instance::close));
-        ModelScheduler scheduler = ModelScheduler.start(
-                parts.settings(),
-                ModelSettingsReader.batchingPolicy(parts.config()),
-                List.copyOf(active),
-                environment.withClientMemory(parts.traits().clientMemory()));
+        ModelScheduler scheduler = ModelScheduler.start(parts.settings(), batching, List.copyOf(active), surroundings);
         undo.add(scheduler::close);
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         return new ServedModel(parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier);
