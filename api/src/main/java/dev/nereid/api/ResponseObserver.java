@@ -4,10 +4,10 @@ package dev.nereid.api;
  * Who is told the responses to one call. Implemented by front ends and embedding programs.
  *
  * <p>Called on whichever thread completes a response, one call at a time, never under a lock of the server. Methods
- * must not block and should hand over work of any length; except that {@link #onResponse} may hold back the thread of a
- * decoupled model that is far ahead of its client, for a while, if that thread is not one of an event loop. Exactly one call is terminal: {@link #onResponse} with
- * {@link InferResponse#isLast()}, {@link #onEnd}, or {@link #onError}; none follows it. What an observer throws is
- * logged and otherwise ignored.
+ * return quickly and never block: the thread is that of a model's instance, which all its clients share, or an event
+ * loop. Work of any length is handed over, and whoever cannot keep up with a decoupled model withdraws the call. Exactly
+ * one call is terminal: {@link #onResponse} with {@link InferResponse#isLast()}, {@link #onEnd}, or {@link #onError};
+ * none follows it. What an observer throws is logged and otherwise ignored.
  */
 public interface ResponseObserver {
     /**

@@ -124,6 +124,15 @@ public final class FakeCall implements Cancellation {
     }
 
     /**
+     * Says how many responses the front end holds.
+     *
+     * @return how many were given and not closed
+     */
+    public int openResponses() {
+        return Math.max(0, users.get() - (answered.get() ? 0 : 1));
+    }
+
+    /**
      * Says whether the front end withdrew the call.
      *
      * @return whether {@link #cancel()} was called

@@ -98,8 +98,8 @@ final class GrpcFlags {
                 Flag.of(
                         "--grpc-max-response-pool-size",
                         FlagValue.COUNT,
-                        "How many responses of one request to a decoupled model may wait for a client that reads slowly;"
-                                + " then the model waits for the client, for up to 30 seconds. Default: 1024.",
+                        "How many responses of a stream may wait for a client that reads slowly; then no more requests"
+                                + " are read from it until it has caught up. Default: 1024.",
                         value -> maxWaitingResponses = value),
                 Flag.of(
                         "--grpc-infer-thread-count",

@@ -3,17 +3,29 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import inference.GRPCInferenceServiceGrpc;
+import inference.ServerLiveRequest;
+import io.grpc.ChannelCredentials;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.TlsChannelCredentials;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The installed server with encryption and secrets, asked by curl. Needs curl and openssl. */
+/** The installed server with encryption and secrets. Needs curl and openssl. */
 final class SecureServeIT {
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
     @TempDir
     private Path folder;
 
@@ -61,6 +73,69 @@ final class SecureServeIT {
             assertThat(status(address + "/v2/repository/index", "-X", "POST", "-H", "admin-key: secret"))
                     .isEqualTo("200");
         }
+    }
+
+    @Test
+    void answersOverGrpcWhoHasACertificate() throws IOException {
+        try (InstalledServer server = InstalledServer.serve(
+                InstalledServer.MODELS,
+                "--grpc-use-ssl-mutual=true",
+                "--grpc-server-cert=" + certificate,
+                "--grpc-server-key=" + key,
+                "--grpc-root-cert=" + certificate)) {
+            String target = server.address("gRPC");
+
+            assertThat(overGrpc(
+                            target,
+                            TlsChannelCredentials.newBuilder()
+                                    .trustManager(certificate.toFile())
+                                    .keyManager(certificate.toFile(), key.toFile())
+                                    .build()))
+                    .isEqualTo(Status.Code.OK);
+            assertThat(overGrpc(
+                            target,
+                            TlsChannelCredentials.newBuilder()
+                                    .trustManager(certificate.toFile())
+                                    .build()))
+                    .isEqualTo(Status.Code.UNAVAILABLE);
+            assertThat(overGrpc(target, InsecureChannelCredentials.create())).isEqualTo(Status.Code.UNAVAILABLE);
+        }
+    }
+
+    /** Asks whether the server is live. Returns how that ended. */
+    private static Status.Code overGrpc(String target, ChannelCredentials credentials) {
+        ManagedChannel channel = Grpc.newChannelBuilder(target, credentials).build();
+        try {
+            return GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                            .withDeadlineAfter(PATIENCE)
+                            .serverLive(ServerLiveRequest.getDefaultInstance())
+                            .getLive()
+                    ? Status.Code.OK
+                    : Status.Code.UNKNOWN;
+        } catch (StatusRuntimeException e) {
+            return e.getStatus().getCode();
+        } finally {
+            channel.shutdownNow();
+        }
+    }
+
+    @Test
+    void saysInOneLineWhatIsWrongWithTheKeyOfGrpc() throws IOException, InterruptedException {
+        InstalledServer.Result result = InstalledServer.run(
+                "serve",
+                "--model-repository=" + InstalledServer.MODELS,
+                "--http-port=0",
+                "--grpc-port=0",
+                "--metrics-port=0",
+                "--grpc-use-ssl=true",
+                "--grpc-server-cert=" + certificate,
+                "--grpc-server-key=" + certificate);
+
+        assertThat(result.status()).isNotZero();
+        assertThat(result.err().lines().filter(line -> line.startsWith("nereid serve: ")))
+                .singleElement()
+                .asString()
+                .contains(certificate + " (expected: an RSA or EC private key in PEM, PKCS #8; ");
     }
 
     @Test

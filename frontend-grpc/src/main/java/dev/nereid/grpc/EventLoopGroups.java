@@ -5,7 +5,6 @@ import static java.util.Objects.requireNonNull;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.ServerChannel;
-import io.netty.util.concurrent.EventExecutor;
 
 /**
  * The event loops that a front end runs on, which may be those of another one too. Immutable.
@@ -21,15 +20,5 @@ public record EventLoopGroups(
         requireNonNull(acceptors, "acceptors");
         requireNonNull(workers, "workers");
         requireNonNull(channels, "channels");
-    }
-
-    /** Says whether the current thread is one of the loops. */
-    boolean isEventLoop() {
-        for (EventExecutor loop : workers) {
-            if (loop.inEventLoop()) {
-                return true;
-            }
-        }
-        return false;
     }
 }

@@ -27,8 +27,11 @@ import java.util.concurrent.TimeUnit;
 public final class GrpcFrontend implements AutoCloseable {
     private static final long LAST_CALLS_MILLIS = 1_000;
 
-    /** How much the answers may take that wait for one client, of one request and of all of a stream. */
-    private static final long MAX_WAITING_BYTES = 64L << 20;
+    /** While the answers that wait on a stream take so much, it is not read on. */
+    private static final long MANY_WAITING_BYTES = 16L << 20;
+
+    /** How far decoupled models may be ahead of the client of a stream. */
+    private static final long MAX_BYTES_AHEAD = 64L << 20;
 
     private final Server transport;
     private final GrpcOptions options;
@@ -98,8 +101,9 @@ public final class GrpcFrontend implements AutoCloseable {
                 new ModelStreamInferMethod(
                                 server,
                                 calls,
-                                new StreamOutbox.Limits(messages.maxWaitingResponses(), MAX_WAITING_BYTES),
-                                groups::isEventLoop,
+                                new StreamOutbox.Limits(
+                                        messages.maxWaitingResponses(), MANY_WAITING_BYTES, MAX_BYTES_AHEAD),
+                                groups.workers(),
                                 stopping)
                         .definition());
     }

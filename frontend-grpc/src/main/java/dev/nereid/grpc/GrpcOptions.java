@@ -31,8 +31,8 @@ public record GrpcOptions(
      *
      * @param maxInboundBytes the longest message that is read; longer ones are refused
      * @param flowControlWindowBytes how much a client may send of one call before the server has read it
-     * @param maxWaitingResponses how many responses of one request to a decoupled model, and of all requests of a stream,
-     *     may wait for a client that reads slowly, until the model is held back or the stream is not read on
+     * @param maxWaitingResponses how many responses of a stream may wait for a client that reads slowly, until the stream
+     *     is not read on; decoupled models, which nothing holds back, may go further
      * @param compression how inference responses are compressed
      */
     public record Messages(

@@ -19,13 +19,19 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Only one thread at a time writes, whichever has something to say first: the others leave their word in
  * {@link #drains}, and the one that writes looks again before it leaves. It writes as long as the transport takes
- * messages without piling them up; what is left waits in the outbox, and {@link #onReady} goes on. The call ends once,
- * by the thread that writes, unless the client has gone: then nothing is written, what waits is closed, and requests
- * are withdrawn.
+ * messages without piling them up; what is left waits in the outbox, and {@link #onReady} goes on. A thread that has
+ * written a few messages leaves the rest to an event loop: it may be that of a model, which others wait for, and those
+ * that leave their word may never cease to. The call ends once, by the thread that writes, unless the client has gone:
+ * then nothing is written, what waits is closed, and requests are withdrawn.
+ *
+ * <p>Nobody waits for the client. If models are too far ahead of it the call ends, and with it all that waits.
  */
 final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage>> {
     private static final Logger LOG = LoggerFactory.getLogger(ModelStreamInferCall.class);
     private static final StreamedRequest.Names NAMELESS = new StreamedRequest.Names("", "", "");
+
+    /** How many messages a thread writes at a time. */
+    private static final int TURN = 16;
 
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
     private final ModelStreamInferMethod method;
@@ -135,51 +141,60 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
             drain();
             return true;
         }
-        boolean taken = outbox.offer(lane, outgoing);
+        StreamOutbox.Admission admission = outbox.offer(lane, outgoing);
+        if (admission == StreamOutbox.Admission.TOO_FAR_AHEAD) {
+            LOG.debug("client does not read");
+            fatal.compareAndSet(null, tooSlow());
+        }
         drain();
-        return taken;
+        return admission == StreamOutbox.Admission.TAKEN;
     }
 
-    /**
-     * Holds back the thread of a decoupled model that is too far ahead of its client; an event loop is never held back.
-     *
-     * @return whether the model may go on; false if the client has had its chance
-     */
-    boolean awaitRoom(StreamOutbox.Lane lane) {
+    private InferenceException tooSlow() {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "the client reads the stream too slowly: " + method.limits().bytesAhead()
+                        + " bytes or more of responses wait (expected: less; read responses as they come, or ask for"
+                        + " fewer at a time)");
+    }
+
+    private void drain() {
+        if (drains.getAndIncrement() == 0) {
+            takeTurn();
+        }
+    }
+
+    private void takeTurn() {
+        for (int i = 0; i < TURN; i++) {
+            int seen = drains.get();
+            if (!advances() && drains.addAndGet(-seen) == 0) {
+                return;
+            }
+        }
+        method.eventLoops().execute(this::takeTurn);
+    }
+
+    private boolean advances() {
         try {
-            return outbox.awaitRoom(lane, method.patienceNanos());
-        } catch (InterruptedException _) {
-            Thread.currentThread().interrupt();
+            return advance();
+        } catch (RuntimeException error) {
+            LOG.atError().setCause(error).log("stream broken");
+            breakOff();
             return false;
         }
     }
 
-    private void drain() {
-        if (drains.getAndIncrement() != 0) {
-            return;
-        }
-        int seen = 1;
-        do {
-            try {
-                advance();
-            } catch (RuntimeException error) {
-                LOG.atError().setCause(error).log("stream broken");
-                breakOff();
-            }
-            seen = drains.addAndGet(-seen);
-        } while (seen != 0);
-    }
-
-    private void advance() {
+    /** Takes one step. Returns whether there may be another one to take. */
+    private boolean advance() {
         if (ended) {
-            return;
+            return false;
         }
-        while (fatal.get() == null && call.isReady()) {
+        if (fatal.get() == null && call.isReady()) {
             Optional<StreamOutbox.Taken> next = outbox.poll();
-            if (next.isEmpty()) {
-                break;
+            if (next.isPresent()) {
+                write(next.get());
+                return true;
             }
-            write(next.get());
         }
         InferenceException error = fatal.get();
         if (error != null) {
@@ -192,6 +207,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         } else if (outbox.takePermitToRead(call.isReady())) {
             call.request(1);
         }
+        return false;
     }
 
     private void write(StreamOutbox.Taken taken) {

@@ -8,21 +8,17 @@ import io.grpc.MethodDescriptor;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerMethodDefinition;
-import java.time.Duration;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.Executor;
 
 /** The method {@code ModelStreamInfer}: its own way to read and write messages, and its calls. Safe for use by any thread. */
 final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
     private static final Metadata.Key<String> STRICT =
             Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER);
 
-    /** How long a model may be held back by a client that does not read. */
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
-
     private final InferenceServer server;
     private final InferCalls calls;
     private final StreamOutbox.Limits limits;
-    private final BooleanSupplier isEventLoop;
+    private final Executor eventLoops;
     private final Stopping stopping;
 
     /**
@@ -31,19 +27,19 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
      * @param server whom to ask
      * @param calls what it has in common with the unary method
      * @param limits how much may wait for a client
-     * @param isEventLoop says whether the thread that asks is one that must not be held back
+     * @param eventLoops go on with what takes another thread too long
      * @param stopping says when requests are refused
      */
     ModelStreamInferMethod(
             InferenceServer server,
             InferCalls calls,
             StreamOutbox.Limits limits,
-            BooleanSupplier isEventLoop,
+            Executor eventLoops,
             Stopping stopping) {
         this.server = server;
         this.calls = calls;
         this.limits = limits;
-        this.isEventLoop = isEventLoop;
+        this.eventLoops = eventLoops;
         this.stopping = stopping;
     }
 
@@ -83,9 +79,8 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
         return limits;
     }
 
-    /** Returns how long the current thread may wait for a client. */
-    long patienceNanos() {
-        return isEventLoop.getAsBoolean() ? 0 : PATIENCE.toNanos();
+    Executor eventLoops() {
+        return eventLoops;
     }
 
     /** Refuses a request if the server takes none any more. */

@@ -8,7 +8,7 @@ sealed interface Outgoing {
     /** Says whether nothing follows of this request. */
     boolean isLast();
 
-    /** Returns how much pooled memory is held until it is said. */
+    /** Returns about how much memory is held until it is said, in bytes; 0 if next to none. */
     long byteSize();
 
     /**
@@ -16,14 +16,23 @@ sealed interface Outgoing {
      *
      * @param response the response
      * @param isLast whether it ends the request
-     * @param byteSize the size of its outputs
+     * @param byteSize what it takes, with the outputs that travel
      */
     record Response(InferResponse response, boolean isLast, long byteSize) implements Outgoing {
-        /** Wraps a response. */
-        static Response of(InferResponse response) {
-            long size = 0;
+        /** What a response takes besides its outputs. */
+        private static final long OVERHEAD = 512;
+
+        /**
+         * Wraps a response.
+         *
+         * @param shared which of its outputs do not travel
+         */
+        static Response of(InferResponse response, SharedTensors shared) {
+            long size = OVERHEAD;
             for (var output : response.outputs()) {
-                size += output.tensor().byteSize();
+                size += shared.outputs().contains(output.name())
+                        ? 0
+                        : output.tensor().byteSize();
             }
             return new Response(response, response.isLast(), size);
         }

@@ -7,7 +7,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -19,20 +18,31 @@ import org.jspecify.annotations.Nullable;
  * them is the only one that may be written. Requests to decoupled models take turns, one response each. The two kinds
  * take turns with each other.
  *
- * <p>Two bounds keep a client that does not read, or that sends more than it lets the server answer, from filling the
- * memory: the stream is not read on while much waits, and a decoupled model that runs ahead of its client is told so.
+ * <p>Nobody ever waits for a client. Two bounds keep one that reads slowly, or not at all, from filling the memory. While
+ * much waits the stream is not read on, so that a client that sends more than it reads is slowed down. And the responses
+ * of decoupled models that wait behind others of the same request may take so much together and no more: the model is
+ * ahead of the client then, and does not slow down. The first that waits of each request is not counted among them, so
+ * that one response may have any size, and requests that are answered once never break this bound; their number is
+ * what the first bound limits.
  */
 final class StreamOutbox {
     /**
      * How much may wait.
      *
-     * @param responses how many responses of one request, and how many of all requests of the stream
-     * @param bytes how many bytes of outputs, of one request and of all
+     * @param responses so many responses, or requests of a client that does not read, and the stream is not read on
+     * @param bytes responses of so many bytes, and the stream is not read on
+     * @param bytesAhead responses of so many bytes that wait behind others of their requests, and no further one is taken
      */
-    record Limits(int responses, long bytes) {
-        private boolean allow(int waiting, long waitingBytes) {
-            return waiting < responses && waitingBytes < bytes;
-        }
+    record Limits(int responses, long bytes, long bytesAhead) {}
+
+    /** What becomes of something that is to be written. */
+    enum Admission {
+        /** It waits for its turn. */
+        TAKEN,
+        /** Nobody wants it any more; it stays the caller's. */
+        UNWANTED,
+        /** The client is too far behind; it stays the caller's. */
+        TOO_FAR_AHEAD
     }
 
     /** The answers to one request, first those that wait. Guarded by the lock of its outbox. */
@@ -40,7 +50,6 @@ final class StreamOutbox {
         private final StreamedRequest request;
         private final boolean isDecoupled;
         private final ArrayDeque<Outgoing> waiting = new ArrayDeque<>();
-        private long waitingBytes;
         private boolean ended;
 
         private Lane(StreamedRequest request, boolean isDecoupled) {
@@ -67,7 +76,6 @@ final class StreamOutbox {
 
     private final Limits limits;
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition changed = lock.newCondition();
 
     /** All that were not answered to the end. */
     @GuardedBy("lock")
@@ -89,6 +97,10 @@ final class StreamOutbox {
 
     @GuardedBy("lock")
     private long waitingBytes;
+
+    /** How much of that waits behind something else of the same request. */
+    @GuardedBy("lock")
+    private long bytesAhead;
 
     /** Whether the transport was asked for a message that has not come. */
     @GuardedBy("lock")
@@ -126,22 +138,26 @@ final class StreamOutbox {
         }
     }
 
-    /** Takes in something to write. Returns false if nobody wants it any more; it then stays the caller's. */
-    boolean offer(Lane lane, Outgoing outgoing) {
+    /** Takes in something to write, its owner from then on, if it can be taken. */
+    Admission offer(Lane lane, Outgoing outgoing) {
         lock.lock();
         try {
             if (closed || lane.ended) {
-                return false;
+                return Admission.UNWANTED;
             }
-            lane.ended = outgoing.isLast();
-            if (lane.isDecoupled && lane.waiting.isEmpty()) {
+            if (!lane.waiting.isEmpty()) {
+                if (outgoing.byteSize() > 0 && bytesAhead >= limits.bytesAhead()) {
+                    return Admission.TOO_FAR_AHEAD;
+                }
+                bytesAhead += outgoing.byteSize();
+            } else if (lane.isDecoupled) {
                 turns.add(lane);
             }
+            lane.ended = outgoing.isLast();
             lane.waiting.add(outgoing);
-            lane.waitingBytes += outgoing.byteSize();
             waiting++;
             waitingBytes += outgoing.byteSize();
-            return true;
+            return Admission.TAKEN;
         } finally {
             lock.unlock();
         }
@@ -156,9 +172,11 @@ final class StreamOutbox {
                 return Optional.empty();
             }
             Outgoing outgoing = lane.waiting.remove();
-            lane.waitingBytes -= outgoing.byteSize();
             waiting--;
             waitingBytes -= outgoing.byteSize();
+            if (!lane.waiting.isEmpty()) {
+                bytesAhead -= lane.waiting.element().byteSize();
+            }
             if (outgoing.isLast()) {
                 open.remove(lane);
             }
@@ -174,7 +192,6 @@ final class StreamOutbox {
                     turns.add(lane);
                 }
             }
-            changed.signalAll();
             return Optional.of(new Taken(lane.request, outgoing));
         } finally {
             lock.unlock();
@@ -189,29 +206,6 @@ final class StreamOutbox {
     }
 
     /**
-     * Waits until a request may have more responses wait. Blocks.
-     *
-     * @param nanos how long to wait; 0 to ask only
-     * @return whether it may
-     * @throws InterruptedException if the thread is interrupted
-     */
-    boolean awaitRoom(Lane lane, long nanos) throws InterruptedException {
-        long left = nanos;
-        lock.lockInterruptibly();
-        try {
-            while (!closed && !lane.ended && !limits.allow(lane.waiting.size(), lane.waitingBytes)) {
-                if (left <= 0) {
-                    return false;
-                }
-                left = changed.awaitNanos(left);
-            }
-            return true;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /**
      * Decides whether the transport is asked for another message: never for two at a time.
      *
      * @param isRead whether the client reads what is written
@@ -222,7 +216,8 @@ final class StreamOutbox {
             boolean allowed = !reading
                     && !halfClosed
                     && !closed
-                    && limits.allow(waiting, waitingBytes)
+                    && waiting < limits.responses()
+                    && waitingBytes < limits.bytes()
                     && (isRead || open.size() < limits.responses());
             reading |= allowed;
             return allowed;
@@ -277,7 +272,7 @@ final class StreamOutbox {
             turns.clear();
             waiting = 0;
             waitingBytes = 0;
-            changed.signalAll();
+            bytesAhead = 0;
             return new Remains(left, requests);
         } finally {
             lock.unlock();

@@ -32,7 +32,6 @@ final class StreamedRequest implements ResponseObserver {
     private SharedTensors shared = SharedTensors.NONE;
     private boolean wantsEmptyFinal;
 
-    private volatile @Nullable Thread asking;
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
 
@@ -63,9 +62,7 @@ final class StreamedRequest implements ResponseObserver {
     void ask(InferenceServer server, AssembledCall assembled) {
         shared = assembled.shared();
         wantsEmptyFinal = assembled.wantsEmptyFinal();
-        asking = Thread.currentThread();
         Cancellation handle = server.infer(assembled.call(), this);
-        asking = null;
         cancellation = handle;
         if (withdrawn) {
             handle.cancel();
@@ -88,16 +85,8 @@ final class StreamedRequest implements ResponseObserver {
 
     @Override
     public void onResponse(InferResponse response) {
-        Outgoing.Response outgoing = Outgoing.Response.of(response);
-        if (!offer(outgoing)) {
+        if (!offer(Outgoing.Response.of(response, shared))) {
             response.close();
-        } else if (!outgoing.isLast() && isDecoupled && !stream.awaitRoom(lane())) {
-            offer(new Outgoing.Failure(
-                    new InferenceException(
-                            ErrorCode.UNAVAILABLE,
-                            "the client of the stream does not read its responses, of which too many wait"),
-                    false));
-            withdraw();
         }
     }
 
@@ -110,10 +99,14 @@ final class StreamedRequest implements ResponseObserver {
         }
     }
 
-    /** An error that the server has for a call at once is a refusal; later ones are what became of an inference. */
     @Override
     public void onError(InferenceException error) {
-        offer(new Outgoing.Failure(error, Thread.currentThread().equals(asking)));
+        offer(new Outgoing.Failure(error, false));
+    }
+
+    @Override
+    public void onRefused(InferenceException error) {
+        refuse(error);
     }
 
     private boolean offer(Outgoing outgoing) {

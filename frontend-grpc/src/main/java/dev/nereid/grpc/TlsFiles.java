@@ -58,7 +58,10 @@ record TlsFiles(String certificates, String key, Optional<String> clientRoots) {
         try {
             privateKey = CertificateUtils.getPrivateKey(stream(key));
         } catch (IOException | GeneralSecurityException | RuntimeException e) {
-            throw new TlsFilesException(files.key(), "an RSA or EC private key in PEM, PKCS #8", e);
+            throw new TlsFilesException(
+                    files.key(),
+                    "an RSA or EC private key in PEM, PKCS #8; openssl pkcs8 -topk8 -nocrypt makes one of others",
+                    e);
         }
         if (!fit(privateKey, chain.getFirst().getPublicKey())) {
             throw new TlsFilesException(files.key(), "the key of the certificate in " + files.certificate());

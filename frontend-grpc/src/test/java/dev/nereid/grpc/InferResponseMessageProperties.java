@@ -12,6 +12,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.FakeResponse;
 import dev.nereid.testkit.LeakCheckingMemory;
 import inference.InferParameter;
 import inference.ModelInferResponse;
@@ -41,18 +42,6 @@ import org.junit.jupiter.api.io.TempDir;
 final class InferResponseMessageProperties {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    private record Response(
-            String model,
-            long version,
-            String id,
-            List<NamedTensor> outputs,
-            Map<String, ParameterValue> parameters,
-            boolean isLast)
-            implements InferResponse {
-        @Override
-        public void close() {}
-    }
-
     @Provide
     Arbitrary<InferResponse> responses() {
         Arbitrary<NamedTensor> outputs = Combinators.combine(
@@ -73,7 +62,7 @@ final class InferResponseMessageProperties {
                         outputs.list().ofMaxSize(3),
                         Arbitraries.maps(Messages.texts(), values).ofMaxSize(3))
                 .as((model, version, id, tensors, parameters) ->
-                        new Response(model, version, id, tensors, parameters, true));
+                        FakeResponse.of(model, version, id, tensors, parameters, true));
     }
 
     @Property(tries = 100)
@@ -155,7 +144,7 @@ final class InferResponseMessageProperties {
             SharedTensors shared = new SharedTensors(List.of(mapped), Set.of());
             MemorySegment data = mapped.asSlice(4096);
             Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(data.byteSize()), data);
-            InferResponse response = new Response("m", 1, "", List.of(new NamedTensor("o", tensor)), Map.of(), true);
+            InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
             try (InferResponseMessage message = InferResponseMessage.of(response, shared, memory)) {
                 assertThat(memory.bytesInUse()).isEqualTo(data.byteSize());
                 assertThat(message.available()).isGreaterThan((int) data.byteSize());
@@ -175,7 +164,7 @@ final class InferResponseMessageProperties {
         byte[] mebibytes = new byte[16 * 1024 * 1024];
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(mebibytes.length), MemorySegment.ofArray(mebibytes));
         List<NamedTensor> outputs = Collections.nCopies(129, new NamedTensor("o", tensor));
-        InferResponse response = new Response("m", 1, "", outputs, Map.of(), true);
+        InferResponse response = FakeResponse.of("m", 1, "", outputs, Map.of(), true);
 
         assertThatThrownBy(() -> InferResponseMessage.of(response, SharedTensors.NONE, memory))
                 .isInstanceOfSatisfying(

@@ -21,6 +21,7 @@ import io.grpc.Metadata;
 import io.grpc.Status;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
@@ -29,6 +30,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiPredicate;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AutoClose;
@@ -276,42 +278,109 @@ final class ModelStreamInferIT {
         frontend.awaitNoMemory();
     }
 
+    /** A model that gives responses of so many bytes as long as its test wants, on the one thread of its instance. */
+    private FakeModel flood(int bytes, BiPredicate<FakeCall, Integer> goesOn) {
+        Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(bytes), MemorySegment.ofArray(new byte[bytes]));
+        return FakeModel.identity("flood", DataType.FP32, 64, -1)
+                .decoupled()
+                .on(instance)
+                .answering(call -> {
+                    int count = 0;
+                    while (goesOn.test(call, count)) {
+                        call.respond(
+                                List.of(new NamedTensor("OUTPUT0", tensor)),
+                                Map.of("n", new ParameterValue.Int(count++)),
+                                false);
+                        sent.incrementAndGet();
+                    }
+                    call.end();
+                });
+    }
+
+    private static void assertInOrder(List<ModelStreamInferResponse> responses, int count) {
+        assertThat(responses)
+                .extracting(response ->
+                        response.getInferResponse().getParametersOrThrow("n").getInt64Param())
+                .containsExactlyElementsOf(LongStream.range(0, count).boxed().toList());
+    }
+
     @Test
-    void holdsADecoupledModelBackWhoseClientDoesNotRead() throws Exception {
-        int count = 5000;
-        byte[] kilobyte = new byte[1024];
+    void givesUpAClientThatDoesNotReadAndAnswersTheOthersOfItsModel() throws Exception {
+        int each = 64 << 10;
+        AtomicInteger held = new AtomicInteger();
+        frontend.server.add(flood(each, (call, count) -> {
+            held.accumulateAndGet(call.openResponses(), Math::max);
+            return call.call().id().equals("endless") ? !call.isCancelled() : count == 0;
+        }));
+        StreamClient deaf = StreamClient.open(frontend, new Metadata(), false).send(ask("flood", "endless"));
+        Frontend.await(() -> sent.get() > 10);
+        StreamClient other =
+                StreamClient.open(frontend).send(ask("flood", "modest")).halfClose();
+
+        assertThat(other.next().getInferResponse().getId()).isEqualTo("modest");
+        assertThat(other.end()).isEqualTo(Status.OK);
+        assertThat((long) held.get() * each).isBetween(60L << 20, 65L << 20);
+        assertThat(frontend.server.calls().getFirst().isCancelled()).isTrue();
+        deaf.read(Integer.MAX_VALUE);
+        Status end = deaf.end();
+        assertThat(end.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+        assertThat(end.getDescription()).startsWith("the client reads the stream too slowly: 67108864 bytes or more");
+        List<ModelStreamInferResponse> read = deaf.rest();
+        assertInOrder(read, read.size());
+    }
+
+    @Test
+    void holdsNoModelBackWhoseClientReadsLate() throws Exception {
+        int count = 10_000;
         try (Frontend narrow = new Frontend(GrpcOptions.DEFAULT.withMessages(
                 new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE)))) {
-            narrow.server.add(FakeModel.identity("flood", DataType.FP32, 64, -1)
-                    .decoupled()
-                    .on(instance)
-                    .answering(call -> {
-                        Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(1024), MemorySegment.ofArray(kilobyte));
-                        for (int i = 0; i < count; i++) {
-                            call.respond(
-                                    List.of(new NamedTensor("OUTPUT0", tensor)),
-                                    Map.of("n", new ParameterValue.Int(i)),
-                                    false);
-                            sent.incrementAndGet();
-                        }
-                        call.end();
-                    }));
+            narrow.server.add(flood(1024, (_, given) -> given < count));
             StreamClient client = StreamClient.open(narrow, new Metadata(), false)
                     .send(ask("flood", "f"))
                     .halfClose();
-            Frontend.await(() -> sent.get() > 10);
-
-            assertThat(sent.get()).isLessThan(count);
+            Frontend.await(() -> sent.get() == count);
 
             client.read(count + 1);
+
             assertThat(client.end()).isEqualTo(Status.OK);
-            assertThat(client.rest())
-                    .extracting(response -> response.getInferResponse()
-                            .getParametersOrThrow("n")
-                            .getInt64Param())
-                    .containsExactlyElementsOf(
-                            LongStream.range(0, count).boxed().toList());
+            assertInOrder(client.rest(), count);
         }
+    }
+
+    @Test
+    void writesAllToAClientThatReadsOneByOne() throws Exception {
+        int count = 400;
+        frontend.server.add(flood(100_000, (_, given) -> given < count));
+        StreamClient client = StreamClient.open(frontend, new Metadata(), false)
+                .send(ask("flood", "f"))
+                .halfClose();
+
+        List<ModelStreamInferResponse> responses = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            client.read(1);
+            responses.add(client.next());
+        }
+
+        assertInOrder(responses, count);
+        client.read(1);
+        assertThat(client.end()).isEqualTo(Status.OK);
+    }
+
+    @Test
+    void writesResponsesEachOfWhichIsMoreThanMayWait() throws Exception {
+        int bytes = 65 << 20;
+        frontend.server.add(flood(bytes, (_, given) -> given < 2));
+        StreamClient client =
+                StreamClient.open(frontend).send(ask("flood", "f")).halfClose();
+
+        assertThat(client.end()).isEqualTo(Status.OK);
+        List<ModelStreamInferResponse> responses = client.rest();
+        assertInOrder(responses, 2);
+        assertThat(responses)
+                .allSatisfy(response -> assertThat(response.getInferResponse()
+                                .getRawOutputContents(0)
+                                .size())
+                        .isEqualTo(bytes));
     }
 
     @Test

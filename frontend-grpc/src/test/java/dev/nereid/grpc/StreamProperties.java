@@ -3,29 +3,21 @@ package dev.nereid.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import dev.nereid.api.SharedMemory;
-import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.FakeCall;
-import dev.nereid.testkit.FakeInferenceServer;
-import dev.nereid.testkit.FakeModel;
-import dev.nereid.testkit.LeakCheckingMemory;
 import inference.InferParameter;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
 import inference.ModelStreamInferResponse;
-import io.grpc.Metadata;
 import io.grpc.Status;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -38,47 +30,6 @@ import net.jqwik.api.constraints.IntRange;
 final class StreamProperties {
     private static final int REQUESTS = 60;
     private static final ByteString ONE = Frontend.floats(1);
-
-    /** A stream to fake models whose calls wait to be answered. */
-    private static final class Harness {
-        final LeakCheckingMemory memory = new LeakCheckingMemory();
-        final FakeInferenceServer server = new FakeInferenceServer(memory);
-        final Queue<FakeCall> calls = new ConcurrentLinkedQueue<>();
-        final RecordedStream stream = new RecordedStream();
-        final ModelStreamInferCall call;
-
-        Harness() {
-            server.add(FakeModel.identity("plain", DataType.FP32, 0, -1).answering(calls::add));
-            server.add(
-                    FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().answering(calls::add));
-            SharedMemory shared = server.sharedMemory();
-            ModelStreamInferMethod method = new ModelStreamInferMethod(
-                    server,
-                    new InferCalls(
-                            new CallAssembler(memory, shared, Integer.MAX_VALUE),
-                            Optional.empty(),
-                            ResponseCompression.NONE,
-                            System::nanoTime),
-                    new StreamOutbox.Limits(1000, Long.MAX_VALUE),
-                    () -> true,
-                    new Stopping());
-            call = (ModelStreamInferCall) method.startCall(stream, new Metadata());
-        }
-
-        void send(ModelInferRequest request) {
-            assertThat(stream.requested.getAndDecrement())
-                    .as("messages asked for")
-                    .isOne();
-            call.onMessage(new Parsed.Ok<>(InferMessageReader.read(Messages.cut(request.toByteArray(), List.of(9)))));
-        }
-
-        void ready(boolean now) {
-            stream.ready = now;
-            if (now) {
-                call.onReady();
-            }
-        }
-    }
 
     private static ModelInferRequest request(int id, Random random) {
         String model = random.nextInt(10) == 0 ? "nope" : random.nextBoolean() ? "plain" : "many";
@@ -110,7 +61,7 @@ final class StreamProperties {
         return responses;
     }
 
-    private static void check(Harness harness, List<ModelInferRequest> requests, Map<String, Integer> responses) {
+    private static void check(StreamHarness harness, List<ModelInferRequest> requests, Map<String, Integer> responses) {
         assertThat(harness.stream.status).isEqualTo(Status.OK);
         Map<String, List<ModelStreamInferResponse>> answers = new HashMap<>();
         List<String> ordered = new ArrayList<>();
@@ -129,8 +80,7 @@ final class StreamProperties {
         for (ModelInferRequest request : requests) {
             check(request, answers.getOrDefault(request.getId(), List.of()), responses.get(request.getId()));
         }
-        assertThat(harness.memory.buffersInUse()).isZero();
-        harness.memory.close();
+        harness.checkMemory();
     }
 
     private static void check(ModelInferRequest request, List<ModelStreamInferResponse> answers, Integer responses) {
@@ -154,13 +104,13 @@ final class StreamProperties {
 
     @Property(tries = 200)
     void answersEverythingInOrder(@ForAll Random random) {
-        Harness harness = new Harness();
+        StreamHarness harness = new StreamHarness();
         List<ModelInferRequest> requests = new ArrayList<>();
         Map<String, Integer> responses = new HashMap<>();
         for (int step = 0; step < 4 * REQUESTS; step++) {
-            switch (random.nextInt(4)) {
+            switch (random.nextInt(5)) {
                 case 0, 1 -> {
-                    if (requests.size() < REQUESTS) {
+                    if (requests.size() < REQUESTS && harness.stream.requested.get() > 0) {
                         requests.add(request(requests.size(), random));
                         harness.send(requests.getLast());
                     }
@@ -174,14 +124,21 @@ final class StreamProperties {
                         responses.put(call.call().id(), answer(call, random));
                     }
                 }
+                case 3 -> {
+                    Runnable task = harness.tasks.poll();
+                    if (task != null) {
+                        task.run();
+                    }
+                }
                 default -> harness.ready(random.nextBoolean());
             }
         }
-        harness.call.onHalfClose();
+        harness.halfClose();
         for (FakeCall call : harness.calls) {
             responses.put(call.call().id(), answer(call, random));
         }
         harness.ready(true);
+        harness.run();
 
         check(harness, requests, responses);
     }
@@ -189,13 +146,14 @@ final class StreamProperties {
     @Property(tries = 30)
     void answersEverythingThatSeveralThreadsAnswer(
             @ForAll Random random, @ForAll @IntRange(min = 2, max = 4) int threads) throws Exception {
-        Harness harness = new Harness();
+        StreamHarness harness = new StreamHarness();
         List<ModelInferRequest> requests = new ArrayList<>();
         for (int i = 0; i < REQUESTS; i++) {
             requests.add(request(i, random));
             harness.send(requests.getLast());
+            harness.run();
         }
-        Map<String, Integer> responses = new HashMap<>();
+        Map<String, Integer> responses = new ConcurrentHashMap<>();
         List<Callable<Integer>> answers = new ArrayList<>();
         List<String> ids = new ArrayList<>();
         for (FakeCall call : harness.calls) {
@@ -204,39 +162,49 @@ final class StreamProperties {
             answers.add(() -> answer(call, new Random(seed)));
         }
 
-        try (ExecutorService executor = Executors.newFixedThreadPool(threads)) {
-            harness.call.onHalfClose();
+        try (ExecutorService executor = Executors.newFixedThreadPool(threads + 1)) {
+            harness.halfClose();
+            Future<?> eventLoop = executor.submit(() -> {
+                while (responses.size() < ids.size()) {
+                    harness.run();
+                    Thread.onSpinWait();
+                }
+            });
             List<Future<Integer>> done = executor.invokeAll(answers, 20, TimeUnit.SECONDS);
             for (int i = 0; i < done.size(); i++) {
                 responses.put(ids.get(i), done.get(i).get());
             }
+            eventLoop.get(20, TimeUnit.SECONDS);
         }
         harness.ready(true);
+        harness.run();
 
         check(harness, requests, responses);
     }
 
     @Property(tries = 100)
     void givesAllBackWhenTheClientGoesAway(@ForAll Random random) {
-        Harness harness = new Harness();
+        StreamHarness harness = new StreamHarness();
         for (int i = 0; i < REQUESTS; i++) {
             harness.send(request(i, random));
             if (random.nextInt(3) == 0 && !harness.calls.isEmpty()) {
                 answer(harness.calls.remove(), random);
             }
+            harness.run();
             if (random.nextInt(5) == 0) {
                 harness.ready(random.nextBoolean());
+                harness.run();
             }
         }
 
-        harness.call.onCancel();
+        harness.cancel();
         int written = harness.stream.written.size();
         assertThat(harness.calls).allMatch(FakeCall::isCancelled);
         harness.calls.forEach(call -> answer(call, random));
         harness.ready(true);
+        harness.run();
 
         assertThat(harness.stream.written).hasSize(written);
-        assertThat(harness.memory.buffersInUse()).isZero();
-        harness.memory.close();
+        harness.checkMemory();
     }
 }

@@ -168,7 +168,9 @@ final class TlsIT {
         assertRefused(new TestIdentity(garbage, server.key()), garbage + " (expected: certificates in PEM)");
         assertRefused(
                 new TestIdentity(server.certificate(), garbage),
-                garbage + " (expected: an RSA or EC private key in PEM, PKCS #8)");
+                garbage
+                        + " (expected: an RSA or EC private key in PEM, PKCS #8; openssl pkcs8 -topk8 -nocrypt makes one"
+                        + " of others)");
         assertRefused(
                 new TestIdentity(server.certificate(), stranger.key()),
                 stranger.key() + " (expected: the key of the certificate in " + server.certificate() + ")");

@@ -2,13 +2,12 @@ package dev.nereid.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.FakeResponse;
 import dev.nereid.testkit.LeakCheckingMemory;
 import io.vertx.core.Vertx;
 import io.vertx.core.http.HttpServer;
@@ -16,12 +15,9 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.Arrays;
-import java.util.List;
-import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Responses too large for one write. */
@@ -40,7 +36,7 @@ class InferResponseWriterIT {
                 ContentCoding.IDENTITY,
                 new CallMemory(server.memory(), server.sharedMemory()));
         try (Arena arena = Arena.ofShared()) {
-            Response response = new Response(List.of(output(arena, "A", first), output(arena, "B", second)));
+            FakeResponse response = FakeResponse.of(true, output(arena, "A", first), output(arena, "B", second));
             HttpServer http = vertx.createHttpServer()
                     .requestHandler(request -> new InferResponseWriter(vertx.getOrCreateContext(), 10_000)
                             .write(request.response(), response, form))
@@ -55,7 +51,7 @@ class InferResponseWriterIT {
                         .isEqualTo(HttpConnection.join(first, second));
                 assertThat(connection.request("GET", "/").receive().status()).isEqualTo(200);
             }
-            assertThat(response.closed.await(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(response.awaitCloses(2, Duration.ofSeconds(20))).isTrue();
             vertx.close().await();
         }
     }
@@ -64,50 +60,5 @@ class InferResponseWriterIT {
         MemorySegment memory = arena.allocate(data.length);
         MemorySegment.copy(data, 0, memory, ValueLayout.JAVA_BYTE, 0, data.length);
         return new NamedTensor(name, Tensor.of(DataType.UINT8, Shape.of(data.length), memory));
-    }
-
-    /** A response that is sent twice. */
-    private static final class Response implements InferResponse {
-        private final List<NamedTensor> outputs;
-        private final CountDownLatch closed = new CountDownLatch(2);
-
-        Response(List<NamedTensor> outputs) {
-            this.outputs = outputs;
-        }
-
-        @Override
-        public String model() {
-            return "m";
-        }
-
-        @Override
-        public long version() {
-            return 1;
-        }
-
-        @Override
-        public String id() {
-            return "";
-        }
-
-        @Override
-        public List<NamedTensor> outputs() {
-            return outputs;
-        }
-
-        @Override
-        public Map<String, ParameterValue> parameters() {
-            return Map.of();
-        }
-
-        @Override
-        public boolean isLast() {
-            return true;
-        }
-
-        @Override
-        public void close() {
-            closed.countDown();
-        }
     }
 }

@@ -7,16 +7,34 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.FieldSource;
 
 /** Tensors of every element type and of unusual shapes. */
 class OrtElementsTest {
+    /** Those that a model has as they are, each with an {@code identity_} of its own. */
+    @SuppressWarnings("unused") // by its name
+    private static final List<OrtElementType> TYPES = List.of(
+            OrtElementType.FLOAT,
+            OrtElementType.DOUBLE,
+            OrtElementType.FLOAT16,
+            OrtElementType.BFLOAT16,
+            OrtElementType.INT8,
+            OrtElementType.INT16,
+            OrtElementType.INT32,
+            OrtElementType.INT64,
+            OrtElementType.UINT8,
+            OrtElementType.UINT16,
+            OrtElementType.UINT32,
+            OrtElementType.UINT64,
+            OrtElementType.BOOL);
+
     private final TestTensors tensors = new TestTensors();
     private OrtLibrary library;
 
@@ -32,22 +50,7 @@ class OrtElementsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(
-            names = {
-                "FLOAT",
-                "DOUBLE",
-                "FLOAT16",
-                "BFLOAT16",
-                "INT8",
-                "INT16",
-                "INT32",
-                "INT64",
-                "UINT8",
-                "UINT16",
-                "UINT32",
-                "UINT64",
-                "BOOL"
-            })
+    @FieldSource("TYPES")
     void keepsEveryBitOfEveryElementType(OrtElementType type) throws OrtException {
         MemorySegment input = tensors.random(type, type.byteSize(3, 5));
 
@@ -60,22 +63,7 @@ class OrtElementsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(
-            names = {
-                "FLOAT",
-                "DOUBLE",
-                "FLOAT16",
-                "BFLOAT16",
-                "INT8",
-                "INT16",
-                "INT32",
-                "INT64",
-                "UINT8",
-                "UINT16",
-                "UINT32",
-                "UINT64",
-                "BOOL"
-            })
+    @FieldSource("TYPES")
     void writesEveryElementTypeIntoTheMemoryOfTheCaller(OrtElementType type) throws OrtException {
         MemorySegment input = tensors.random(type, type.byteSize(2, 7));
         MemorySegment target = tensors.empty(input.byteSize());

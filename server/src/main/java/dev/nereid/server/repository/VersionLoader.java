@@ -4,6 +4,7 @@ import static java.util.stream.Collectors.toList;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.BackendTerms;
+import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.InstanceSlot;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
@@ -137,15 +138,14 @@ final class VersionLoader {
                     ErrorCode.INVALID_ARGUMENT,
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
+        BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
+        SchedulerEnvironment surroundings =
+                environment.with(parts.terms());
         // From here on the scheduler closes the instances that run, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);
         passive.forEach(instance -> undo.add(instance::close));
-        ModelScheduler scheduler = ModelScheduler.start(
-                parts.settings(),
-                ModelSettingsReader.batchingPolicy(parts.config()),
-                List.copyOf(active),
-                environment.with(parts.terms()));
+        ModelScheduler scheduler = ModelScheduler.start(parts.settings(), batching, List.copyOf(active), surroundings);
         undo.add(scheduler::close);
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         return new ServedModel(parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier);

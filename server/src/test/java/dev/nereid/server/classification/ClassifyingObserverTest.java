@@ -10,10 +10,10 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeResponse;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
@@ -33,8 +33,8 @@ final class ClassifyingObserverTest {
     @Test
     void replacesTheOutputsThatAreToBeReplacedInEveryResponse() {
         ClassifyingObserver observer = observer(RequestedOutput.classified("A", 2), RequestedOutput.of("B"));
-        Response first = response(false, floats("A", 1, 3, 2), floats("B", 7));
-        Response last = response(true, floats("B", 8), floats("A", 5));
+        FakeResponse first = FakeResponse.of(false, floats("A", 1, 3, 2), floats("B", 7));
+        FakeResponse last = FakeResponse.of(true, floats("B", 8), floats("A", 5));
 
         observer.onResponse(first);
         observer.onResponse(last);
@@ -44,18 +44,18 @@ final class ClassifyingObserverTest {
         assertThat(heard.responses.getFirst().outputs().get(1))
                 .isSameAs(first.outputs().get(1));
         assertThat(memory.buffersInUse()).isEqualTo(2);
-        assertThat(first.closed).isZero();
+        assertThat(first.timesClosed()).isZero();
         heard.responses.forEach(InferResponse::close);
         heard.responses.forEach(InferResponse::close);
-        assertThat(first.closed + last.closed).isEqualTo(2);
+        assertThat(first.timesClosed() + last.timesClosed()).isEqualTo(2);
         assertThat(cancelled).isZero();
     }
 
     @Test
     void endsACallWhoseClassesCannotBeHadAndTellsTheModel() {
         ClassifyingObserver observer = observer(RequestedOutput.classified("A", 1_000_000));
-        Response tooLong = response(false, floats("A", new float[100]));
-        Response later = response(true, floats("A", 1));
+        FakeResponse tooLong = FakeResponse.of(false, floats("A", new float[100]));
+        FakeResponse later = FakeResponse.of(true, floats("A", 1));
 
         observer.onResponse(tooLong);
         observer.onResponse(later);
@@ -65,7 +65,7 @@ final class ClassifyingObserverTest {
         assertThat(heard.responses).isEmpty();
         assertThat(heard.errors).extracting(InferenceException::code).containsExactly(ErrorCode.UNAVAILABLE);
         assertThat(heard.ends).isZero();
-        assertThat(tooLong.closed + later.closed).isEqualTo(2);
+        assertThat(tooLong.timesClosed() + later.timesClosed()).isEqualTo(2);
         assertThat(cancelled).isEqualTo(1);
     }
 
@@ -74,7 +74,7 @@ final class ClassifyingObserverTest {
         ClassifyingObserver observer =
                 new ClassifyingObserver(classifier(), List.of(RequestedOutput.classified("A", 1_000_000)), heard);
 
-        observer.onResponse(response(false, floats("A", new float[100])));
+        observer.onResponse(FakeResponse.of(false, floats("A", new float[100])));
         observer.observes(() -> cancelled++);
 
         assertThat(cancelled).isEqualTo(1);
@@ -84,7 +84,7 @@ final class ClassifyingObserverTest {
     void refusesItemsOfMoreThanAMillionElements() {
         ClassifyingObserver observer = observer(RequestedOutput.classified("A", 1));
 
-        observer.onResponse(response(true, floats("A", new float[1_000_001])));
+        observer.onResponse(FakeResponse.of(true, floats("A", new float[1_000_001])));
 
         assertThat(heard.errors).singleElement().satisfies(error -> {
             assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -97,7 +97,7 @@ final class ClassifyingObserverTest {
     void findsNoClassesAmongNoElements() {
         ClassifyingObserver observer = observer(RequestedOutput.classified("A", 3));
 
-        observer.onResponse(response(true, floats("A")));
+        observer.onResponse(FakeResponse.of(true, floats("A")));
 
         NamedTensor output = heard.responses.getFirst().outputs().getFirst();
         assertThat(output.tensor().shape()).isEqualTo(Shape.of(0));
@@ -137,57 +137,6 @@ final class ClassifyingObserverTest {
                         DataType.FP32,
                         Shape.of(values.length),
                         Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, values)));
-    }
-
-    private static Response response(boolean last, NamedTensor... outputs) {
-        return new Response(List.of(outputs), last);
-    }
-
-    /** A response that counts how often it is closed. */
-    private static final class Response implements InferResponse {
-        private final List<NamedTensor> outputs;
-        private final boolean last;
-        private int closed;
-
-        Response(List<NamedTensor> outputs, boolean last) {
-            this.outputs = outputs;
-            this.last = last;
-        }
-
-        @Override
-        public String model() {
-            return "m";
-        }
-
-        @Override
-        public long version() {
-            return 1;
-        }
-
-        @Override
-        public String id() {
-            return "i";
-        }
-
-        @Override
-        public List<NamedTensor> outputs() {
-            return outputs;
-        }
-
-        @Override
-        public Map<String, ParameterValue> parameters() {
-            return Map.of();
-        }
-
-        @Override
-        public boolean isLast() {
-            return last;
-        }
-
-        @Override
-        public void close() {
-            closed++;
-        }
     }
 
     /** What the caller was told. */

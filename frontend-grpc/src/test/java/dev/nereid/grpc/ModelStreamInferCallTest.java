@@ -1,0 +1,135 @@
+package dev.nereid.grpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.testkit.FakeCall;
+import inference.ModelInferRequest;
+import inference.ModelStreamInferResponse;
+import io.grpc.Status;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What becomes of responses that come faster than the transport takes them. */
+final class ModelStreamInferCallTest {
+    private static final int TURN = 16;
+    private static final long AHEAD = 100_000;
+
+    /** What one response counts for. */
+    private static final long EACH = 512 + Float.BYTES;
+
+    private final StreamHarness harness = new StreamHarness(AHEAD);
+
+    @AfterEach
+    void checkMemory() {
+        harness.checkMemory();
+    }
+
+    private static ModelInferRequest ask(String model, String id) {
+        return Frontend.request(model, "FP32", Frontend.floats(1), 1).setId(id).build();
+    }
+
+    private FakeCall send(String model, String id) {
+        harness.send(ask(model, id));
+        return harness.calls.remove();
+    }
+
+    private static void respond(FakeCall call, int count) {
+        for (int i = 0; i < count; i++) {
+            call.respond(List.of(call.input(0, "OUTPUT0")), Map.of("n", new ParameterValue.Int(i)), false);
+        }
+    }
+
+    @Test
+    void endsTheStreamWhenItsModelIsTooFarAhead() {
+        FakeCall plain = send("plain", "p");
+        FakeCall many = send("many", "m");
+        FakeCall last = send("plain", "l");
+        last.respondWithInputs();
+        harness.ready(false);
+
+        int given = 0;
+        while (!many.isCancelled()) {
+            respond(many, 1);
+            given++;
+        }
+
+        // One more is the first that waits, one ends the room, one finds none.
+        assertThat(given).isEqualTo((int) (AHEAD / EACH) + 3);
+        assertThat(plain.isCancelled()).isTrue();
+        Status status = harness.stream.status;
+        assertThat(status).isNotNull();
+        assertThat(status.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+        assertThat(status.getDescription())
+                .isEqualTo("the client reads the stream too slowly: 100000 bytes or more of responses wait (expected:"
+                        + " less; read responses as they come, or ask for fewer at a time)");
+        assertThat(harness.stream.written).isEmpty();
+        assertThat(harness.memory.buffersInUse()).isZero();
+    }
+
+    @Test
+    void goesOnWithAClientThatReadsSlowly() {
+        FakeCall many = send("many", "m");
+        int bursts = 20;
+        int burst = (int) (AHEAD / EACH);
+        for (int i = 0; i < bursts; i++) {
+            harness.ready(false);
+            respond(many, burst);
+            harness.ready(true);
+            harness.run();
+        }
+        many.end();
+        harness.halfClose();
+
+        assertThat(harness.stream.status).isEqualTo(Status.OK);
+        assertThat(numbers())
+                .containsExactlyElementsOf(LongStream.range(0, (long) bursts * burst)
+                        .map(n -> n % burst)
+                        .boxed()
+                        .toList());
+    }
+
+    @Test
+    void takesAThreadForSomeMessagesAndLeavesTheRestToAnEventLoop() {
+        FakeCall many = send("many", "m");
+        harness.ready(false);
+        respond(many, 3 * TURN);
+        harness.ready(true);
+        assertThat(harness.stream.written).hasSize(TURN);
+
+        FakeCall other = send("many", "o");
+        respond(other, 1);
+        assertThat(harness.stream.written).hasSize(TURN);
+        harness.tasks.remove().run();
+        assertThat(harness.stream.written).hasSize(2 * TURN);
+        harness.run();
+
+        assertThat(harness.stream.written).hasSize(3 * TURN + 1);
+        assertThat(harness.stream.status).isNull();
+        many.end();
+        other.end();
+        harness.halfClose();
+        assertThat(harness.stream.status).isEqualTo(Status.OK);
+    }
+
+    @Test
+    void leavesNothingToAnEventLoopWhenAllWasWritten() {
+        FakeCall many = send("many", "m");
+
+        respond(many, 10 * TURN);
+
+        assertThat(harness.stream.written).hasSize(10 * TURN);
+        assertThat(harness.tasks).isEmpty();
+        many.end();
+    }
+
+    private List<Long> numbers() {
+        return harness.stream.written.stream()
+                .map(ModelStreamInferResponse::getInferResponse)
+                .map(response -> response.getParametersOrThrow("n").getInt64Param())
+                .toList();
+    }
+}

@@ -1,0 +1,93 @@
+package dev.nereid.grpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.SharedMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.testkit.FakeCall;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.LeakCheckingMemory;
+import inference.ModelInferRequest;
+import io.grpc.Metadata;
+import java.util.List;
+import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/** A stream without a network, to fake models whose calls wait to be answered: {@code plain}, and the decoupled {@code many}. */
+final class StreamHarness {
+    final LeakCheckingMemory memory = new LeakCheckingMemory();
+    final FakeInferenceServer server = new FakeInferenceServer(memory);
+    final Queue<FakeCall> calls = new ConcurrentLinkedQueue<>();
+    final RecordedStream stream = new RecordedStream();
+
+    /** What an event loop is to do. */
+    final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
+
+    private final ModelStreamInferCall call;
+
+    /** Opens a stream next to without bounds. */
+    StreamHarness() {
+        this(Long.MAX_VALUE);
+    }
+
+    /** Opens a stream with a bound to the bytes that wait behind others of their requests. */
+    StreamHarness(long bytesAhead) {
+        server.add(FakeModel.identity("plain", DataType.FP32, 0, -1).answering(calls::add));
+        server.add(FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().answering(calls::add));
+        SharedMemory shared = server.sharedMemory();
+        ModelStreamInferMethod method = new ModelStreamInferMethod(
+                server,
+                new InferCalls(
+                        new CallAssembler(memory, shared, Integer.MAX_VALUE),
+                        Optional.empty(),
+                        ResponseCompression.NONE,
+                        System::nanoTime),
+                new StreamOutbox.Limits(1000, Long.MAX_VALUE, bytesAhead),
+                tasks::add,
+                new Stopping());
+        call = (ModelStreamInferCall) method.startCall(stream, new Metadata());
+    }
+
+    /** Sends a request, which the server must have asked for. */
+    void send(ModelInferRequest request) {
+        assertThat(stream.requested.getAndDecrement()).as("messages asked for").isOne();
+        call.onMessage(new Parsed.Ok<>(InferMessageReader.read(Messages.cut(request.toByteArray(), List.of(9)))));
+    }
+
+    /** Says whether the transport takes messages. */
+    void ready(boolean now) {
+        stream.ready = now;
+        if (now) {
+            call.onReady();
+        }
+    }
+
+    /** Has the event loop do what it is to do, and what follows from that. */
+    void run() {
+        for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+            task.run();
+        }
+    }
+
+    /** Makes a request that was not sent. */
+    StreamedRequest request(boolean isDecoupled) {
+        return new StreamedRequest(call, new StreamedRequest.Names("m", "", ""), isDecoupled);
+    }
+
+    void halfClose() {
+        call.onHalfClose();
+    }
+
+    /** Leaves, as a client whose connection breaks. */
+    void cancel() {
+        call.onCancel();
+    }
+
+    /** Checks that all memory was given back. */
+    void checkMemory() {
+        assertThat(memory.buffersInUse()).isZero();
+        memory.close();
+    }
+}
