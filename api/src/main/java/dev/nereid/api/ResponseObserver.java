@@ -6,8 +6,8 @@ package dev.nereid.api;
  * <p>Called on whichever thread completes a response, one call at a time, never under a lock of the server. Methods
  * return quickly and never block: the thread is that of a model's instance, which all its clients share, or an event
  * loop. Work of any length is handed over, and whoever cannot keep up with a decoupled model withdraws the call. Exactly
- * one call is terminal: {@link #onResponse} with {@link InferResponse#isLast()}, {@link #onEnd}, or {@link #onError};
- * none follows it. What an observer throws is logged and otherwise ignored.
+ * one call is terminal: {@link #onResponse} with {@link InferResponse#isLast()}, {@link #onEnd}, {@link #onError}, or
+ * {@link #onRefused}; none follows it. What an observer throws is logged and otherwise ignored.
  */
 public interface ResponseObserver {
     /**
