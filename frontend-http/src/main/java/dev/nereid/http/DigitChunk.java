@@ -16,6 +16,8 @@ final class DigitChunk {
 
     private static final int BITS_TO_BYTES = 3;
     private static final int HALF_BYTE = 4;
+    /** Divides numbers of eight digits by ten thousand, with 40 bits after the point. */
+    private static final long TEN_THOUSANDTH = 109_951_163L;
     /** Divides numbers below ten thousand by hundred, with 20 bits after the point. */
     private static final long HUNDREDTH = 10_486;
     /** Divides numbers below hundred by ten, with 10 bits after the point. */
@@ -81,21 +83,31 @@ final class DigitChunk {
         return Long.numberOfTrailingZeros(same) >>> BITS_TO_BYTES;
     }
 
-    /**
-     * Writes a number of at most eight digits; eight bytes are written, whatever is in those behind the digits.
-     *
-     * @param value the number
-     * @param count how many digits it has, zeros in front included
-     */
-    static void write(int value, int count, byte[] target, int from) {
+    /** Returns the eight digits of a number below 100,000,000, zeros in front included. */
+    static long of(int value) {
         // Halved into digits: 4 and 4, 2 and 2 and 2 and 2, then single ones; the first one ends in the lowest byte.
-        int high = value / 10_000;
-        long fours = high + ((long) (value - high * 10_000) << Integer.SIZE);
+        long high = (value * TEN_THOUSANDTH) >>> 40;
+        long fours = high + ((value - high * 10_000) << Integer.SIZE);
         long hundreds = ((fours * HUNDREDTH) >>> 20) & 0x7F_0000_007FL;
         long twos = hundreds + ((fours - hundreds * 100) << Short.SIZE);
         long tens = ((twos * TENTH) >>> 10) & 0x000F_000F_000F_000FL;
-        long ones = tens + ((twos - tens * 10) << Byte.SIZE);
-        int half = (Long.BYTES - count) * HALF_BYTE;
-        LONG.set(target, from, (ones | (EVERY_BYTE * '0')) >>> half >>> half);
+        return tens + ((twos - tens * 10) << Byte.SIZE);
+    }
+
+    /** Returns how many zeros the eight digits end in. */
+    static int zerosAtEnd(long digits) {
+        return Long.numberOfLeadingZeros(digits) >>> BITS_TO_BYTES;
+    }
+
+    /** Writes all but the first few of eight digits, and behind them as many zeros. */
+    static void write(long digits, int leftOut, byte[] target, int from) {
+        // In two steps, since it may be by 64.
+        int half = leftOut * HALF_BYTE;
+        LONG.set(target, from, (digits >>> half >>> half) | (EVERY_BYTE * '0'));
+    }
+
+    /** Writes eight zeros. */
+    static void writeZeros(byte[] target, int from) {
+        LONG.set(target, from, EVERY_BYTE * '0');
     }
 }

@@ -2,7 +2,7 @@ package dev.nereid.http;
 
 /** Writes floating-point numbers in the notation that clients of the protocol know. Immutable. */
 final class JsonDecimals {
-    /** Room for any number: 21 digits, a point and a zero, or nine digits written as 16 behind a zero and five others. */
+    /** Room for any number, and for what is written behind its end before that is known. */
     static final int LONGEST = 32;
 
     /** Numbers below ten to this power are written without exponent. */
@@ -10,82 +10,90 @@ final class JsonDecimals {
     /** Numbers below one are written without exponent if at most this many zeros follow the point. */
     private static final int MOST_ZEROS = 5;
 
-    /** The least numbers of one digit more each. */
-    private static final int[] POWERS = {
-        0, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000
-    };
+    private static final int EIGHT_DIGITS = 10_000_000;
+    private static final int NINE_DIGITS = 100_000_000;
 
     private JsonDecimals() {}
 
     /**
-     * Writes a decimal number.
+     * Writes a decimal number, without the zeros that its digits may end in.
      *
-     * @param digits its digits, which do not end in zero; at most nine
+     * <p>There is no branch on the way of most numbers: neither how many digits there are nor where the point stands is
+     * to be foreseen. So all is written that might be needed, and what follows is written over the rest.
+     *
+     * @param digits seven to nine digits, less than 200,000,000
      * @param power by what power of ten they are multiplied
      * @param target where to write, with room for {@link #LONGEST}
      * @param from the index at which to begin
      * @return the index after the number
      */
     static int write(int digits, int power, byte[] target, int from) {
-        int length = length(digits);
-        int point = length + power;
-        if (point > LARGEST_PLAIN || point < -MOST_ZEROS) {
-            return writeWithExponent(digits, length, point - 1, target, from);
-        } else if (point <= 0) {
-            putZeros(1 - point, target, from + 1);
-            target[from] = '0';
-            target[from + 1] = '.';
-            return putDigits(digits, length, target, from + 2 - point);
-        } else if (power < 0) {
-            return writeWithPoint(digits, length, point, target, from);
+        int lead = isLess(NINE_DIGITS - 1, digits);
+        int missing = isLess(digits, EIGHT_DIGITS);
+        long eight = DigitChunk.of(digits - (NINE_DIGITS & -lead));
+        long rest = eight >>> (missing * Byte.SIZE);
+        int written = Long.BYTES + lead - missing;
+        int length = written - DigitChunk.zerosAtEnd(eight);
+        int point = written + power;
+        if (point >= -MOST_ZEROS && point <= Long.BYTES) {
+            return writePlain(lead, rest, length, point, target, from);
+        } else if (point > 0 && point <= LARGEST_PLAIN) {
+            return writeLarge(lead, rest, point, target, from);
         }
-        int end = putDigits(digits, length, target, from);
-        putZeros(power + 2, target, end);
-        target[end + power] = '.';
-        return end + power + 2;
+        return writeWithExponent(lead, rest, length, point - 1, target, from);
     }
 
-    private static int writeWithPoint(int digits, int length, int point, byte[] target, int from) {
-        int end = putDigits(digits, length, target, from + 1);
-        for (int i = from; i < from + point; i++) {
-            target[i] = target[i + 1];
-        }
+    /**
+     * Writes a number from 0.000001 to less than 100,000,000.
+     *
+     * @param lead one if the first of nine digits, which is one, stands before the rest, otherwise zero
+     * @param rest the other digits
+     * @param length how many digits are to be seen
+     * @param point how many of them stand before the point; if less than zero, how many zeros stand behind it
+     */
+    private static int writePlain(int lead, long rest, int length, int point, byte[] target, int from) {
+        // Selects what counts for numbers from one on, and what counts for smaller ones.
+        int small = (point - 1) >> (Integer.SIZE - 1);
+        int large = ~small;
+        int start = from + ((2 - point) & small);
+        int whole = (point - lead) & large;
+        DigitChunk.writeZeros(target, from);
+        target[start] = '1';
+        DigitChunk.write(rest, 0, target, start + lead);
+        // What follows the point, once more, one byte later.
+        DigitChunk.write(rest, whole, target, start + lead + whole + (1 & large));
+        target[from + (point & large) + (1 & small)] = '.';
+        return start + Math.max(length, (point + 1) & large) + (1 & large);
+    }
+
+    private static int writeLarge(int lead, long rest, int point, byte[] target, int from) {
+        target[from] = '1';
+        DigitChunk.write(rest, 0, target, from + lead);
+        DigitChunk.writeZeros(target, from + lead + Long.BYTES);
+        DigitChunk.writeZeros(target, from + lead + 2 * Long.BYTES);
         target[from + point] = '.';
-        return end;
+        return from + point + 2;
     }
 
-    private static int writeWithExponent(int digits, int length, int exponent, byte[] target, int from) {
-        int end =
-                length == 1 ? putDigits(digits, length, target, from) : writeWithPoint(digits, length, 1, target, from);
+    private static int writeWithExponent(int lead, long rest, int length, int exponent, byte[] target, int from) {
+        target[from] = '1';
+        DigitChunk.write(rest, 0, target, from + lead);
+        DigitChunk.write(rest, 1 - lead, target, from + 2);
+        target[from + 1] = '.';
+        int end = length == 1 ? from + 1 : from + 1 + length;
         target[end++] = 'e';
-        if (exponent < 0) {
-            target[end++] = '-';
-        }
+        target[end] = '-';
+        end += isLess(exponent, 0);
         int size = Math.abs(exponent);
-        return putDigits(size, length(size), target, end);
+        target[end] = (byte) ('0' + size / 10);
+        end += isLess(9, size);
+        target[end] = (byte) ('0' + size % 10);
+        return end + 1;
     }
 
-    private static int length(int digits) {
-        // The logarithm of two, from above: right, or one too much.
-        int most = ((Integer.SIZE - Integer.numberOfLeadingZeros(digits)) * 1233) >> 12;
-        return digits < POWERS[most] ? most : most + 1;
-    }
-
-    private static int putDigits(int digits, int length, byte[] target, int from) {
-        if (length <= Long.BYTES) {
-            DigitChunk.write(digits, length, target, from);
-        } else {
-            int first = digits / POWERS[Long.BYTES];
-            target[from] = (byte) ('0' + first);
-            DigitChunk.write(digits - first * POWERS[Long.BYTES], Long.BYTES, target, from + 1);
-        }
-        return from + length;
-    }
-
-    private static void putZeros(int count, byte[] target, int from) {
-        for (int i = from; i < from + count; i++) {
-            target[i] = '0';
-        }
+    /** Returns one if a number is less than another one, otherwise zero; they are not far apart. */
+    private static int isLess(int number, int other) {
+        return (number - other) >>> (Integer.SIZE - 1);
     }
 
     /**

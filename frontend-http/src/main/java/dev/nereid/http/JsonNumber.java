@@ -1,7 +1,5 @@
 package dev.nereid.http;
 
-import java.lang.foreign.ValueLayout;
-
 /**
  * A number of a JSON text, taken apart. Reused for one number after another; confined to the thread that reads a request.
  *
@@ -24,10 +22,6 @@ final class JsonNumber {
     private static final int LARGEST_EXPONENT = 308;
     /** Larger exponents mean the same, however many digits a text has room for: zero, or too much. */
     private static final long EXPONENT_CAP = 1L << 40;
-    /** So many digits and the knowledge that others follow decide how any number is rounded. */
-    private static final int DECISIVE_DIGITS = 800;
-    /** With so many digits, larger exponents mean zero or infinity. */
-    private static final int DECISIVE_EXPONENT = 2000;
 
     static {
         POWERS[0] = 1;
@@ -332,35 +326,8 @@ final class JsonNumber {
         }
     }
 
-    /** Writes the number, however long its text is, with no more digits than matter for its rounding, and no sign. */
     private String decisiveText() {
-        StringBuilder digits = new StringBuilder();
-        boolean fraction = false;
-        boolean more = false;
-        long power = writtenExponent;
-        for (int i = start; i < at; i++) {
-            byte next = text.text().get(ValueLayout.JAVA_BYTE, i);
-            if (next == 'e' || next == 'E') {
-                break;
-            }
-            if (next == '.') {
-                fraction = true;
-            } else if (next != '-') {
-                if (digits.length() == DECISIVE_DIGITS) {
-                    more |= next != '0';
-                    power++;
-                } else if (next != '0' || !digits.isEmpty()) {
-                    digits.append((char) next);
-                }
-                power -= fraction ? 1 : 0;
-            }
-        }
-        if (more) {
-            digits.append('1');
-            power--;
-        }
-        long shown = Math.clamp(power, -DECISIVE_EXPONENT, DECISIVE_EXPONENT);
-        return digits.isEmpty() ? "0" : digits.append('e').append(shown).toString();
+        return DecisiveDigits.of(text.text(), start, at, writtenExponent);
     }
 
     private boolean consume(char expected) {

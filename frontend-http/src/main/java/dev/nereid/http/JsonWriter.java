@@ -26,7 +26,7 @@ final class JsonWriter {
     private byte[] bytes = new byte[FIRST_SIZE];
     private int size;
     private final StringBuilder number = new StringBuilder();
-    private final ShortestDecimal shortest = new ShortestDecimal();
+    private final JsonFloats floats = new JsonFloats();
 
     JsonWriter() {
         this(LARGEST_SIZE);
@@ -138,43 +138,28 @@ final class JsonWriter {
     /** Writes a number so that it reads back as the same float. */
     JsonWriter real(float value) {
         reserve(JsonDecimals.LONGEST);
-        size = putReal(value, size);
+        size = floats.write(value, bytes, size);
         return this;
     }
 
     /** Writes numbers, with commas between them, so that they read back as the same floats. */
-    JsonWriter reals(MemorySegment floats) {
-        long end = floats.byteSize();
-        int at = size;
-        for (long i = 0; i < end; i += Float.BYTES) {
-            if (bytes.length - at <= JsonDecimals.LONGEST) {
-                size = at;
-                reserve(JsonDecimals.LONGEST + 1);
+    JsonWriter reals(MemorySegment values) {
+        int start = size;
+        long count = values.byteSize() / Float.BYTES;
+        for (long done = 0; done < count; ) {
+            int next = (int) Math.min(JsonFloats.MOST, count - done);
+            int needed = next * JsonFloats.LONGEST;
+            if (bytes.length - size < needed) {
+                // Room for all that are left if they are as long as those before, to grow and be copied but once.
+                long likely = done == 0 ? 0 : (count - done) * (size - start) / done + needed;
+                reserve((int) Math.max(needed, Math.min(likely, largestSize - size)));
             }
-            bytes[at] = ',';
-            at = putReal(floats.get(LittleEndian.FLOAT, i), i == 0 ? at : at + 1);
+            size = floats.write(values, done, next, bytes, size);
+            done += next;
         }
-        size = at;
+        // The last comma.
+        size -= count == 0 ? 0 : 1;
         return this;
-    }
-
-    /** Writes a number at an index, for which there must be room, and returns the index after it. */
-    private int putReal(float value, int from) {
-        if (!Float.isFinite(value)) {
-            byte[] word = Float.toString(value).getBytes(StandardCharsets.US_ASCII);
-            System.arraycopy(word, 0, bytes, from, word.length);
-            return from + word.length;
-        }
-        bytes[from] = '-';
-        int first = from + (Float.floatToRawIntBits(value) >>> (Integer.SIZE - 1));
-        if (value == 0) {
-            bytes[first] = '0';
-            bytes[first + 1] = '.';
-            bytes[first + 2] = '0';
-            return first + 3;
-        }
-        shortest.of(Math.abs(value));
-        return JsonDecimals.write(shortest.digits(), shortest.power(), bytes, first);
     }
 
     /** Writes a number so that it reads back as the same double. */

@@ -7,22 +7,28 @@ import java.math.BigInteger;
  * Float#toString(float)} shows. Reused for one float after another; confined to one event loop.
  *
  * <p>The method is Raffaello Giulietti's ("The Schubfach way to render doubles", 2020): the float and the two middles
- * between it and its neighbors are scaled by a power of ten, so that of four candidates, two of them shorter, the right
- * one is found by comparing. The scaled values are cut off to quarters, and to odd ones where something was lost, which
- * keeps all comparisons right.
+ * between it and its neighbors are scaled by a power of ten, so that the interval between these middles holds at least
+ * one whole number and at most one multiple of ten. Scaled numbers have 33 bits after the point, which keeps all
+ * comparisons right: that was tried with every float.
+ *
+ * <p>There is no branch in here: which way it would go is not to be foreseen, and a wrong guess costs a processor more
+ * than what is calculated in vain.
  */
 final class ShortestDecimal {
     private static final int FRACTION_BITS = 23;
     private static final int FRACTION = (1 << FRACTION_BITS) - 1;
-    private static final int EXPONENT = 0xFF;
-    private static final int LEAST_POWER_OF_TWO = -149;
+    /** The exponent of a normal float begins above this power of two, its significand being a whole number. */
+    private static final int POWER_OF_TWO_BIAS = -150;
+
     private static final int MOST_POWER_OF_TEN = 31;
     private static final int LEAST_POWER_OF_TEN = -45;
-    /** Smaller multiples of the smallest float would get one digit only, where two are nearer. */
-    private static final int TINY = 8;
+
+    private static final int POINT = 33;
+    private static final long HALF = 1L << (POINT - 1);
+    /** Divides numbers of up to nine digits by ten, with 32 bits after the point. */
+    private static final long TENTH = 429_496_730L;
 
     private static final int SCALE_BITS = 63;
-    private static final long LOW_HALF = 0xFFFF_FFFFL;
     /** The first 63 bits, rounded up, of the inverse of each power of ten. */
     private static final long[] SCALES = new long[MOST_POWER_OF_TEN - LEAST_POWER_OF_TEN + 1];
 
@@ -35,23 +41,36 @@ final class ShortestDecimal {
     private int digits;
     private int power;
 
-    /** Sets the decimal number to that of a finite float that is greater than zero. */
-    void of(float value) {
-        int bits = Float.floatToRawIntBits(value);
+    /**
+     * Sets the decimal number to that of a normal float that is greater than zero.
+     *
+     * @param bits those of the float
+     */
+    void of(int bits) {
         int fraction = bits & FRACTION;
-        int exponent = (bits >>> FRACTION_BITS) & EXPONENT;
-        if (exponent > 0) {
-            setNormal(fraction, exponent);
-        } else if (fraction < TINY) {
-            set(10 * fraction, LEAST_POWER_OF_TWO, false);
-            power--;
-        } else {
-            set(fraction, LEAST_POWER_OF_TWO, false);
-        }
-        dropZeros();
+        int powerOfTwo = (bits >>> FRACTION_BITS) + POWER_OF_TWO_BIAS;
+        // One for a power of two: the next smaller float is half as far away as the next greater one.
+        int nearBelow = (fraction - 1) >>> (Integer.SIZE - 1);
+        power = log10OfInterval(powerOfTwo, nearBelow);
+        long scale = SCALES[power - LEAST_POWER_OF_TEN];
+        int shift = powerOfTwo + log2OfPowerOfTen(-power) + POINT;
+        long quarters = (long) (fraction | (FRACTION + 1)) << 2;
+        long value = Math.multiplyHigh(scale, quarters << shift);
+        // The middles belong to the float if it is even, as ties go to the even one.
+        int odd = fraction & 1;
+        long least = Math.multiplyHigh(scale, (quarters - 2 + nearBelow) << shift) + odd;
+        long most = Math.multiplyHigh(scale, (quarters + 2) << shift) - odd;
+
+        long below = value >>> POINT;
+        long nearest = (value + HALF - 1 + (below & 1)) >>> POINT;
+        // Only where one side is shorter may the nearest number lie beyond it; the next one is within the other side.
+        nearest += isNegative((nearest << POINT) - least);
+        long tens = (((below + 5) * TENTH) >>> Integer.SIZE) * 10;
+        long tensOutside = -isNegative(((tens << POINT) - least) | (most - (tens << POINT)));
+        digits = (int) (tens + ((nearest - tens) & tensOutside));
     }
 
-    /** Returns the digits as one number, which does not end in zero. */
+    /** Returns the digits as one number: seven to nine of them, less than 200,000,000; they may end in zeros. */
     int digits() {
         return digits;
     }
@@ -61,66 +80,9 @@ final class ShortestDecimal {
         return power;
     }
 
-    private void setNormal(int fraction, int exponent) {
-        int significand = fraction | (FRACTION + 1);
-        int powerOfTwo = LEAST_POWER_OF_TWO - 1 + exponent;
-        if (powerOfTwo < 0 && powerOfTwo > -FRACTION_BITS - 1 && (significand & ((1 << -powerOfTwo) - 1)) == 0) {
-            // A whole number that a float tells from its neighbors.
-            digits = significand >> -powerOfTwo;
-            power = 0;
-        } else {
-            set(significand, powerOfTwo, fraction == 0 && exponent > 1);
-        }
-    }
-
-    /**
-     * Finds the decimal number of a float.
-     *
-     * @param significand its significand
-     * @param powerOfTwo by what power of two it is multiplied
-     * @param nearBelow whether the next smaller float is half as far away as the next greater one
-     */
-    private void set(int significand, int powerOfTwo, boolean nearBelow) {
-        power = nearBelow ? log10OfThreeQuarters(powerOfTwo) : log10OfPowerOfTwo(powerOfTwo);
-        long scale = SCALES[power - LEAST_POWER_OF_TEN];
-        int shift = powerOfTwo + log2OfPowerOfTen(-power) + 33;
-        long quarters = 4L * significand;
-        int value = scaled(scale, quarters << shift);
-        // The middles belong to the float if it is even, as ties go to the even one.
-        int odd = significand & 1;
-        int least = scaled(scale, (quarters - (nearBelow ? 1 : 2)) << shift) + odd;
-        int most = scaled(scale, (quarters + 2) << shift) - odd;
-        int below = value >> 2;
-        if (below >= 100) {
-            int tens = below / 10 * 10;
-            boolean down = least <= (tens << 2);
-            boolean up = ((tens + 10) << 2) <= most;
-            if (down != up) {
-                digits = down ? tens : tens + 10;
-                return;
-            }
-        }
-        boolean down = least <= (below << 2);
-        boolean up = ((below + 1) << 2) <= most;
-        if (down != up) {
-            digits = down ? below : below + 1;
-            return;
-        }
-        int fromMiddle = value - ((2 * below + 1) << 1);
-        digits = fromMiddle < 0 || (fromMiddle == 0 && (below & 1) == 0) ? below : below + 1;
-    }
-
-    private void dropZeros() {
-        for (int rest = digits / 10; rest * 10 == digits; rest = digits / 10) {
-            digits = rest;
-            power++;
-        }
-    }
-
-    /** Multiplies, and cuts the product off to quarters, which become odd if anything was lost. */
-    private static int scaled(long scale, long factor) {
-        long product = Math.multiplyHigh(scale, factor);
-        return (int) ((product >>> 31) | (((product & LOW_HALF) + LOW_HALF) >>> 32));
+    /** Returns one for a negative number, otherwise zero. */
+    private static long isNegative(long number) {
+        return number >>> (Long.SIZE - 1);
     }
 
     private static long scale(int power) {
@@ -135,14 +97,9 @@ final class ShortestDecimal {
         return bits.longValueExact() + 1;
     }
 
-    /** The logarithm, rounded down, of two to a power. */
-    private static int log10OfPowerOfTwo(int power) {
-        return (power * 1_262_611) >> 22;
-    }
-
-    /** The logarithm, rounded down, of three quarters of two to a power. */
-    private static int log10OfThreeQuarters(int power) {
-        return (power * 1_262_611 - 524_031) >> 22;
+    /** The logarithm, rounded down, of two to a power, or of three quarters of it. */
+    private static int log10OfInterval(int power, int threeQuarters) {
+        return (power * 1_262_611 - (524_031 & -threeQuarters)) >> 22;
     }
 
     /** The logarithm to the base of two, rounded down, of ten to a power. */

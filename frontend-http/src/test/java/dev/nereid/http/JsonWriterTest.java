@@ -6,9 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.api.InferenceException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.util.StringJoiner;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** JSON as clients are used to get it. */
 class JsonWriterTest {
@@ -66,6 +68,34 @@ class JsonWriterTest {
     })
     void writesFloatsAsShortAsTheyCanBe(float value, String text) {
         assertThat(written(json.real(value))).isEqualTo(text);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 255, 256, 257, 10_000})
+    void writesAnyNumberOfFloats(int count) {
+        float[] values = new float[count];
+        StringJoiner expected = new StringJoiner(",");
+        for (int i = 0; i < count; i++) {
+            // Long ones after short ones, so that more room is needed than there was reason to expect.
+            values[i] = i < count / 2 ? i : -1e-30f / (i + 1);
+            json.clear();
+            expected.add(written(json.real(values[i])));
+        }
+
+        json.clear();
+        assertThat(written(json.reals(MemorySegment.ofArray(values)))).isEqualTo(expected.toString());
+    }
+
+    @Test
+    void refusesFloatsThatAreTooManyForIt() {
+        JsonWriter small = new JsonWriter(50_000);
+        MemorySegment values = MemorySegment.ofArray(new float[20_000]);
+
+        assertThatThrownBy(() -> small.reals(values)).isInstanceOf(InferenceException.class);
+
+        small.clear();
+        assertThat(written(small.reals(values.asSlice(0, 10_000 * Float.BYTES))))
+                .hasSize(39_999);
     }
 
     @Test
