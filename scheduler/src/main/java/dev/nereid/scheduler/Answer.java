@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 
@@ -18,8 +19,9 @@ interface Answer {
      * A failure. Immutable.
      *
      * @param error what went wrong
+     * @param reason how it is counted
      */
-    record Failure(InferenceException error) implements Answer {
+    record Failure(InferenceException error, FailureReason reason) implements Answer {
         @Override
         public void tell(ResponseObserver observer) {
             observer.onError(error);

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.FailureReason;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
@@ -198,7 +199,7 @@ final class ExecutedRequest implements InferenceRequest {
             request.fail(e);
         } catch (RuntimeException | Error e) {
             request.log("answering failed", e);
-            request.fail(SchedulerErrors.unexpected(request.model().settings(), e));
+            request.fail(SchedulerErrors.unexpected(request.model().settings(), e), FailureReason.OTHER);
         } finally {
             finished = true;
             if (draft != null) {

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.FailureReason;
 import dev.nereid.spi.BackendException;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
@@ -116,11 +117,11 @@ final class InstanceWorker implements Runnable {
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
     private void giveUp() {
         for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
-            request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())));
+            request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
             request.release();
         }
         for (ScheduledRequest request : queue.leave()) {
-            request.reject(SchedulerErrors.noInstance(request.call()));
+            request.reject(SchedulerErrors.noInstance(request.call()), FailureReason.OTHER);
         }
     }
 
@@ -131,7 +132,7 @@ final class InstanceWorker implements Runnable {
      */
     private void work(boolean lent) {
         for (int i = 0; i < seat.expired.size(); i++) {
-            seat.expired.get(i).reject(SchedulerErrors.cancelled());
+            seat.expired.get(i).reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);
         }
         seat.expired.clear();
         boolean clientMemory = model.clientMemory()

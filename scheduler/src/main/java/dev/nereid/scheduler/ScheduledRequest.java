@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
@@ -142,7 +143,7 @@ final class ScheduledRequest implements Cancellation {
                 copied.add(new NamedTensor(input.name(), tensor));
             }
         } catch (InferenceException e) {
-            answer(new Answer.Failure(e));
+            answer(new Answer.Failure(e, FailureReason.OTHER));
             release();
             return false;
         }
@@ -181,8 +182,8 @@ final class ScheduledRequest implements Cancellation {
     }
 
     /** Answers a request that waits, if nobody did, and gives its inputs back. */
-    boolean reject(InferenceException error) {
-        return settle(new Answer.Failure(error));
+    boolean reject(InferenceException error, FailureReason reason) {
+        return settle(new Answer.Failure(error, reason));
     }
 
     /** Answers a request that was not queued, and gives its inputs back. */
@@ -202,7 +203,7 @@ final class ScheduledRequest implements Cancellation {
     @Override
     public void cancel() {
         cancelled = true;
-        if (!reject(SchedulerErrors.cancelled()) && state.get() == State.EXECUTING) {
+        if (!reject(SchedulerErrors.cancelled(), FailureReason.CANCELED) && state.get() == State.EXECUTING) {
             CancelActions current = actions();
             if (state.get() == State.EXECUTING) {
                 current.cancel();
@@ -265,7 +266,12 @@ final class ScheduledRequest implements Cancellation {
 
     /** Answers with an error of the backend. */
     void fail(BackendException error) {
-        answer(new Answer.Failure(SchedulerErrors.of(error)));
+        fail(error, FailureReason.BACKEND);
+    }
+
+    /** Answers with an error of its execution. */
+    void fail(BackendException error, FailureReason reason) {
+        answer(new Answer.Failure(SchedulerErrors.of(error), reason));
     }
 
     /** Answers an executing request, unless it was answered; the answer of one that was withdrawn is replaced. */
@@ -277,7 +283,7 @@ final class ScheduledRequest implements Cancellation {
         Answer answer = given;
         if (cancelled) {
             given.discard();
-            answer = new Answer.Failure(SchedulerErrors.cancelled());
+            answer = new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
         }
         CancelActions current = actions.get();
         if (current == null) {

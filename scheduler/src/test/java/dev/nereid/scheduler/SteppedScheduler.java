@@ -35,7 +35,7 @@ final class SteppedScheduler {
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
         ScheduledRequest request = new ScheduledRequest(model, call, observer, clock.getAsLong());
         if (queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
-            request.reject(SchedulerErrors.stopped(call));
+            request.refuse(SchedulerErrors.stopped(call));
         }
         return request;
     }
