@@ -81,7 +81,10 @@ final class HttpListener extends VerticleBase {
                 .setMaxChunkSize(PIECE_SIZE)
                 .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
                 .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS)
-                .setHttp2ClearTextEnabled(false);
+                .setHttp2ClearTextEnabled(false)
+                // Nobody speaks web sockets here, and what waits for their beginning costs every request.
+                .setPerFrameWebSocketCompressionSupported(false)
+                .setPerMessageWebSocketCompressionSupported(false);
         certificates.ifPresent(held -> held.applyTo(serving));
         return vertx.createHttpServer(serving)
                 .connectionHandler(this::connected)
