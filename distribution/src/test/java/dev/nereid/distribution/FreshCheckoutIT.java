@@ -1,0 +1,73 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What whoever comes first does: the command in a checkout in which nothing is built yet. */
+final class FreshCheckoutIT {
+    /** A build beside other builds. */
+    private static final long PATIENCE_MINUTES = 10;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void buildsItselfAndAnswers() throws IOException, InterruptedException {
+        assumeTrue(Files.exists(InstalledServer.CHECKOUT.resolve(".git")), "needs a checkout of git");
+        Path fresh = copyOfWhatIsTracked();
+
+        Result result = run(fresh, "./nereid", "--version");
+
+        assertThat(result.status()).as(result.text()).isZero();
+        assertThat(result.text()).containsPattern("nereid \\d+\\.\\d+\\.\\d+\\S*\n\\z");
+        assertThat(fresh.resolve("examples/plugins")).isDirectoryContaining("glob:**/identity*");
+    }
+
+    /** Copies the files as they are now, changes that are not committed included. */
+    private Path copyOfWhatIsTracked() throws IOException, InterruptedException {
+        Path fresh = folder.resolve("nereid");
+        String names = run(
+                        InstalledServer.CHECKOUT, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+                .text();
+        List<String> tracked = new ArrayList<>(List.of(names.split("\0", -1)));
+        tracked.removeIf(String::isEmpty);
+        for (String name : tracked) {
+            Path source = InstalledServer.CHECKOUT.resolve(name);
+            if (Files.isRegularFile(source)) {
+                Path target = fresh.resolve(name);
+                Files.createDirectories(target.getParent());
+                Files.copy(source, target);
+                assertThat(target.toFile().setExecutable(Files.isExecutable(source)))
+                        .isTrue();
+            }
+        }
+        return fresh;
+    }
+
+    private Result run(Path place, String... command) throws IOException, InterruptedException {
+        Path output = folder.resolve("output-" + command[0].replaceAll("\\W", ""));
+        ProcessBuilder builder = new ProcessBuilder(command)
+                .directory(place.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(output.toFile());
+        // The libraries are those of the build that this test is part of.
+        builder.environment().put("MAVEN_ARGS", "-o");
+        Process process = builder.start();
+        if (!process.waitFor(PATIENCE_MINUTES, TimeUnit.MINUTES)) {
+            process.destroyForcibly();
+        }
+        return new Result(process.waitFor(), Files.readString(output, StandardCharsets.UTF_8));
+    }
+
+    private record Result(int status, String text) {}
+}
