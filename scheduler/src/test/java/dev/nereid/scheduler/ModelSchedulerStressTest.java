@@ -6,6 +6,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -41,6 +42,9 @@ final class ModelSchedulerStressTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
+    @AutoClose
+    private final TimerThread timer = new TimerThread(System::nanoTime);
+
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(16)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
@@ -65,7 +69,8 @@ final class ModelSchedulerStressTest {
                 model,
                 new BatchingPolicy(dynamic, List.of(4, 8), delayNanos),
                 List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
-                new SchedulerEnvironment(memory, System::nanoTime, new BackendTerms("moody", false, shortExecutions)));
+                new SchedulerEnvironment(
+                        memory, System::nanoTime, timer, new BackendTerms("moody", false, shortExecutions)));
         List<Thread> submitters = new ArrayList<>();
         CountDownLatch nearlyDone = new CountDownLatch(SUBMITTERS);
         for (int i = 0; i < SUBMITTERS; i++) {

@@ -35,12 +35,6 @@ final class MissingFeatures {
         if (batching.getPreserveOrdering()) {
             settings.add("dynamic_batching.preserve_ordering");
         }
-        if (batching.getPriorityLevels() != 0) {
-            settings.add("dynamic_batching.priority_levels");
-        }
-        if (batching.hasDefaultQueuePolicy() || batching.getPriorityQueuePolicyCount() > 0) {
-            settings.add("dynamic_batching queue policies");
-        }
         if (config.getResponseCache().getEnable()) {
             settings.add("response_cache");
         }
