@@ -54,7 +54,13 @@ public final class ModelScheduler implements AutoCloseable {
         BatchPlanner planner = policy.dynamic() && settings.batches()
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
-        this.queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), nanoTime, environment.timer());
+        this.queue = new RequestQueue(
+                planner,
+                policy.priorities(),
+                model.equalInputs(),
+                policy.preserveOrdering() ? new ResponseOrder() : null,
+                nanoTime,
+                environment.timer());
         this.workers = instances.stream()
                 .map(instance -> new InstanceWorker(model, instance, queue, executions, nanoTime))
                 .toList();

@@ -41,6 +41,7 @@ import org.jspecify.annotations.Nullable;
 final class RequestQueue {
     private final BatchPlanner planner;
     private final LongSupplier nanoTime;
+    private final @Nullable ResponseOrder order;
     private final Alarm alarm;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -71,6 +72,10 @@ final class RequestQueue {
     @GuardedBy("lock")
     private int seats;
 
+    /** How many places among the answers were given. */
+    @GuardedBy("lock")
+    private long places;
+
     @GuardedBy("lock")
     private boolean stopped;
 
@@ -80,6 +85,7 @@ final class RequestQueue {
      * @param planner decides about batches
      * @param priorities the levels, and how many requests may wait on each for how long
      * @param equalInputs which requests may share a batch
+     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
      * @param nanoTime the clock
      * @param timer an alarm of it is held until the queue is closed
      */
@@ -87,9 +93,11 @@ final class RequestQueue {
             BatchPlanner planner,
             PriorityPolicy priorities,
             EqualInputs equalInputs,
+            @Nullable ResponseOrder order,
             LongSupplier nanoTime,
             Timer timer) {
         this.planner = planner;
+        this.order = order;
         this.nanoTime = nanoTime;
         this.requests = new WaitingRequests(priorities, equalInputs);
         this.view = requests.view();
@@ -202,6 +210,12 @@ final class RequestQueue {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Returns what keeps the answers in order; {@code null} if any order will do. */
+    @Nullable
+    ResponseOrder order() {
+        return order;
     }
 
     /** Returns the number of requests that wait. */
@@ -340,6 +354,9 @@ final class RequestQueue {
             for (int i = 0; i < count; i++) {
                 ScheduledRequest request = requests.poll();
                 if (request != null && request.begin()) { // if not, it is about to be taken out by who answers it
+                    if (order != null) {
+                        request.place(places++);
+                    }
                     seat.taken.add(request);
                 }
             }

@@ -62,6 +62,9 @@ final class ScheduledRequest implements Cancellation {
     private volatile boolean cancelled;
     private @Nullable ResponseStream stream;
 
+    /** Its place among the answers of a model that answers in order; below 0 for none. Given when it begins. */
+    private long place = -1;
+
     /** The neighbors on its level; guarded by the lock of the queue, as the two after them. */
     @Nullable
     ScheduledRequest previous;
@@ -192,6 +195,11 @@ final class ScheduledRequest implements Cancellation {
         return state.compareAndSet(State.WAITING, State.EXECUTING);
     }
 
+    /** Gives the request its place among the answers; to be called between the begin of the execution and the backend. */
+    void place(long given) {
+        place = given;
+    }
+
     /** Answers a request that waits, if nobody did, takes it out of the queue, and gives its inputs back. */
     boolean reject(InferenceException error, FailureReason reason) {
         if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
@@ -316,15 +324,26 @@ final class ScheduledRequest implements Cancellation {
     }
 
     private void tellLast(Answer answer) {
+        Answer last = place < 0 ? answer : new Answer.Last(answer);
         if (stream == null) {
-            tell(answer);
+            tell(last);
         } else {
-            stream.tellLast(answer);
+            stream.tellLast(last);
+        }
+    }
+
+    /** Tells an answer when it is its turn. */
+    void tell(Answer answer) {
+        ResponseOrder order = queue.order();
+        if (place < 0 || order == null) {
+            tellNow(answer);
+        } else {
+            order.tell(place, this, answer, answer instanceof Answer.Last);
         }
     }
 
     /** Calls the observer; what it throws is logged. */
-    void tell(Answer answer) {
+    void tellNow(Answer answer) {
         try {
             answer.tell(observer);
         } catch (Throwable e) {

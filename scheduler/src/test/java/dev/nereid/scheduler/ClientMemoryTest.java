@@ -205,7 +205,7 @@ final class ClientMemoryTest {
         return new SteppedScheduler(
                 model,
                 new BatchPlanner(64, List.of(), 0),
-                PriorityPolicy.NONE,
+                BatchingPolicy.NONE,
                 memory,
                 new BackendTerms("b", clientMemory, false),
                 new FakeInstance(backend));

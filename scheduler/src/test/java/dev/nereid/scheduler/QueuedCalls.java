@@ -36,7 +36,8 @@ final class QueuedCalls implements AutoCloseable {
 
     QueuedCalls(BatchPlanner planner, PriorityPolicy priorities, FakeInstance.Execution backend) {
         instance = new FakeInstance(backend);
-        scheduler = new SteppedScheduler(model, planner, priorities, memory, instance);
+        BatchingPolicy policy = new BatchingPolicy(true, List.of(), 0, false, priorities);
+        scheduler = new SteppedScheduler(model, planner, policy, memory, BackendTerms.DEFAULT, instance);
     }
 
     /** Has no levels. */

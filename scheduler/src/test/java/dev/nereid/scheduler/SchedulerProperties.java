@@ -111,18 +111,21 @@ final class SchedulerProperties {
     void keepsItsPromises(
             @ForAll("schedules") List<Event> schedule,
             @ForAll("priorities") PriorityPolicy priorities,
+            @ForAll boolean ordered,
             @ForAll @IntRange(min = 0, max = 1) int delayed,
             @ForAll @IntRange(min = 1, max = MAX_BATCH) int preferred) {
         BatchPlanner planner = new BatchPlanner(MAX_BATCH, List.of(preferred), delayed * DELAY);
-        Run run = new Run(planner, priorities, delayed * DELAY);
+        Run run = new Run(planner, priorities, ordered, delayed * DELAY);
         schedule.forEach(run::on);
         run.end();
     }
 
     @Property
     void keepsItsPromisesWithoutBatching(
-            @ForAll("schedules") List<Event> schedule, @ForAll("priorities") PriorityPolicy priorities) {
-        Run run = new Run(BatchPlanner.oneByOne(), priorities, 0);
+            @ForAll("schedules") List<Event> schedule,
+            @ForAll("priorities") PriorityPolicy priorities,
+            @ForAll boolean ordered) {
+        Run run = new Run(BatchPlanner.oneByOne(), priorities, ordered, 0);
         schedule.forEach(run::on);
         run.end();
     }
@@ -176,15 +179,23 @@ final class SchedulerProperties {
         private final List<Cancellation> calls = new ArrayList<>();
         private final List<Known> known = new ArrayList<>();
         private final PriorityPolicy priorities;
+        private final boolean ordered;
         private final List<Integer> executed = new ArrayList<>();
         private final List<DeferredExecution> deferred = new ArrayList<>();
         private Backend backend = Backend.ANSWER;
 
-        Run(BatchPlanner planner, PriorityPolicy priorities, long delay) {
+        Run(BatchPlanner planner, PriorityPolicy priorities, boolean ordered, long delay) {
             this.delay = delay;
             this.priorities = priorities;
-            this.scheduler =
-                    new SteppedScheduler(model, planner, priorities, memory, instances.get(0), instances.get(1));
+            this.ordered = ordered;
+            this.scheduler = new SteppedScheduler(
+                    model,
+                    planner,
+                    new BatchingPolicy(true, List.of(), 0, ordered, priorities),
+                    memory,
+                    BackendTerms.DEFAULT,
+                    instances.get(0),
+                    instances.get(1));
         }
 
         void on(Event event) {
@@ -194,6 +205,19 @@ final class SchedulerProperties {
                 case Event.Step(int worker, Backend what) -> step(worker, what);
                 case Event.Pass(int nanos, boolean rings) -> pass(nanos, rings);
                 case Event.Finish(int index) -> finish(index);
+            }
+            if (ordered) {
+                checkOrder();
+            }
+        }
+
+        /** Of two that were executed, the one that began first is answered first. */
+        private void checkOrder() {
+            boolean open = false;
+            for (int index : executed) {
+                boolean ended = observers.get(index).hasEnded();
+                assertThat(open && ended).as("request %s overtakes", index).isFalse();
+                open |= !ended;
             }
         }
 

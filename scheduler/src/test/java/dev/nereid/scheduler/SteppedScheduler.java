@@ -18,30 +18,21 @@ final class SteppedScheduler {
     final List<InstanceWorker> workers = new ArrayList<>();
 
     SteppedScheduler(ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
-        this(settings, planner, PriorityPolicy.NONE, memory, instances);
+        this(settings, planner, BatchingPolicy.NONE, memory, BackendTerms.DEFAULT, instances);
     }
 
-    /** Makes a scheduler with priorities. */
+    /** Makes a scheduler under a policy, of which levels, time-outs, bounds and order are taken. */
     SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
-            PriorityPolicy priorities,
-            TensorMemory memory,
-            FakeInstance... instances) {
-        this(settings, planner, priorities, memory, BackendTerms.DEFAULT, instances);
-    }
-
-    /** Makes a scheduler for a certain backend. */
-    SteppedScheduler(
-            ModelSettings settings,
-            BatchPlanner planner,
-            PriorityPolicy priorities,
+            BatchingPolicy policy,
             TensorMemory memory,
             BackendTerms terms,
             FakeInstance... instances) {
         model = ModelScope.of(settings, memory, terms.clientMemory());
         ShortExecutions executions = new ShortExecutions(settings, terms);
-        queue = new RequestQueue(planner, priorities, model.equalInputs(), clock, alarms);
+        ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
+        queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);
         for (FakeInstance instance : instances) {
             InstanceSlot slot = new InstanceSlot("i" + workers.size(), Device.CPU, instance);
             workers.add(new InstanceWorker(model, new PluginInstance(slot), queue, executions, clock));
@@ -51,7 +42,7 @@ final class SteppedScheduler {
     /** Makes an empty queue without instances, for requests that never come to it. */
     static RequestQueue queue(ModelScope model) {
         return new RequestQueue(
-                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), () -> 0, new Alarms(() -> {}));
+                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), null, () -> 0, new Alarms(() -> {}));
     }
 
     Cancellation submit(CheckedCall call, RecordingObserver observer) {

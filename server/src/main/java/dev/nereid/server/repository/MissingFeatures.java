@@ -3,7 +3,6 @@ package dev.nereid.server.repository;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
-import inference.ModelDynamicBatching;
 import inference.ModelInput;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,10 +30,6 @@ final class MissingFeatures {
     /** Lists settings that are accepted and have no effect: the model answers rightly without them. */
     static List<String> ignored(ModelConfig config) {
         List<String> settings = new ArrayList<>();
-        ModelDynamicBatching batching = config.getDynamicBatching();
-        if (batching.getPreserveOrdering()) {
-            settings.add("dynamic_batching.preserve_ordering");
-        }
         if (config.getResponseCache().getEnable()) {
             settings.add("response_cache");
         }
