@@ -4,8 +4,10 @@ package dev.nereid.scheduler;
 sealed interface Admission permits Admission.Outcome, Seat {
     /** The ends of an offer that need nothing more of the offering thread, but an answer to what was refused. */
     enum Outcome implements Admission {
-        /** The request waits, and will be answered. */
+        /** The request waits, and will be answered, or was answered before. */
         ACCEPTED,
+        /** No more requests may wait on its level. */
+        FULL,
         /** The queue takes no more. */
         STOPPED,
         /** No instance is left that could execute it. */

@@ -12,6 +12,23 @@ interface Answer {
     /** Takes back what the answer holds, instead of telling it. Nothing by default. */
     default void discard() {}
 
+    /**
+     * The last answer to a request of a model that answers in order.
+     *
+     * @param answer what is told
+     */
+    record Last(Answer answer) implements Answer {
+        @Override
+        public void tell(ResponseObserver observer) {
+            answer.tell(observer);
+        }
+
+        @Override
+        public void discard() {
+            answer.discard();
+        }
+    }
+
     /** The end of the responses of a decoupled model. Immutable. */
     Answer END = ResponseObserver::onEnd;
 

@@ -3,15 +3,16 @@ package dev.nereid.scheduler;
 import java.util.List;
 
 /**
- * Decides how many of the requests at the head of a queue make the next batch, and how long to wait for more. Immutable,
+ * Decides how many of the requests at the front of a queue make the next batch, and how long to wait for more. Immutable,
  * and a pure function of queue and time.
  *
  * <p>The rules are asked whenever an instance is free:
  *
  * <ol>
- *   <li>A batch is a run of requests from the head of the queue: it ends before the first one that would exceed the
- *       largest batch or whose inputs cannot be joined. The first request is taken whatever its size.
- *   <li>Without a delay, or once the oldest request has waited for the whole delay, everything that fits is taken, at
+ *   <li>A batch is a run of requests from the front of the queue, over priority levels: it ends before the first one
+ *       that would exceed the largest batch or whose inputs cannot be joined. The first request is taken whatever its
+ *       size.
+ *   <li>Without a delay, or once the oldest request of the run has waited for the whole delay, everything that fits is taken, at
  *       once, preferred size or not.
  *   <li>Before, the largest preferred size that the run passes through is taken, and the rest waits; where a run passes
  *       through none, but its next request would exceed the largest preferred size, what is before that request. A run
@@ -55,49 +56,58 @@ final class BatchPlanner {
     /**
      * Decides about the next batch.
      *
-     * @param queue the requests that wait; the first place is not empty
+     * @param queue the requests that wait
      * @param nowNanos the time
      * @param hurry whether nothing more will come, so that waiting is of no use
-     * @return how many places from the head to take, empty ones included; 0 to wait
+     * @return how many requests to take from the front; 0 to wait
      */
     int take(QueueView queue, long nowNanos, boolean hurry) {
-        int length = queue.length();
-        if (length == 0) {
-            return 0;
-        }
-        boolean patient = !hurry && waitNanos(queue, nowNanos) > 0;
         long items = 0;
+        long waited = 0;
+        int taken = 0;
         int best = 0;
-        int next = 0;
         boolean full = false;
-        while (next < length && !full) {
-            int size = queue.items(next, nowNanos);
-            if (items > 0 && size > 0) {
+        queue.rewind();
+        while (!full && queue.next()) {
+            int size = queue.batchSize();
+            if (taken > 0) {
                 if (best == 0 && items + size > largestPreferred) {
-                    best = next;
+                    best = taken;
                 }
-                full = items + size > maxBatchSize || !queue.joinsFirst(next);
+                full = items + size > maxBatchSize || !queue.joins();
             }
             if (!full) {
                 items += size;
-                next++;
-                if (size > 0 && isPreferred(items)) {
-                    best = next;
+                taken++;
+                waited = Math.max(waited, nowNanos - queue.enqueuedNanos());
+                if (isPreferred(items)) {
+                    best = taken;
                 }
             }
         }
-        if (!patient) {
-            return next;
+        if (hurry || waited >= maxQueueDelayNanos) {
+            return taken;
         }
         if (best > 0) {
             return best;
         }
-        return full || items >= largestPreferred ? next : 0;
+        return full || items >= largestPreferred ? taken : 0;
     }
 
-    /** Returns how long the oldest request may still wait for others, in nanoseconds; 0 or less if not at all. */
+    /**
+     * Returns how long requests that are not to be taken now may still wait for others: all of them are one run then.
+     *
+     * @param queue the requests that wait
+     * @param nowNanos the time
+     * @return the rest of the delay, in nanoseconds; 0 or less if there is none
+     */
     long waitNanos(QueueView queue, long nowNanos) {
-        return maxQueueDelayNanos - (nowNanos - queue.enqueuedNanos(0));
+        long waited = 0;
+        queue.rewind();
+        while (queue.next()) {
+            waited = Math.max(waited, nowNanos - queue.enqueuedNanos());
+        }
+        return maxQueueDelayNanos - waited;
     }
 
     /** Returns how many batches the requests that wait make if all of them can be joined. */

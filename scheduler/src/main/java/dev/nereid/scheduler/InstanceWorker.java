@@ -131,10 +131,10 @@ final class InstanceWorker implements Runnable {
      * @param lent whether the thread is not the instance's own
      */
     private void work(boolean lent) {
-        for (int i = 0; i < seat.expired.size(); i++) {
-            seat.expired.get(i).reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+        if (!seat.overdue.isEmpty()) {
+            seat.overdue.forEach(Due::answer);
+            seat.overdue.clear();
         }
-        seat.expired.clear();
         boolean clientMemory = model.clientMemory()
                 && seat.taken.size() == 1
                 && seat.taken.getFirst().usesClientMemory();

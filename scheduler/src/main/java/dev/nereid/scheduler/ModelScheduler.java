@@ -21,9 +21,9 @@ import org.slf4j.LoggerFactory;
  * idle and there is a batch for it; all others, and that one when it is busy, by threads of their own.
  *
  * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
- * that submits or withdraws a call. A call that is withdrawn, or that comes to its deadline, while it waits is never executed and is
- * answered {@link dev.nereid.spi.ErrorCode#CANCELLED}: a withdrawal at once, a deadline when an instance meets it. A call
- * that is withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its
+ * that submits or withdraws a call, or that of the timer. A call that is withdrawn, or that comes to its deadline, while it
+ * waits is never executed and is answered {@link dev.nereid.spi.ErrorCode#CANCELLED} at once; so is, with
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, one that has waited for longer than the model lets it. A call that is withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its
  * deadline then matters no more.
  *
  * <p>Once all calls have ended, no observer is called and no memory of the model is touched any more: {@link #close}
@@ -54,7 +54,13 @@ public final class ModelScheduler implements AutoCloseable {
         BatchPlanner planner = policy.dynamic() && settings.batches()
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
-        this.queue = new RequestQueue(planner, model.equalInputs(), nanoTime);
+        this.queue = new RequestQueue(
+                planner,
+                policy.priorities(),
+                model.equalInputs(),
+                policy.preserveOrdering() ? new ResponseOrder() : null,
+                nanoTime,
+                environment.timer());
         this.workers = instances.stream()
                 .map(instance -> new InstanceWorker(model, instance, queue, executions, nanoTime))
                 .toList();
@@ -67,7 +73,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @param settings the model's configuration
      * @param policy how requests are batched; a model without batch dimension executes them one by one in any case
      * @param instances at least one instance; owned and later closed by the scheduler, whatever happens
-     * @param environment memory and clock
+     * @param environment memory, clock and timer
      * @return the scheduler, which takes calls at once
      */
     public static ModelScheduler start(
@@ -121,10 +127,11 @@ public final class ModelScheduler implements AutoCloseable {
     public Cancellation submit(CheckedCall call, ResponseObserver observer) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
-        ScheduledRequest request = new ScheduledRequest(model, call, observer, nanoTime.getAsLong());
+        ScheduledRequest request = new ScheduledRequest(model, queue, call, observer, nanoTime.getAsLong());
         switch (queue.offer(request, executions.areTrusted())) {
             case Seat seat -> seat.lentRun.run();
             case Admission.Outcome.ACCEPTED -> {}
+            case Admission.Outcome.FULL -> request.refuse(SchedulerErrors.full(call));
             case Admission.Outcome.STOPPED -> request.refuse(SchedulerErrors.stopped(call));
             case Admission.Outcome.NO_INSTANCE -> request.refuse(SchedulerErrors.noInstance(call));
         }
@@ -159,6 +166,15 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
+     * Counts the calls that wait for their execution.
+     *
+     * @return the number at this moment
+     */
+    public int waiting() {
+        return queue.waiting();
+    }
+
+    /**
      * Stops taking calls (later ones are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}), executes what is queued,
      * waits until every call has ended and every response is closed, and then has each instance closed by its own thread.
      * Blocks meanwhile: to be called on a control thread, never by a backend or an observer. Later calls wait for the first
@@ -170,6 +186,7 @@ public final class ModelScheduler implements AutoCloseable {
         if (closing.compareAndSet(false, true)) {
             threads.forEach(thread -> uninterruptibly(thread::join));
             model.inFlight().awaitNone();
+            queue.close();
             workers.forEach(InstanceWorker::close); // those whose thread died, or never started
             closed.countDown();
         } else {

@@ -1,22 +1,26 @@
 package dev.nereid.scheduler;
 
-/** A queue as its planner sees it, oldest request first. Confined to the lock of the queue. */
+/**
+ * A queue as its planner sees it, one request at a time in the order in which they are to go. Confined to the lock of the
+ * queue.
+ */
 interface QueueView {
-    /** Returns the number of places in the queue, empty ones included. */
-    int length();
+    /** Looks at the front of the queue again: the next request is the first. */
+    void rewind();
 
     /**
-     * Returns the size of a request.
+     * Goes on to the next request.
      *
-     * @param index its place, from 0
-     * @param nowNanos the time
-     * @return its items, or 0 if it was withdrawn meanwhile, so that its place is empty
+     * @return whether there is one; if not, nothing may be asked but to rewind
      */
-    int items(int index, long nowNanos);
+    boolean next();
 
-    /** Returns when the request at a place arrived. */
-    long enqueuedNanos(int index);
+    /** Returns the number of items in the request. */
+    int batchSize();
 
-    /** Says whether the inputs of the request at a place may be executed together with those of the first request. */
-    boolean joinsFirst(int index);
+    /** Returns when the request arrived. */
+    long enqueuedNanos();
+
+    /** Says whether the inputs of the request may be executed together with those of the first one. */
+    boolean joins();
 }

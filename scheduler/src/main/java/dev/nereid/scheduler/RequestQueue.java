@@ -1,6 +1,8 @@
 package dev.nereid.scheduler;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.scheduler.time.Alarm;
+import dev.nereid.scheduler.time.Timer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -29,15 +31,33 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Lent seats.</b> A thread that offers a request may be given an idle instance to run it on, without any wake-up.
  * That instance is busy in the sense above: the thread looks for what came meanwhile before it gives the seat back.
  *
+ * <p><b>Time.</b> One alarm is set to the earliest moment at which the time of a request is over, or earlier. Whoever
+ * brings an earlier moment sets it, after it gave the lock back: an alarm rings at the earliest moment that it was told,
+ * so it does not matter who comes first. Whoever takes a batch handles what is due before, rung or not. A request is taken
+ * out by any of them under the lock, and answered outside.
+ *
  * <p>The instance that became idle last is called first: its caches are warm.
  */
 final class RequestQueue {
     private final BatchPlanner planner;
     private final LongSupplier nanoTime;
+    private final @Nullable ResponseOrder order;
+    private final Alarm alarm;
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
-    private final RequestRing requests;
+    private final WaitingRequests requests;
+
+    @GuardedBy("lock")
+    private final QueueView view;
+
+    /** Whether somebody sets the alarm, or did so and it has not rung. */
+    @GuardedBy("lock")
+    private boolean alarmed;
+
+    /** To which moment, if so. */
+    @GuardedBy("lock")
+    private long alarmNanos;
 
     @GuardedBy("lock")
     private final Deque<Seat> idle = new ArrayDeque<>();
@@ -52,13 +72,36 @@ final class RequestQueue {
     @GuardedBy("lock")
     private int seats;
 
+    /** How many places among the answers were given. */
+    @GuardedBy("lock")
+    private long places;
+
     @GuardedBy("lock")
     private boolean stopped;
 
-    RequestQueue(BatchPlanner planner, EqualInputs equalInputs, LongSupplier nanoTime) {
+    /**
+     * Makes an empty queue.
+     *
+     * @param planner decides about batches
+     * @param priorities the levels, and how many requests may wait on each for how long
+     * @param equalInputs which requests may share a batch
+     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
+     * @param nanoTime the clock
+     * @param timer an alarm of it is held until the queue is closed
+     */
+    RequestQueue(
+            BatchPlanner planner,
+            PriorityPolicy priorities,
+            EqualInputs equalInputs,
+            @Nullable ResponseOrder order,
+            LongSupplier nanoTime,
+            Timer timer) {
         this.planner = planner;
+        this.order = order;
         this.nanoTime = nanoTime;
-        this.requests = new RequestRing(equalInputs);
+        this.requests = new WaitingRequests(priorities, equalInputs);
+        this.view = requests.view();
+        this.alarm = timer.alarm(this::ring);
     }
 
     /**
@@ -84,23 +127,102 @@ final class RequestQueue {
      *     request
      */
     Admission offer(ScheduledRequest request, boolean mayRun) {
+        Admission admission;
+        Due next;
         lock.lock();
         try {
-            if (stopped) {
-                return Admission.Outcome.STOPPED;
-            }
-            if (seats == 0) {
-                return Admission.Outcome.NO_INSTANCE;
-            }
-            requests.add(request);
-            long now = request.enqueuedNanos();
-            if (mayRun && isIdle() && planner.take(requests, now, false) > 0) {
-                Seat seat = idle.pop();
-                pull(seat, now);
+            admission = admit(request, mayRun);
+            next = nextToAlarm();
+        } finally {
+            lock.unlock();
+        }
+        if (next != null) {
+            alarm.atLatest(next.nanos());
+        }
+        return admission;
+    }
+
+    @GuardedBy("lock")
+    private Admission admit(ScheduledRequest request, boolean mayRun) {
+        if (stopped) {
+            return Admission.Outcome.STOPPED;
+        }
+        if (seats == 0) {
+            return Admission.Outcome.NO_INSTANCE;
+        }
+        if (!request.isWaiting()) { // withdrawn meanwhile, its memory given back
+            return Admission.Outcome.ACCEPTED;
+        }
+        if (!requests.add(request)) {
+            return Admission.Outcome.FULL;
+        }
+        long now = request.enqueuedNanos();
+        if (mayRun && isIdle()) {
+            Seat seat = idle.pop();
+            if (pull(seat, now)) {
                 return seat;
             }
+            idle.push(seat);
+        }
+        callOne(now);
+        return Admission.Outcome.ACCEPTED;
+    }
+
+    /** Returns the moment to which the alarm has to be set, by the caller and without the lock; {@code null} if it is. */
+    @GuardedBy("lock")
+    private @Nullable Due nextToAlarm() {
+        Due next = requests.nextDue();
+        if (next == null || (alarmed && next.nanos() - alarmNanos >= 0)) {
+            return null;
+        }
+        alarmed = true;
+        alarmNanos = next.nanos();
+        return next;
+    }
+
+    /** Handles what is due; called by the alarm. */
+    private void ring() {
+        List<Due> overdue = new ArrayList<>();
+        Due next;
+        lock.lock();
+        try {
+            alarmed = false;
+            long now = nanoTime.getAsLong();
+            requests.expire(now, overdue);
             callOne(now);
-            return Admission.Outcome.ACCEPTED;
+            next = nextToAlarm();
+        } finally {
+            lock.unlock();
+        }
+        if (next != null) {
+            alarm.atLatest(next.nanos());
+        }
+        overdue.forEach(Due::answer);
+    }
+
+    /** Takes a request out that was answered, if it waits here. */
+    void remove(ScheduledRequest request) {
+        lock.lock();
+        try {
+            if (requests.remove(request) && leader != null) {
+                callOne(nanoTime.getAsLong()); // what is left may be a preferred size
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns what keeps the answers in order; {@code null} if any order will do. */
+    @Nullable
+    ResponseOrder order() {
+        return order;
+    }
+
+    /** Returns the number of requests that wait. */
+    int waiting() {
+        lock.lock();
+        try {
+            return requests.length();
         } finally {
             lock.unlock();
         }
@@ -138,7 +260,7 @@ final class RequestQueue {
     }
 
     /**
-     * Waits for a batch or for requests that have expired, and leaves them at the seat.
+     * Waits for a batch or for requests whose time is over, and leaves them at the seat.
      *
      * @return {@code false} if there is nothing left to do, ever
      * @throws DeathWhileLent if the instance cannot go on after what came up while its seat was lent
@@ -189,6 +311,11 @@ final class RequestQueue {
         }
     }
 
+    /** Gives the alarm back; to be called once no request waits, nor ever will. */
+    void close() {
+        alarm.close();
+    }
+
     /** Says whether requests are taken. */
     boolean isOpen() {
         lock.lock();
@@ -220,29 +347,22 @@ final class RequestQueue {
 
     @GuardedBy("lock")
     private boolean pull(Seat seat, long now) {
-        clearHead(seat, now);
-        int places = planner.take(requests, now, stopped);
-        for (int i = 0; i < places; i++) {
-            ScheduledRequest request = requests.poll();
-            if (request.isExpired(now)) {
-                seat.expired.add(request);
-            } else if (request.begin()) {
-                seat.taken.add(request);
+        requests.expire(now, seat.overdue);
+        int count;
+        do {
+            count = planner.take(view, now, stopped);
+            for (int i = 0; i < count; i++) {
+                ScheduledRequest request = requests.poll();
+                if (request != null && request.begin()) { // if not, it is about to be taken out by who answers it
+                    if (order != null) {
+                        request.place(places++);
+                    }
+                    seat.taken.add(request);
+                }
             }
-        }
+        } while (count > 0 && seat.taken.isEmpty());
         callOne(now);
-        return !seat.taken.isEmpty() || !seat.expired.isEmpty();
-    }
-
-    /** Removes what is not to be executed from the head, so that the oldest request is a live one. */
-    @GuardedBy("lock")
-    private void clearHead(Seat seat, long now) {
-        while (requests.length() > 0 && requests.items(0, now) == 0) {
-            ScheduledRequest request = requests.poll();
-            if (request.isWaiting()) {
-                seat.expired.add(request);
-            }
-        }
+        return !seat.taken.isEmpty() || !seat.overdue.isEmpty();
     }
 
     @GuardedBy("lock")
@@ -250,7 +370,7 @@ final class RequestQueue {
         seat.waiting = true;
         if (leader == null && requests.length() > 0) {
             leader = seat;
-            sleep(seat, planner.waitNanos(requests, now));
+            sleep(seat, planner.waitNanos(view, now));
         } else {
             idle.push(seat);
             while (seat.waiting) {
@@ -284,7 +404,7 @@ final class RequestQueue {
             return;
         }
         if (leader != null) {
-            if (planner.take(requests, now, stopped) > 0) {
+            if (planner.take(view, now, stopped) > 0) {
                 call(leader);
             }
         } else if (!idle.isEmpty() && called < planner.batches(requests.length(), requests.items())) {

@@ -12,7 +12,6 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -24,11 +23,11 @@ import org.slf4j.LoggerFactory;
  * execution of the request. What its backend sees of it is an {@link ExecutedRequest}.
  *
  * <p><b>One answer.</b> The state goes from waiting through executing to answered, or from
- * waiting straight to answered, each step by one compare-and-set. Response, error, withdrawal, deadline and shutdown
- * race for the step to answered, and whoever takes it tells the observer. A waiting request that is withdrawn is
- * answered at once and can no longer begin, so it never reaches a backend; its place in the queue is cleared later. One
- * that is withdrawn while it is executed is answered when its backend is done with it, and always as withdrawn: also
- * when the backend gives outputs, or an error of its own that tells of the interruption.
+ * waiting straight to answered, each step by one compare-and-set. Response, error, withdrawal, time-out and shutdown
+ * race for the step to answered, and whoever takes it tells the observer. A waiting request that is withdrawn is taken
+ * out of its queue and answered at once, and can no longer begin, so it never reaches a backend. One that is withdrawn
+ * while it is executed is answered when its backend is done with it, and always as withdrawn: also when the backend gives
+ * outputs, or an error of its own that tells of the interruption.
  *
  * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
  * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
@@ -56,11 +55,30 @@ final class ScheduledRequest implements Cancellation {
     private final ResponseObserver observer;
     private final byte @Nullable [] content;
     private final long enqueuedNanos;
+    private final RequestQueue queue;
     private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
     private final AtomicInteger users = new AtomicInteger(1);
     private final AtomicReference<@Nullable CancelActions> actions = new AtomicReference<>();
     private volatile boolean cancelled;
     private @Nullable ResponseStream stream;
+
+    /** Its place among the answers of a model that answers in order; below 0 for none. Given when it begins. */
+    private long place = -1;
+
+    /** The neighbors on its level; guarded by the lock of the queue, as the two after them. */
+    @Nullable
+    ScheduledRequest previous;
+
+    @Nullable
+    ScheduledRequest next;
+
+    /** The level on which it waits; {@code null} while it is not in the queue. */
+    @Nullable
+    PriorityLevel level;
+
+    /** When its time is over, if that is bounded. */
+    @Nullable
+    Due due;
 
     /** The inputs as the backend sees them; changed before it sees them. */
     private List<NamedTensor> inputs;
@@ -68,9 +86,11 @@ final class ScheduledRequest implements Cancellation {
     /** What inputs of the client's own memory were copied to. */
     private List<TensorBuffer> copies = List.of();
 
-    /** Counts the call as in flight, and takes over its memory. */
-    ScheduledRequest(ModelScope model, CheckedCall call, ResponseObserver observer, long enqueuedNanos) {
+    /** Counts the call as in flight, and takes over its memory. Whoever makes it offers it to the queue. */
+    ScheduledRequest(
+            ModelScope model, RequestQueue queue, CheckedCall call, ResponseObserver observer, long enqueuedNanos) {
         this.model = model;
+        this.queue = queue;
         this.call = call;
         this.observer = observer;
         this.inputs = call.inputs();
@@ -170,34 +190,36 @@ final class ScheduledRequest implements Cancellation {
         return state.get() == State.ANSWERED;
     }
 
-    /** Says whether the client's deadline has passed. */
-    boolean isExpired(long nowNanos) {
-        OptionalLong deadline = call.options().deadlineNanos();
-        return deadline.isPresent() && nowNanos - deadline.getAsLong() >= 0;
-    }
-
     /** Begins the execution, unless the request was answered. */
     boolean begin() {
         return state.compareAndSet(State.WAITING, State.EXECUTING);
     }
 
-    /** Answers a request that waits, if nobody did, and gives its inputs back. */
+    /** Gives the request its place among the answers; to be called between the begin of the execution and the backend. */
+    void place(long given) {
+        place = given;
+    }
+
+    /** Answers a request that waits, if nobody did, takes it out of the queue, and gives its inputs back. */
     boolean reject(InferenceException error, FailureReason reason) {
-        return settle(new Answer.Failure(error, reason));
-    }
-
-    /** Answers a request that was not queued, and gives its inputs back. */
-    void refuse(InferenceException error) {
-        settle(told -> told.onRefused(error));
-    }
-
-    private boolean settle(Answer answer) {
         if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
             return false;
         }
+        queue.remove(this);
+        settled(new Answer.Failure(error, reason));
+        return true;
+    }
+
+    /** Answers a request that was not queued, unless it was answered, and gives its inputs back. */
+    void refuse(InferenceException error) {
+        if (state.compareAndSet(State.WAITING, State.ANSWERED)) {
+            settled(told -> told.onRefused(error));
+        }
+    }
+
+    private void settled(Answer answer) {
         tell(answer);
         release();
-        return true;
     }
 
     @Override
@@ -302,15 +324,26 @@ final class ScheduledRequest implements Cancellation {
     }
 
     private void tellLast(Answer answer) {
+        Answer last = place < 0 ? answer : new Answer.Last(answer);
         if (stream == null) {
-            tell(answer);
+            tell(last);
         } else {
-            stream.tellLast(answer);
+            stream.tellLast(last);
+        }
+    }
+
+    /** Tells an answer when it is its turn. */
+    void tell(Answer answer) {
+        ResponseOrder order = queue.order();
+        if (place < 0 || order == null) {
+            tellNow(answer);
+        } else {
+            order.tell(place, this, answer, answer instanceof Answer.Last);
         }
     }
 
     /** Calls the observer; what it throws is logged. */
-    void tell(Answer answer) {
+    void tellNow(Answer answer) {
         try {
             answer.tell(observer);
         } catch (Throwable e) {

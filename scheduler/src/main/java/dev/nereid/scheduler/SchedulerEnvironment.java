@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.time.Timer;
 import java.util.function.LongSupplier;
 
 /**
@@ -10,13 +11,15 @@ import java.util.function.LongSupplier;
  *
  * @param memory the pool for gathered inputs and for outputs
  * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
+ * @param timer rings when the time of a waiting request is over; runs on the same clock
  * @param backend what the backend of the model allows
  */
-public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, BackendTerms backend) {
+public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer, BackendTerms backend) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
         requireNonNull(nanoTime, "nanoTime");
+        requireNonNull(timer, "timer");
         requireNonNull(backend, "backend");
     }
 
@@ -25,9 +28,10 @@ public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, B
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
+     * @param timer rings when the time of a waiting request is over; runs on the same clock
      */
-    public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime) {
-        this(memory, nanoTime, BackendTerms.DEFAULT);
+    public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
+        this(memory, nanoTime, timer, BackendTerms.DEFAULT);
     }
 
     /**
@@ -37,6 +41,6 @@ public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, B
      * @return the changed environment
      */
     public SchedulerEnvironment with(BackendTerms terms) {
-        return new SchedulerEnvironment(memory, nanoTime, terms);
+        return new SchedulerEnvironment(memory, nanoTime, timer, terms);
     }
 }

@@ -16,10 +16,23 @@ final class SchedulerErrors {
 
     /** The model takes no more calls. */
     static InferenceException stopped(CheckedCall call) {
-        return new InferenceException(
-                ErrorCode.UNAVAILABLE,
-                "[request id: " + (call.id().isEmpty() ? "<id_unknown>" : call.id())
-                        + "] Server is stopping, scheduler for model has stopped accepting new inference requests");
+        return unavailable(
+                call, "Server is stopping, scheduler for model has stopped accepting new inference requests");
+    }
+
+    /** As many requests wait as may wait on the level of the call. */
+    static InferenceException full(CheckedCall call) {
+        return unavailable(call, "Exceeds maximum queue size");
+    }
+
+    /** The call waited for longer than it may. */
+    static InferenceException timedOut() {
+        return new InferenceException(ErrorCode.UNAVAILABLE, "Request timeout expired");
+    }
+
+    private static InferenceException unavailable(CheckedCall call, String problem) {
+        String id = call.id().isEmpty() ? "<id_unknown>" : call.id();
+        return new InferenceException(ErrorCode.UNAVAILABLE, "[request id: " + id + "] " + problem);
     }
 
     /** The last instance died. */

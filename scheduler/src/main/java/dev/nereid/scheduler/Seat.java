@@ -29,8 +29,8 @@ final class Seat implements Admission {
     /** The requests that have begun and make the next batch; filled by the queue, emptied by the instance. */
     final List<ScheduledRequest> taken = new ArrayList<>();
 
-    /** The requests that came to their deadline in the queue; filled by the queue, emptied by the instance. */
-    final List<ScheduledRequest> expired = new ArrayList<>(0);
+    /** The requests whose time was over in the queue; filled by the queue, emptied by the instance. */
+    final List<Due> overdue = new ArrayList<>(0);
 
     Seat(Condition called, Runnable lentRun) {
         this.called = called;

@@ -9,32 +9,47 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 final class BatchPlannerTest {
     /**
-     * A queue of requests written as their sizes from the oldest, {@code x} behind those that cannot join the first, 0
-     * for withdrawn ones. The oldest came at the time 0.
+     * A queue of requests written as their sizes from the front, {@code x} behind those that cannot join the first. The
+     * first came at the time 0, the next at 1, and so on, but for those that say {@code @} when they came.
      */
-    private record Sizes(List<String> requests) implements QueueView {
+    private static final class Sizes implements QueueView {
+        private final List<String> requests;
+        private int at = -1;
+
+        private Sizes(List<String> requests) {
+            this.requests = requests;
+        }
+
         static Sizes of(String text) {
             return new Sizes(text.isEmpty() ? List.of() : List.of(text.split(" ", -1)));
         }
 
         @Override
-        public int length() {
-            return requests.size();
+        public void rewind() {
+            at = -1;
         }
 
         @Override
-        public int items(int index, long nowNanos) {
-            return Integer.parseInt(requests.get(index).replace("x", ""));
+        public boolean next() {
+            at++;
+            return at < requests.size();
         }
 
         @Override
-        public long enqueuedNanos(int index) {
-            return index;
+        public int batchSize() {
+            return Integer.parseInt(requests.get(at).replaceFirst("x?(@.*)?$", ""));
         }
 
         @Override
-        public boolean joinsFirst(int index) {
-            return !requests.get(index).endsWith("x");
+        public long enqueuedNanos() {
+            String request = requests.get(at);
+            int said = request.indexOf('@');
+            return said < 0 ? at : Long.parseLong(request.substring(said + 1));
+        }
+
+        @Override
+        public boolean joins() {
+            return !requests.get(at).contains("x");
         }
     }
 
@@ -51,8 +66,6 @@ final class BatchPlannerTest {
         "5 3 1, 2", // exactly the largest batch
         "5 4 1, 1", // what would exceed it waits, and nothing overtakes
         "1 2x 1, 1", // what cannot be joined waits, and nothing overtakes
-        "1 0x 1, 3", // a withdrawn request is in nobody's way
-        "8 0 0, 3", // and goes along
         "9, 1", // the first is taken whatever its size
     })
     void takesAllThatFitsWithoutADelay(String queue, int taken) {
@@ -79,7 +92,6 @@ final class BatchPlannerTest {
         "1 2 1x, 2", // 3 cannot grow
         "5, 1", // beyond the largest preferred size
         "3 6, 1", // 9 is too much
-        "0 1 1, 3",
     })
     void prefersSizesWhileTheOldestMayWait(String queue, int taken) {
         BatchPlanner planner = new BatchPlanner(8, List.of(4, 2), 100);
@@ -103,9 +115,21 @@ final class BatchPlannerTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1 1, 1", "8 1, 1", "1 0 1, 2"})
+    @CsvSource({"1 1, 1", "8 1, 1"})
     void takesOneByOne(String queue, int taken) {
         assertThat(take(BatchPlanner.oneByOne(), queue, 0)).isEqualTo(taken);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1@50 1@0, 2", "1@50 1@1, 0", "1@0 1x@50, 1", "8@50 1@0, 1"})
+    void countsTheDelayFromTheOldestAcrossLevels(String queue, int taken) {
+        assertThat(take(new BatchPlanner(8, List.of(), 100), queue, 100)).isEqualTo(taken);
+    }
+
+    @Test
+    void takesARequestOfTheFutureWithoutADelay() {
+        // The time of one thread, the request of another that read the clock a little later.
+        assertThat(take(new BatchPlanner(8, List.of(), 0), "1@7", 5)).isEqualTo(1);
     }
 
     @Test
@@ -121,7 +145,7 @@ final class BatchPlannerTest {
     void saysHowLongTheOldestMayWait() {
         BatchPlanner planner = new BatchPlanner(8, List.of(), 100);
 
-        assertThat(planner.waitNanos(Sizes.of("1 1"), 30)).isEqualTo(70);
+        assertThat(planner.waitNanos(Sizes.of("1@9 1@0"), 30)).isEqualTo(70);
         assertThat(planner.waitNanos(Sizes.of("1 1"), 130)).isEqualTo(-30);
     }
 

@@ -26,7 +26,9 @@ final class Calls {
     private final List<TensorBuffer> buffers = new ArrayList<>();
     private List<String> outputs;
     private final List<OutputTarget> targets = new ArrayList<>();
-    private CallOptions options = CallOptions.DEFAULT;
+    private long priority;
+    private long timeoutMicros;
+    private OptionalLong deadline = OptionalLong.empty();
     private Runnable alsoReleased = () -> {};
     private String id = "";
 
@@ -63,7 +65,17 @@ final class Calls {
     }
 
     Calls deadline(long nanos) {
-        options = new CallOptions(0, 0, OptionalLong.of(nanos), Optional.empty());
+        deadline = OptionalLong.of(nanos);
+        return this;
+    }
+
+    Calls priority(long level) {
+        priority = level;
+        return this;
+    }
+
+    Calls timeoutMicros(long micros) {
+        timeoutMicros = micros;
         return this;
     }
 
@@ -131,7 +143,7 @@ final class Calls {
                 outputs,
                 List.copyOf(targets),
                 Map.of(),
-                options,
+                new CallOptions(priority, timeoutMicros, deadline, Optional.empty()),
                 release);
     }
 

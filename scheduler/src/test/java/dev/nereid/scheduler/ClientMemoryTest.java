@@ -205,7 +205,9 @@ final class ClientMemoryTest {
         return new SteppedScheduler(
                 model,
                 new BatchPlanner(64, List.of(), 0),
-                new SchedulerEnvironment(memory, () -> 0, new BackendTerms("b", clientMemory, false)),
+                BatchingPolicy.NONE,
+                memory,
+                new BackendTerms("b", clientMemory, false),
                 new FakeInstance(backend));
     }
 

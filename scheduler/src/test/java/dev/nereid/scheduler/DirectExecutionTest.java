@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -294,7 +295,8 @@ final class DirectExecutionTest {
                 settings,
                 policy,
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
-                new SchedulerEnvironment(memory, clock, new BackendTerms("liar", false, shortExecutions)));
+                new SchedulerEnvironment(
+                        memory, clock, new Alarms(() -> {}), new BackendTerms("liar", false, shortExecutions)));
         Thread own = Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(OWN_THREAD))
                 .findFirst()

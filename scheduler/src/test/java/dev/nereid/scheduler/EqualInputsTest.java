@@ -92,7 +92,7 @@ final class EqualInputsTest {
     }
 
     private static ScheduledRequest request(ModelScope scope, CheckedCall call) {
-        return new ScheduledRequest(scope, call, new RecordingObserver(), 0);
+        return new ScheduledRequest(scope, SteppedScheduler.queue(scope), call, new RecordingObserver(), 0);
     }
 
     private static ModelSettings model(TensorSpec... inputs) {

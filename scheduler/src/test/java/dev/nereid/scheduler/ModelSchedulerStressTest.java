@@ -6,6 +6,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -41,6 +42,18 @@ final class ModelSchedulerStressTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
+    /** Most calls have any time; some may wait for a moment only, or go behind others after one. */
+    private static final PriorityPolicy PRIORITIES = new PriorityPolicy(
+            4,
+            4,
+            QueuePolicy.NONE,
+            Map.of(
+                    1L, new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 500_000, false, 50),
+                    2L, new QueuePolicy(QueuePolicy.TimeoutAction.DELAY, 100_000, false, 0)));
+
+    @AutoClose
+    private final TimerThread timer = new TimerThread(System::nanoTime);
+
     private final ModelSettings model = ModelSettings.builder("m", 1)
             .maxBatchSize(16)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
@@ -50,22 +63,25 @@ final class ModelSchedulerStressTest {
 
     @ParameterizedTest
     @CsvSource({
-        "false, 0, false",
-        "true, 0, false",
-        "true, 200000, false",
-        "false, 0, true",
-        "true, 0, true",
-        "true, 200000, true"
+        "false, 0, false, false",
+        "true, 0, false, false",
+        "true, 200000, false, false",
+        "true, 0, false, true",
+        "false, 0, true, false",
+        "true, 0, true, false",
+        "true, 200000, true, false",
+        "true, 200000, true, true"
     })
-    void answersEveryCallExactlyOnceAndGivesEverythingBack(boolean dynamic, long delayNanos, boolean shortExecutions)
-            throws Exception {
+    void answersEveryCallExactlyOnceAndGivesEverythingBack(
+            boolean dynamic, long delayNanos, boolean shortExecutions, boolean ordered) throws Exception {
         FakeInstance one = new FakeInstance(new Moody(1)::execute);
         FakeInstance two = new FakeInstance(new Moody(2)::execute);
         ModelScheduler scheduler = ModelScheduler.start(
                 model,
-                new BatchingPolicy(dynamic, List.of(4, 8), delayNanos),
+                new BatchingPolicy(dynamic, List.of(4, 8), delayNanos, ordered, PRIORITIES),
                 List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
-                new SchedulerEnvironment(memory, System::nanoTime, new BackendTerms("moody", false, shortExecutions)));
+                new SchedulerEnvironment(
+                        memory, System::nanoTime, timer, new BackendTerms("moody", false, shortExecutions)));
         List<Thread> submitters = new ArrayList<>();
         CountDownLatch nearlyDone = new CountDownLatch(SUBMITTERS);
         for (int i = 0; i < SUBMITTERS; i++) {
@@ -102,13 +118,17 @@ final class ModelSchedulerStressTest {
             if (i == CALLS * 9 / 10) {
                 nearlyDone.countDown();
             }
+            long deadline = System.nanoTime() + random.nextInt(5_000_000);
             int items = 1 + random.nextInt(3);
             float first = random.nextInt(1_000);
-            CheckedCall call = Calls.to(model, memory)
-                    .floats("IN", Shape.of(items, random.nextInt(10) == 0 ? 3 : 2), first)
-                    .of(items);
+            Calls call = Calls.to(model, memory)
+                    .priority(random.nextInt(8))
+                    .floats("IN", Shape.of(items, random.nextInt(10) == 0 ? 3 : 2), first);
+            if (random.nextInt(16) == 0) {
+                call.deadline(deadline);
+            }
             Once observer = new Once(tally, first, random.nextInt(50) == 0);
-            Cancellation cancellation = scheduler.submit(call, observer);
+            Cancellation cancellation = scheduler.submit(call.of(items), observer);
             if (random.nextInt(8) == 0) {
                 cancellation.cancel();
             } else if (random.nextInt(16) == 0) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
+import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -30,6 +31,9 @@ import org.junit.jupiter.api.Timeout;
 final class ModelSchedulerTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    @AutoClose
+    private final TimerThread timer = new TimerThread(System::nanoTime);
 
     private final ModelSettings model = ModelSettings.builder("m", 7)
             .maxBatchSize(8)
@@ -277,7 +281,7 @@ final class ModelSchedulerTest {
     }
 
     private SchedulerEnvironment environment() {
-        return new SchedulerEnvironment(memory, System::nanoTime);
+        return new SchedulerEnvironment(memory, System::nanoTime, timer);
     }
 
     private RecordingObserver run(ModelScheduler scheduler) {

@@ -88,7 +88,7 @@ final class ScheduledRequestLincheckTest {
                     Map.of(),
                     CallOptions.DEFAULT,
                     releases::incrementAndGet);
-            request = new ScheduledRequest(model, call, this, 0);
+            request = new ScheduledRequest(model, SteppedScheduler.queue(model), call, this, 0);
         }
 
         void act() {

@@ -14,6 +14,7 @@ import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -31,16 +32,19 @@ final class SchedulerProperties {
 
     /** One thing that happens. */
     sealed interface Event {
-        record Submit(int items, int width, boolean impatient) implements Event {}
+        record Submit(int items, int width, Wish wish) implements Event {}
 
         record Withdraw(int index) implements Event {}
 
         record Step(int worker, Backend backend) implements Event {}
 
-        record Pass(int nanos) implements Event {}
+        record Pass(int nanos, boolean rings) implements Event {}
 
         record Finish(int index) implements Event {}
     }
+
+    /** How a call asks to be scheduled. */
+    record Wish(boolean impatient, int priority, int timeoutMicros) {}
 
     /** What a backend does with a batch. */
     enum Backend {
@@ -54,15 +58,23 @@ final class SchedulerProperties {
 
     @Provide
     Arbitrary<List<Event>> schedules() {
+        Arbitrary<Wish> wish = Combinators.combine(
+                        Arbitraries.of(false, false, true),
+                        Arbitraries.integers().between(0, 4),
+                        Arbitraries.of(0, 0, 1, 2))
+                .as(Wish::new);
         Arbitrary<Event> submit = Combinators.combine(
-                        Arbitraries.integers().between(1, MAX_BATCH),
-                        Arbitraries.of(1, 1, 1, 2),
-                        Arbitraries.of(false, false, true))
+                        Arbitraries.integers().between(1, MAX_BATCH), Arbitraries.of(1, 1, 1, 2), wish)
                 .as(Event.Submit::new);
         Arbitrary<Event> withdraw = Arbitraries.integers().between(0, 100).map(Event.Withdraw::new);
         Arbitrary<Event> step = Combinators.combine(Arbitraries.integers().between(0, 1), Arbitraries.of(Backend.class))
                 .as(Event.Step::new);
-        Arbitrary<Event> pass = Arbitraries.integers().between(0, 400).map(Event.Pass::new);
+        Arbitrary<Event> pass = Combinators.combine(
+                        Arbitraries.oneOf(
+                                Arbitraries.integers().between(0, 400),
+                                Arbitraries.integers().between(900, 1_100)),
+                        Arbitraries.of(true, false))
+                .as(Event.Pass::new);
         Arbitrary<Event> finish = Arbitraries.integers().between(0, 100).map(Event.Finish::new);
         return Arbitraries.frequencyOf(
                         Tuple.of(5, submit),
@@ -74,21 +86,81 @@ final class SchedulerProperties {
                 .ofMaxSize(60);
     }
 
+    @Provide
+    Arbitrary<QueuePolicy> policies() {
+        return Combinators.combine(
+                        Arbitraries.of(QueuePolicy.TimeoutAction.class),
+                        Arbitraries.of(0L, 500L, 2_000L),
+                        Arbitraries.of(true, false),
+                        Arbitraries.of(0L, 0L, 1L, 3L))
+                .as(QueuePolicy::new);
+    }
+
+    @Provide
+    Arbitrary<PriorityPolicy> priorities() {
+        return Combinators.combine(
+                        Arbitraries.of(0L, 1L, 3L), policies(), policies().optional(0.5))
+                .as((levels, policy, ofFirst) -> new PriorityPolicy(
+                        levels,
+                        Math.min(levels, 2),
+                        policy,
+                        ofFirst.map(own -> Map.of(1L, own)).orElse(Map.of())));
+    }
+
     @Property
     void keepsItsPromises(
             @ForAll("schedules") List<Event> schedule,
+            @ForAll("priorities") PriorityPolicy priorities,
+            @ForAll boolean ordered,
             @ForAll @IntRange(min = 0, max = 1) int delayed,
             @ForAll @IntRange(min = 1, max = MAX_BATCH) int preferred) {
-        Run run = new Run(new BatchPlanner(MAX_BATCH, List.of(preferred), delayed * DELAY), delayed * DELAY);
+        BatchPlanner planner = new BatchPlanner(MAX_BATCH, List.of(preferred), delayed * DELAY);
+        Run run = new Run(planner, priorities, ordered, delayed * DELAY);
         schedule.forEach(run::on);
         run.end();
     }
 
     @Property
-    void keepsItsPromisesWithoutBatching(@ForAll("schedules") List<Event> schedule) {
-        Run run = new Run(BatchPlanner.oneByOne(), 0);
+    void keepsItsPromisesWithoutBatching(
+            @ForAll("schedules") List<Event> schedule,
+            @ForAll("priorities") PriorityPolicy priorities,
+            @ForAll boolean ordered) {
+        Run run = new Run(BatchPlanner.oneByOne(), priorities, ordered, 0);
         schedule.forEach(run::on);
         run.end();
+    }
+
+    /** What a test knows of a call. */
+    private record Known(int index, long level, QueuePolicy policy, long arrival, int width, Wish wish) {
+        /** Says whether its time in the queue is over. */
+        boolean isTimedOut(long now) {
+            long timeout = policy.timeoutNanos(wish.timeoutMicros());
+            return timeout > 0 && now - arrival > timeout;
+        }
+
+        boolean isDelayed(long now) {
+            return isTimedOut(now) && policy.action() == QueuePolicy.TimeoutAction.DELAY;
+        }
+
+        /** Says whether it must not be executed any more. */
+        boolean isDead(long now) {
+            return (wish.impatient() && now - arrival >= PATIENCE) || (isTimedOut(now) && !isDelayed(now));
+        }
+
+        /** Says whether it has to go before another that waits as well. */
+        boolean goesBefore(Known other, long now) {
+            if (level != other.level) {
+                return level < other.level;
+            }
+            if (isDelayed(now) != other.isDelayed(now)) {
+                return other.isDelayed(now);
+            }
+            return isDelayed(now) ? overAt() - other.overAt() < 0 : index < other.index;
+        }
+
+        private long overAt() {
+            return arrival + policy.timeoutNanos(wish.timeoutMicros());
+        }
     }
 
     /** A schedule on its way. */
@@ -105,50 +177,99 @@ final class SchedulerProperties {
         private final long delay;
         private final List<RecordingObserver> observers = new ArrayList<>();
         private final List<Cancellation> calls = new ArrayList<>();
-        private final List<Long> arrivals = new ArrayList<>();
-        private final List<Integer> widths = new ArrayList<>();
+        private final List<Known> known = new ArrayList<>();
+        private final PriorityPolicy priorities;
+        private final boolean ordered;
         private final List<Integer> executed = new ArrayList<>();
         private final List<DeferredExecution> deferred = new ArrayList<>();
         private Backend backend = Backend.ANSWER;
 
-        Run(BatchPlanner planner, long delay) {
+        Run(BatchPlanner planner, PriorityPolicy priorities, boolean ordered, long delay) {
             this.delay = delay;
-            this.scheduler = new SteppedScheduler(model, planner, memory, instances.get(0), instances.get(1));
+            this.priorities = priorities;
+            this.ordered = ordered;
+            this.scheduler = new SteppedScheduler(
+                    model,
+                    planner,
+                    new BatchingPolicy(true, List.of(), 0, ordered, priorities),
+                    memory,
+                    BackendTerms.DEFAULT,
+                    instances.get(0),
+                    instances.get(1));
         }
 
         void on(Event event) {
             switch (event) {
-                case Event.Submit(int items, int width, boolean impatient) -> submit(items, width, impatient);
+                case Event.Submit(int items, int width, Wish wish) -> submit(items, width, wish);
                 case Event.Withdraw(int index) -> withdraw(index);
                 case Event.Step(int worker, Backend what) -> step(worker, what);
-                case Event.Pass(int nanos) -> scheduler.clock.advanceNanos(nanos);
+                case Event.Pass(int nanos, boolean rings) -> pass(nanos, rings);
                 case Event.Finish(int index) -> finish(index);
+            }
+            if (ordered) {
+                checkOrder();
             }
         }
 
-        private void submit(int items, int width, boolean impatient) {
-            RecordingObserver observer = new RecordingObserver();
-            Calls call = Calls.to(model, memory)
-                    .id(String.valueOf(calls.size()))
-                    .floats("IN", Shape.of(items, width), calls.size());
+        /** Of two that were executed, the one that began first is answered first. */
+        private void checkOrder() {
+            boolean open = false;
+            for (int index : executed) {
+                boolean ended = observers.get(index).hasEnded();
+                assertThat(open && ended).as("request %s overtakes", index).isFalse();
+                open |= !ended;
+            }
+        }
+
+        private void submit(int items, int width, Wish wish) {
+            int index = calls.size();
             long now = scheduler.clock.getAsLong();
-            if (impatient) {
+            Calls call = Calls.to(model, memory)
+                    .id(String.valueOf(index))
+                    .priority(wish.priority())
+                    .timeoutMicros(wish.timeoutMicros())
+                    .floats("IN", Shape.of(items, width), index);
+            if (wish.impatient()) {
                 call.deadline(now + PATIENCE);
             }
+            long level = priorities.level(wish.priority());
+            QueuePolicy policy = priorities.policy(level);
+            long before = known.stream()
+                    .filter(one -> one.level() == level && waits(one.index()))
+                    .count();
+            RecordingObserver observer = new RecordingObserver();
             observers.add(observer);
-            arrivals.add(now);
-            widths.add(width);
+            known.add(new Known(index, level, policy, now, width, wish));
             calls.add(scheduler.submit(call.of(items), observer));
+            assertThat(observer.hasEnded()).as("refused if full").isEqualTo(!policy.admits(before));
+            if (observer.hasEnded()) {
+                observer.assertError(ErrorCode.UNAVAILABLE, "[request id: " + index + "] Exceeds maximum queue size");
+            }
+        }
+
+        private boolean waits(int index) {
+            return !executed.contains(index) && !observers.get(index).hasEnded();
+        }
+
+        private void pass(int nanos, boolean rings) {
+            if (!rings) {
+                scheduler.clock.advanceNanos(nanos);
+                return;
+            }
+            scheduler.advance(nanos);
+            long now = scheduler.clock.getAsLong();
+            for (Known one : known) {
+                assertThat(waits(one.index()) && one.isDead(now))
+                        .as("request %s waits when its time is over", one.index())
+                        .isFalse();
+            }
         }
 
         private void withdraw(int index) {
             if (!calls.isEmpty()) {
                 int which = index % calls.size();
                 calls.get(which).cancel();
-                boolean known = executed.contains(which);
-                assertThat(known || observers.get(which).hasEnded())
-                        .as("answered at once")
-                        .isTrue();
+                assertThat(waits(which)).as("answered at once").isFalse();
             }
         }
 
@@ -157,9 +278,8 @@ final class SchedulerProperties {
             boolean worked = scheduler.workers.get(worker).step();
             if (!worked) {
                 for (int i = 0; i < calls.size(); i++) {
-                    boolean waits = !executed.contains(i) && !observers.get(i).hasEnded();
-                    long age = scheduler.clock.getAsLong() - arrivals.get(i);
-                    assertThat(waits && age >= delay)
+                    long age = scheduler.clock.getAsLong() - known.get(i).arrival();
+                    assertThat(waits(i) && age >= delay)
                             .as("request %s waits too long", i)
                             .isFalse();
                 }
@@ -173,18 +293,21 @@ final class SchedulerProperties {
         }
 
         private void execute(Batch batch) throws BackendException {
-            int last = executed.isEmpty() ? -1 : executed.getLast();
+            long now = scheduler.clock.getAsLong();
+            int first = Integer.parseInt(batch.requests().getFirst().id());
             for (var request : batch.requests()) {
-                int id = Integer.parseInt(request.id());
-                assertThat(id).as("first come, first served").isGreaterThan(last);
-                assertThat(observers.get(id).hasEnded())
-                        .as("executed after its answer")
+                Known taken = known.get(Integer.parseInt(request.id()));
+                assertThat(waits(taken.index())).as("waited until now").isTrue();
+                assertThat(taken.isDead(now))
+                        .as("executed when its time is over")
                         .isFalse();
-                assertThat(widths.get(id))
-                        .isEqualTo(widths.get(
-                                Integer.parseInt(batch.requests().getFirst().id())));
-                executed.add(id);
-                last = id;
+                assertThat(taken.width()).isEqualTo(known.get(first).width());
+                for (Known other : known) {
+                    assertThat(waits(other.index()) && !other.isDead(now) && other.goesBefore(taken, now))
+                            .as("%s goes before %s", other, taken)
+                            .isFalse();
+                }
+                executed.add(taken.index());
             }
             assertThat(batch.size()).isLessThanOrEqualTo(MAX_BATCH);
             switch (backend) {
@@ -219,6 +342,7 @@ final class SchedulerProperties {
             instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
             assertThat(executed).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
+            assertThat(scheduler.queue.waiting()).isZero();
             memory.close();
         }
 

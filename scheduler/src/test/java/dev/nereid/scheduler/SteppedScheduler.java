@@ -2,42 +2,64 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.FakeClock;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The parts of a {@link ModelScheduler} without its threads: each instance goes when the test says so. Confined. */
+/** The parts of a {@link ModelScheduler} without its threads: instances and time go when the test says so. Confined. */
 final class SteppedScheduler {
     final FakeClock clock = new FakeClock();
+    final Alarms alarms = new Alarms(() -> {});
     final ModelScope model;
     final RequestQueue queue;
     final List<InstanceWorker> workers = new ArrayList<>();
 
     SteppedScheduler(ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
-        this(settings, planner, new SchedulerEnvironment(memory, () -> 0), instances);
+        this(settings, planner, BatchingPolicy.NONE, memory, BackendTerms.DEFAULT, instances);
     }
 
-    /** Makes a scheduler for an environment of which everything but the clock is taken. */
+    /** Makes a scheduler under a policy, of which levels, time-outs, bounds and order are taken. */
     SteppedScheduler(
-            ModelSettings settings, BatchPlanner planner, SchedulerEnvironment environment, FakeInstance... instances) {
-        model = ModelScope.of(
-                settings, environment.memory(), environment.backend().clientMemory());
-        ShortExecutions executions = new ShortExecutions(settings, environment.backend());
-        queue = new RequestQueue(planner, model.equalInputs(), clock);
+            ModelSettings settings,
+            BatchPlanner planner,
+            BatchingPolicy policy,
+            TensorMemory memory,
+            BackendTerms terms,
+            FakeInstance... instances) {
+        model = ModelScope.of(settings, memory, terms.clientMemory());
+        ShortExecutions executions = new ShortExecutions(settings, terms);
+        ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
+        queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);
         for (FakeInstance instance : instances) {
             InstanceSlot slot = new InstanceSlot("i" + workers.size(), Device.CPU, instance);
             workers.add(new InstanceWorker(model, new PluginInstance(slot), queue, executions, clock));
         }
     }
 
+    /** Makes an empty queue without instances, for requests that never come to it. */
+    static RequestQueue queue(ModelScope model) {
+        return new RequestQueue(
+                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), null, () -> 0, new Alarms(() -> {}));
+    }
+
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
-        ScheduledRequest request = new ScheduledRequest(model, call, observer, clock.getAsLong());
-        if (queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
+        ScheduledRequest request = new ScheduledRequest(model, queue, call, observer, clock.getAsLong());
+        Admission admission = queue.offer(request, false);
+        if (admission == Admission.Outcome.FULL) {
+            request.refuse(SchedulerErrors.full(call));
+        } else if (admission != Admission.Outcome.ACCEPTED) {
             request.refuse(SchedulerErrors.stopped(call));
         }
         return request;
+    }
+
+    /** Lets time pass, and all alarms ring that are due then. */
+    void advance(long nanos) {
+        clock.advanceNanos(nanos);
+        alarms.ring(clock.getAsLong());
     }
 
     /** Lets the first instance take a batch, if there is one for it. */

@@ -12,6 +12,7 @@ import dev.nereid.api.ServerInfo;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.repository.ModelLifecycle;
@@ -62,6 +63,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final ServerMemory memory;
     private final BackendRegistry backends;
     private final ModelLifecycle lifecycle;
+    private final TimerThread timer;
     private final ServedModels models;
     private final ModelControl control = new FixedModels();
     private final boolean strictReadiness;
@@ -74,12 +76,14 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             ServerMemory memory,
             BackendRegistry backends,
             ModelLifecycle lifecycle,
+            TimerThread timer,
             boolean strictReadiness,
             Duration exitTimeout) {
         this.info = info;
         this.memory = memory;
         this.backends = backends;
         this.lifecycle = lifecycle;
+        this.timer = timer;
         models = lifecycle.models();
         this.strictReadiness = strictReadiness;
         this.exitTimeout = exitTimeout;
@@ -219,6 +223,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
+        timer.close();
         backends.close();
         memory.close();
     }

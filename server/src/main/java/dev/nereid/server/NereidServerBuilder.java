@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ServerInfo;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
@@ -291,13 +292,14 @@ public final class NereidServerBuilder {
         ServerMemory memory = ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory);
         BackendRegistry backends = BackendRegistry.open(
                 pluginDirectories, new PluginEnvironment(build.spi(), backendSettings, cacheRoot(), processors));
+        TimerThread timer = new TimerThread(System::nanoTime);
         boolean started = false;
         try {
             ModelLifecycle lifecycle = new ModelLifecycle(
                     new ModelRepository(modelRepositories),
                     backends,
                     loadOptions,
-                    new SchedulerEnvironment(memory.pool(), System::nanoTime));
+                    new SchedulerEnvironment(memory.pool(), System::nanoTime, timer));
             lifecycle.start();
             started = true;
             return new NereidServer(
@@ -305,10 +307,12 @@ public final class NereidServerBuilder {
                     memory,
                     backends,
                     lifecycle,
+                    timer,
                     strictReadiness,
                     exitTimeout);
         } finally {
             if (!started) {
+                timer.close();
                 backends.close();
             }
         }

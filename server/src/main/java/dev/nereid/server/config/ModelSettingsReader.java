@@ -3,6 +3,8 @@ package dev.nereid.server.config;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.PriorityPolicy;
+import dev.nereid.scheduler.QueuePolicy;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -11,7 +13,10 @@ import inference.ModelConfig;
 import inference.ModelDynamicBatching;
 import inference.ModelOptimizationPolicy.ExecutionAccelerators;
 import inference.ModelOptimizationPolicy.ExecutionAccelerators.Accelerator;
+import inference.ModelQueuePolicy;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Turns checked configurations into what backends, schedulers and clients see of them. */
 public final class ModelSettingsReader {
@@ -52,7 +57,7 @@ public final class ModelSettingsReader {
     }
 
     /**
-     * Returns how a model's requests are put together.
+     * Returns how a model's requests wait and are put together.
      *
      * @param config a normalized, checked configuration
      * @return the policy of its dynamic batching, or {@link BatchingPolicy#NONE}
@@ -63,7 +68,30 @@ public final class ModelSettingsReader {
         }
         ModelDynamicBatching batching = config.getDynamicBatching();
         return new BatchingPolicy(
-                true, batching.getPreferredBatchSizeList(), nanos(batching.getMaxQueueDelayMicroseconds()));
+                true,
+                batching.getPreferredBatchSizeList(),
+                nanos(batching.getMaxQueueDelayMicroseconds()),
+                batching.getPreserveOrdering(),
+                priorities(batching));
+    }
+
+    private static PriorityPolicy priorities(ModelDynamicBatching batching) {
+        Map<Long, QueuePolicy> byLevel = new HashMap<>();
+        batching.getPriorityQueuePolicyMap().forEach((level, policy) -> byLevel.put(level, queuePolicy(policy)));
+        return new PriorityPolicy(
+                batching.getPriorityLevels(),
+                batching.getDefaultPriorityLevel(),
+                queuePolicy(batching.getDefaultQueuePolicy()),
+                byLevel);
+    }
+
+    private static QueuePolicy queuePolicy(ModelQueuePolicy policy) {
+        boolean delays = policy.getTimeoutAction() == ModelQueuePolicy.TimeoutAction.DELAY;
+        return new QueuePolicy(
+                delays ? QueuePolicy.TimeoutAction.DELAY : QueuePolicy.TimeoutAction.REJECT,
+                nanos(policy.getDefaultTimeoutMicroseconds()),
+                policy.getAllowTimeoutOverride(),
+                Integer.toUnsignedLong(policy.getMaxQueueSize()));
     }
 
     /** Unsigned microseconds as nanoseconds; as many as there are if that is too many. */

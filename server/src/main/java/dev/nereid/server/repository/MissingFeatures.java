@@ -3,7 +3,6 @@ package dev.nereid.server.repository;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
-import inference.ModelDynamicBatching;
 import inference.ModelInput;
 import java.util.ArrayList;
 import java.util.List;
@@ -31,16 +30,6 @@ final class MissingFeatures {
     /** Lists settings that are accepted and have no effect: the model answers rightly without them. */
     static List<String> ignored(ModelConfig config) {
         List<String> settings = new ArrayList<>();
-        ModelDynamicBatching batching = config.getDynamicBatching();
-        if (batching.getPreserveOrdering()) {
-            settings.add("dynamic_batching.preserve_ordering");
-        }
-        if (batching.getPriorityLevels() != 0) {
-            settings.add("dynamic_batching.priority_levels");
-        }
-        if (batching.hasDefaultQueuePolicy() || batching.getPriorityQueuePolicyCount() > 0) {
-            settings.add("dynamic_batching queue policies");
-        }
         if (config.getResponseCache().getEnable()) {
             settings.add("response_cache");
         }

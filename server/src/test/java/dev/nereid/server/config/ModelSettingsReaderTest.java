@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.PriorityPolicy;
+import dev.nereid.scheduler.QueuePolicy;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
@@ -108,6 +110,32 @@ class ModelSettingsReaderTest {
                         Configs.valid("dynamic_batching { max_queue_delay_microseconds: 18446744073709551615 }")))
                 .isEqualTo(new BatchingPolicy(true, List.of(8), Long.MAX_VALUE));
         assertThat(ModelSettingsReader.batchingPolicy(Configs.valid(""))).isSameAs(BatchingPolicy.NONE);
+    }
+
+    @Test
+    void readsQueuePolicies() {
+        BatchingPolicy policy = ModelSettingsReader.batchingPolicy(Configs.valid("""
+                dynamic_batching {
+                  priority_levels: 3 default_priority_level: 2
+                  default_queue_policy { default_timeout_microseconds: 7 allow_timeout_override: true }
+                  priority_queue_policy {
+                    key: 3 value { timeout_action: DELAY default_timeout_microseconds: 5 max_queue_size: 4294967295 }
+                  }
+                }"""));
+
+        assertThat(policy.preserveOrdering()).isFalse();
+        assertThat(policy.priorities())
+                .isEqualTo(new PriorityPolicy(
+                        3,
+                        2,
+                        new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 7_000, true, 0),
+                        Map.of(3L, new QueuePolicy(QueuePolicy.TimeoutAction.DELAY, 5_000, false, 4_294_967_295L))));
+    }
+
+    @Test
+    void readsWhetherOrderIsKept() {
+        assertThat(ModelSettingsReader.batchingPolicy(Configs.valid("dynamic_batching { preserve_ordering: true }")))
+                .isEqualTo(new BatchingPolicy(true, List.of(8), 0, true, PriorityPolicy.NONE));
     }
 
     @Test

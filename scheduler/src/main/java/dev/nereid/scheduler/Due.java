@@ -1,0 +1,70 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.FailureReason;
+
+/**
+ * The moment at which the time of a waiting request is over. Confined to the lock of its queue until it is taken off the
+ * heap; then to whoever answers the request.
+ */
+final class Due {
+    /** Later than anybody waits: 73 years. Moments beyond count as none, so that comparing them never overflows. */
+    static final long NEVER = Long.MAX_VALUE / 4;
+
+    /** What is over. */
+    enum Cause {
+        /** The time that its client waits. */
+        DEADLINE,
+        /** The time that it may wait in the queue. */
+        TIMEOUT
+    }
+
+    private final ScheduledRequest request;
+    private final Cause cause;
+    private final long nanos;
+
+    /** The place in the heap; kept by the heap. */
+    int index;
+
+    /**
+     * Makes a moment.
+     *
+     * @param request the request
+     * @param cause what is over then
+     * @param nanos the first nanosecond after its time, on the scale of the clock
+     */
+    Due(ScheduledRequest request, Cause cause, long nanos) {
+        this.request = request;
+        this.cause = cause;
+        this.nanos = nanos;
+    }
+
+    ScheduledRequest request() {
+        return request;
+    }
+
+    Cause cause() {
+        return cause;
+    }
+
+    long nanos() {
+        return nanos;
+    }
+
+    /** Says whether the moment has come. */
+    boolean isPast(long nowNanos) {
+        return nowNanos - nanos >= 0;
+    }
+
+    /** Says whether the moment comes before another. */
+    boolean isBefore(Due other) {
+        return nanos - other.nanos < 0;
+    }
+
+    /** Tells the client that the time is over, unless the request was answered. */
+    void answer() {
+        switch (cause) {
+            case DEADLINE -> request.reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            case TIMEOUT -> request.reject(SchedulerErrors.timedOut(), FailureReason.REJECTED);
+        }
+    }
+}

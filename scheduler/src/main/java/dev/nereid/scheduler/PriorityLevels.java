@@ -1,0 +1,143 @@
+package dev.nereid.scheduler;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The requests of a model that wait, in the order in which they are to go: level by level, the lower number first.
+ * Confined to the lock of the queue.
+ *
+ * <p>There may be as many levels as there are numbers, so only those are kept on which somebody waits, and the one that
+ * was used last. A model without levels has just that one.
+ */
+final class PriorityLevels implements QueueView {
+    private final PriorityPolicy policy;
+    private final EqualInputs equalInputs;
+
+    /** The levels on which somebody waits; not kept for a model without levels. */
+    private final TreeMap<Long, PriorityLevel> waiting = new TreeMap<>(Long::compareUnsigned);
+
+    private PriorityLevel recent;
+    private int length;
+    private long items;
+
+    /** Where the planner began to look, and where it looks. */
+    private @Nullable ScheduledRequest head;
+
+    private @Nullable ScheduledRequest current;
+
+    PriorityLevels(PriorityPolicy policy, EqualInputs equalInputs) {
+        this.policy = policy;
+        this.equalInputs = equalInputs;
+        this.recent = level(policy, 0);
+    }
+
+    private static PriorityLevel level(PriorityPolicy policy, long requested) {
+        long number = policy.level(requested);
+        return new PriorityLevel(number, policy.policy(number));
+    }
+
+    /** Returns the number of requests that wait. */
+    int length() {
+        return length;
+    }
+
+    /** Returns the number of items in all requests that wait. */
+    long items() {
+        return items;
+    }
+
+    /**
+     * Finds the level of a request.
+     *
+     * @param requested the level that it asks for
+     */
+    PriorityLevel level(long requested) {
+        long number = policy.level(requested);
+        if (recent.number() != number) {
+            PriorityLevel found = waiting.get(number);
+            recent = found == null ? level(policy, number) : found;
+        }
+        return recent;
+    }
+
+    /** Adds a request to its level. */
+    void add(ScheduledRequest request, PriorityLevel level) {
+        if (level.size() == 0 && !policy.isFlat()) {
+            waiting.put(level.number(), level);
+        }
+        level.add(request);
+        length++;
+        items += request.call().batchSize();
+    }
+
+    /** Removes a request from the level on which it waits. */
+    void remove(ScheduledRequest request, PriorityLevel level) {
+        level.remove(request);
+        if (level.size() == 0 && !policy.isFlat()) {
+            waiting.remove(level.number());
+        }
+        length--;
+        items -= request.call().batchSize();
+    }
+
+    /** Returns the request that goes first; {@code null} if none waits. */
+    @Nullable
+    ScheduledRequest first() {
+        if (policy.isFlat()) {
+            return recent.first();
+        }
+        return first(waiting.firstEntry());
+    }
+
+    private static @Nullable ScheduledRequest first(Map.@Nullable Entry<Long, PriorityLevel> entry) {
+        return entry == null ? null : entry.getValue().first();
+    }
+
+    @Override
+    public void rewind() {
+        head = null;
+        current = null;
+    }
+
+    @Override
+    public boolean next() {
+        if (current == null) {
+            head = first();
+            current = head;
+        } else {
+            current = after(current);
+        }
+        return current != null;
+    }
+
+    private @Nullable ScheduledRequest after(ScheduledRequest request) {
+        if (request.next != null || request.level == null || policy.isFlat()) {
+            return request.next;
+        }
+        return first(waiting.higherEntry(request.level.number()));
+    }
+
+    @Override
+    public int batchSize() {
+        return get(current).call().batchSize();
+    }
+
+    @Override
+    public long enqueuedNanos() {
+        return get(current).enqueuedNanos();
+    }
+
+    @Override
+    public boolean joins() {
+        return equalInputs.join(get(head), get(current));
+    }
+
+    private static ScheduledRequest get(@Nullable ScheduledRequest request) {
+        if (request == null) {
+            throw new IllegalStateException("looks at no request (expected: next said that there is one)");
+        }
+        return request;
+    }
+}

@@ -1,0 +1,65 @@
+package dev.nereid.scheduler.time;
+
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+
+/**
+ * The timer of a server: one platform thread, named {@code timer}, that sleeps until the next alarm is due. Safe for use
+ * by any thread.
+ *
+ * <p>No wake-up is lost: whoever sets an earlier alarm or closes the timer unparks the thread afterwards, and a permit
+ * that comes before the thread parks keeps it from parking.
+ */
+public final class TimerThread implements Timer, AutoCloseable {
+    private final LongSupplier nanoTime;
+    private final Alarms alarms;
+    private final Thread thread;
+    private volatile boolean closed;
+
+    /**
+     * Starts the thread.
+     *
+     * @param nanoTime the clock, on the scale of {@link System#nanoTime()} and as fast
+     */
+    public TimerThread(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+        this.thread = Thread.ofPlatform().name("timer").daemon(true).unstarted(this::run);
+        this.alarms = new Alarms(() -> LockSupport.unpark(thread));
+        thread.start();
+    }
+
+    @Override
+    public Alarm alarm(Runnable action) {
+        return alarms.alarm(action);
+    }
+
+    private void run() {
+        while (!closed) {
+            long now = nanoTime.getAsLong();
+            long pause = alarms.ring(now);
+            if (pause == Long.MAX_VALUE) {
+                LockSupport.park(this);
+            } else if (pause > 0) {
+                LockSupport.parkNanos(this, pause - (nanoTime.getAsLong() - now));
+            }
+        }
+    }
+
+    /** Ends the thread, after the action that runs. Waits for that; not to be called by an action. */
+    @Override
+    public void close() {
+        closed = true;
+        LockSupport.unpark(thread);
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

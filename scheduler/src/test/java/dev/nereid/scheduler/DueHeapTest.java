@@ -1,0 +1,54 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class DueHeapTest {
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ModelSettings model = ModelSettings.builder("m", 1).build();
+    private final ModelScope scope = ModelScope.of(model, memory, false);
+    private final ScheduledRequest request = new ScheduledRequest(
+            scope, SteppedScheduler.queue(scope), Calls.to(model, memory).of(1), new RecordingObserver(), 0);
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, Long.MAX_VALUE - 40, -40}) // the clock may overflow
+    void hasTheEarliestAtHandWhateverComesAndGoes(long start) {
+        DueHeap heap = new DueHeap();
+        List<Due> inside = new ArrayList<>();
+        Random random = new Random(start);
+        for (int i = 0; i < 5_000; i++) {
+            if (inside.isEmpty() || random.nextInt(100) < (i % 200 < 100 ? 70 : 30)) {
+                Due due = new Due(request, Due.Cause.TIMEOUT, start + random.nextInt(80));
+                heap.add(due);
+                inside.add(due);
+            } else {
+                heap.remove(inside.remove(random.nextInt(inside.size())));
+            }
+
+            assertThat(heap.size()).isEqualTo(inside.size());
+            Due first = heap.peek();
+            if (inside.isEmpty()) {
+                assertThat(first).isNull();
+            } else {
+                assertThat(first).isNotNull();
+                assertThat(first.nanos() - start)
+                        .isEqualTo(inside.stream()
+                                .map(due -> due.nanos() - start)
+                                .min(Comparator.naturalOrder())
+                                .orElseThrow());
+            }
+        }
+        assertThat(inside).isNotEmpty();
+    }
+}

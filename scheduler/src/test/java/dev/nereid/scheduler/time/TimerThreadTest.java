@@ -1,0 +1,53 @@
+package dev.nereid.scheduler.time;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+final class TimerThreadTest {
+    @Test
+    void ringsOnItsOwnThreadNotBeforeTheMoment() throws InterruptedException {
+        AtomicReference<String> thread = new AtomicReference<>("");
+        AtomicReference<Long> at = new AtomicReference<>(0L);
+        CountDownLatch rung = new CountDownLatch(1);
+        try (TimerThread timer = new TimerThread(System::nanoTime)) {
+            Alarm alarm = timer.alarm(() -> {
+                at.set(System.nanoTime());
+                thread.set(Thread.currentThread().getName());
+                rung.countDown();
+            });
+            long due = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(20);
+            alarm.atLatest(due + TimeUnit.HOURS.toNanos(1));
+            alarm.atLatest(due); // wakes the thread, which sleeps for an hour
+
+            rung.await();
+
+            assertThat(at.get() - due).isNotNegative();
+            assertThat(thread).hasValue("timer");
+        }
+    }
+
+    @Test
+    void endsWhenClosed() throws InterruptedException {
+        AtomicReference<Thread> thread = new AtomicReference<>();
+        CountDownLatch rung = new CountDownLatch(1);
+        TimerThread timer = new TimerThread(System::nanoTime);
+        timer.alarm(() -> {
+                    thread.set(Thread.currentThread());
+                    rung.countDown();
+                })
+                .atLatest(System.nanoTime());
+        timer.alarm(() -> {}).atLatest(System.nanoTime() + TimeUnit.HOURS.toNanos(1));
+        rung.await();
+
+        timer.close();
+        timer.close();
+
+        assertThat(thread.get().isAlive()).isFalse();
+    }
+}
