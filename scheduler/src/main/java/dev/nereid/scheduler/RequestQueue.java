@@ -189,6 +189,16 @@ final class RequestQueue {
         }
     }
 
+    /** Counts the requests that wait. */
+    int waiting() {
+        lock.lock();
+        try {
+            return requests.length();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Says whether requests are taken. */
     boolean isOpen() {
         lock.lock();

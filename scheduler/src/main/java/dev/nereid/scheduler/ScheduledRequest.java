@@ -6,6 +6,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.TensorBuffer;
+import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.Tensor;
@@ -28,7 +29,8 @@ import org.slf4j.LoggerFactory;
  * race for the step to answered, and whoever takes it tells the observer. A waiting request that is withdrawn is
  * answered at once and can no longer begin, so it never reaches a backend; its place in the queue is cleared later. One
  * that is withdrawn while it is executed is answered when its backend is done with it, and always as withdrawn: also
- * when the backend gives outputs, or an error of its own that tells of the interruption.
+ * when the backend gives outputs, or an error of its own that tells of the interruption. Whoever takes the last step
+ * counts the request before it tells the observer.
  *
  * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
  * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
@@ -55,6 +57,7 @@ final class ScheduledRequest implements Cancellation {
     private final CheckedCall call;
     private final ResponseObserver observer;
     private final byte @Nullable [] content;
+    private final long arrivedNanos;
     private final long enqueuedNanos;
     private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
     private final AtomicInteger users = new AtomicInteger(1);
@@ -62,19 +65,29 @@ final class ScheduledRequest implements Cancellation {
     private volatile boolean cancelled;
     private @Nullable ResponseStream stream;
 
+    /** When the execution began; written before the backend sees the request. */
+    private long startedNanos;
+
     /** The inputs as the backend sees them; changed before it sees them. */
     private List<NamedTensor> inputs;
 
     /** What inputs of the client's own memory were copied to. */
     private List<TensorBuffer> copies = List.of();
 
-    /** Counts the call as in flight, and takes over its memory. */
-    ScheduledRequest(ModelScope model, CheckedCall call, ResponseObserver observer, long enqueuedNanos) {
+    /**
+     * Counts the call as in flight, and takes over its memory.
+     *
+     * @param arrivedNanos when the server was given the call
+     * @param enqueuedNanos when it is queued
+     */
+    ScheduledRequest(
+            ModelScope model, CheckedCall call, ResponseObserver observer, long arrivedNanos, long enqueuedNanos) {
         this.model = model;
         this.call = call;
         this.observer = observer;
         this.inputs = call.inputs();
         this.content = model.equalInputs().content(call);
+        this.arrivedNanos = arrivedNanos;
         this.enqueuedNanos = enqueuedNanos;
         model.inFlight().enter();
     }
@@ -181,20 +194,26 @@ final class ScheduledRequest implements Cancellation {
         return state.compareAndSet(State.WAITING, State.EXECUTING);
     }
 
+    /** Takes note of when the execution begins. */
+    void started(long nanos) {
+        startedNanos = nanos;
+    }
+
     /** Answers a request that waits, if nobody did, and gives its inputs back. */
     boolean reject(InferenceException error, FailureReason reason) {
-        return settle(new Answer.Failure(error, reason));
+        return endWaiting(new Answer.Failure(error, reason), reason);
     }
 
     /** Answers a request that was not queued, and gives its inputs back. */
     void refuse(InferenceException error) {
-        settle(told -> told.onRefused(error));
+        endWaiting(told -> told.onRefused(error), FailureReason.REJECTED);
     }
 
-    private boolean settle(Answer answer) {
+    private boolean endWaiting(Answer answer, FailureReason reason) {
         if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
             return false;
         }
+        model.meter().failed(reason, model.nanoTime().getAsLong() - arrivedNanos);
         tell(answer);
         release();
         return true;
@@ -271,29 +290,60 @@ final class ScheduledRequest implements Cancellation {
 
     /** Answers with an error of its execution. */
     void fail(BackendException error, FailureReason reason) {
-        answer(new Answer.Failure(SchedulerErrors.of(error), reason));
+        answer(Answer.Failure.of(error, reason));
     }
 
-    /** Answers an executing request, unless it was answered; the answer of one that was withdrawn is replaced. */
+    /** Answers an executing request by itself, unless it was answered: settles it, counts it, tells it. */
     void answer(Answer given) {
-        if (!state.compareAndSet(State.EXECUTING, State.ANSWERED)) {
-            given.discard();
+        Answer answer = settle(given);
+        if (answer == null) {
             return;
         }
-        Answer answer = given;
+        long now = model.nanoTime().getAsLong();
+        ExecutionTally tally = new ExecutionTally(startedNanos, startedNanos, now, now);
+        count(answer, tally);
+        model.meter().record(tally);
+        deliver(answer);
+    }
+
+    /**
+     * Settles how an executing request ends; the answer of one that was withdrawn is replaced.
+     *
+     * @return what the caller has to {@link #count} and then to {@link #deliver}; {@code null} if the request was
+     *     answered before
+     */
+    @Nullable
+    Answer settle(Answer given) {
+        if (!state.compareAndSet(State.EXECUTING, State.ANSWERED)) {
+            given.discard();
+            return null;
+        }
         if (cancelled) {
             given.discard();
-            answer = new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            return new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
         }
+        return given;
+    }
+
+    /** Adds what was settled to the figures of an execution. */
+    void count(Answer answer, ExecutionTally tally) {
+        if (answer instanceof Answer.Failure failure) {
+            tally.failed(failure.reason(), arrivedNanos);
+        } else {
+            tally.succeeded(call.batchSize(), arrivedNanos, enqueuedNanos);
+        }
+    }
+
+    /** Tells what was settled, after what goes before it. */
+    void deliver(Answer answer) {
         CancelActions current = actions.get();
         if (current == null) {
             tellLast(answer);
             return;
         }
-        Answer settled = answer;
         retain();
         Runnable telling = () -> {
-            tellLast(settled);
+            tellLast(answer);
             release();
         };
         if (current.close(telling)) {

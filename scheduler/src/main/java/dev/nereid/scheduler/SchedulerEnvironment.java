@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.TensorMemory;
+import java.time.InstantSource;
 import java.util.function.LongSupplier;
 
 /**
@@ -10,24 +11,27 @@ import java.util.function.LongSupplier;
  *
  * @param memory the pool for gathered inputs and for outputs
  * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
+ * @param wallClock tells the time of day
  * @param backend what the backend of the model allows
  */
-public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, BackendTerms backend) {
+public record SchedulerEnvironment(
+        TensorMemory memory, LongSupplier nanoTime, InstantSource wallClock, BackendTerms backend) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
         requireNonNull(nanoTime, "nanoTime");
+        requireNonNull(wallClock, "wallClock");
         requireNonNull(backend, "backend");
     }
 
     /**
-     * Makes an environment for any backend.
+     * Makes an environment for any backend, with the time of day of the machine.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime) {
-        this(memory, nanoTime, BackendTerms.DEFAULT);
+        this(memory, nanoTime, InstantSource.system(), BackendTerms.DEFAULT);
     }
 
     /**
@@ -37,6 +41,6 @@ public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, B
      * @return the changed environment
      */
     public SchedulerEnvironment with(BackendTerms terms) {
-        return new SchedulerEnvironment(memory, nanoTime, terms);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, terms);
     }
 }

@@ -76,7 +76,8 @@ final class ScheduledRequestLincheckTest {
         private final ScheduledRequest request;
 
         Subject() {
-            ModelScope model = ModelScope.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), false);
+            ModelScope model = ModelScope.of(
+                    ModelSettings.builder("m", 1).build(), new SchedulerEnvironment(new LeakCheckingMemory(), () -> 0));
             CheckedCall call = new CheckedCall(
                     "m",
                     1,
@@ -88,7 +89,7 @@ final class ScheduledRequestLincheckTest {
                     Map.of(),
                     CallOptions.DEFAULT,
                     releases::incrementAndGet);
-            request = new ScheduledRequest(model, call, this, 0);
+            request = new ScheduledRequest(model, call, this, 0, 0);
         }
 
         void act() {

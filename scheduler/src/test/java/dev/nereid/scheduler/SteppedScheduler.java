@@ -23,7 +23,8 @@ final class SteppedScheduler {
     SteppedScheduler(
             ModelSettings settings, BatchPlanner planner, SchedulerEnvironment environment, FakeInstance... instances) {
         model = ModelScope.of(
-                settings, environment.memory(), environment.backend().clientMemory());
+                settings,
+                new SchedulerEnvironment(environment.memory(), clock, environment.wallClock(), environment.backend()));
         ShortExecutions executions = new ShortExecutions(settings, environment.backend());
         queue = new RequestQueue(planner, model.equalInputs(), clock);
         for (FakeInstance instance : instances) {
@@ -33,7 +34,8 @@ final class SteppedScheduler {
     }
 
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
-        ScheduledRequest request = new ScheduledRequest(model, call, observer, clock.getAsLong());
+        long now = clock.getAsLong();
+        ScheduledRequest request = new ScheduledRequest(model, call, observer, now, now);
         if (queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
             request.refuse(SchedulerErrors.stopped(call));
         }
