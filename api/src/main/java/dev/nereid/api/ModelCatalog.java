@@ -49,4 +49,21 @@ public interface ModelCatalog {
      * @return the states, by name and then version
      */
     List<ModelStatus> index();
+
+    /**
+     * Tells what every version that is ready has done since it was loaded.
+     *
+     * @return the statistics, by name and then version
+     */
+    List<ModelStatistics> statistics();
+
+    /**
+     * Tells what the versions of one model have done since they were loaded.
+     *
+     * @param model which version; without one, every version that is ready
+     * @return the statistics in rising order of versions, at least one
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if there is none, unlike the other
+     *     methods
+     */
+    List<ModelStatistics> statistics(ModelRef model);
 }

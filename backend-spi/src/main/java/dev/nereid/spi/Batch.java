@@ -99,6 +99,19 @@ public interface Batch {
     void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
 
     /**
+     * Tells that the inputs are prepared: for the statistics of the model, which tell the preparation of inputs, the
+     * computation and the giving of outputs apart. To be called once, if at all; a later call counts in place of an
+     * earlier one. An execution that does not call it spends no time on its inputs.
+     */
+    default void inputsRead() {}
+
+    /**
+     * Tells that the outputs are computed, and that what is left is to give them; otherwise as {@link #inputsRead}. An
+     * execution that does not call it spends no time on its outputs.
+     */
+    default void outputsComputed() {}
+
+    /**
      * Keeps the batch alive beyond the return of {@link ModelInstance#execute}: the instance counts as free at the
      * return, and the next execution may start at once. The batch is then ended by the handle and by nothing else:
      * should {@code execute} throw after this call, requests not answered yet get the error, but inputs and buffers

@@ -34,6 +34,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     private final Map<String, Tensor> outputs = new LinkedHashMap<>();
     private final Set<String> allocated = new LinkedHashSet<>();
     private final List<Runnable> releases = new ArrayList<>();
+    private final List<String> marks = new ArrayList<>();
 
     /**
      * Creates a batch.
@@ -64,6 +65,15 @@ public final class FakeBatch implements Batch, AutoCloseable {
      */
     public Set<String> allocated() {
         return Set.copyOf(allocated);
+    }
+
+    /**
+     * Returns what the backend told of its progress.
+     *
+     * @return the names of the methods {@link #inputsRead} and {@link #outputsComputed} in the order of their calls
+     */
+    public List<String> marks() {
+        return List.copyOf(marks);
     }
 
     @Override
@@ -160,6 +170,16 @@ public final class FakeBatch implements Batch, AutoCloseable {
         if (outputs.putIfAbsent(output, tensor) != null) {
             throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': given twice");
         }
+    }
+
+    @Override
+    public void inputsRead() {
+        marks.add("inputsRead");
+    }
+
+    @Override
+    public void outputsComputed() {
+        marks.add("outputsComputed");
     }
 
     @Override

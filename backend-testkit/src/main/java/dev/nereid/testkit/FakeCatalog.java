@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
@@ -13,12 +14,19 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** The models of a {@link FakeInferenceServer}. Safe for use by any thread. */
 final class FakeCatalog implements ModelCatalog {
     private final Map<String, FakeModel> models = new ConcurrentHashMap<>();
 
+    private final AtomicReference<List<ModelStatistics>> statistics = new AtomicReference<>(List.of());
+
     private volatile Optional<List<ModelStatus>> index = Optional.empty();
+
+    void setStatistics(List<ModelStatistics> figures) {
+        statistics.set(List.copyOf(figures));
+    }
 
     void setIndex(List<ModelStatus> states) {
         index = Optional.of(List.copyOf(states));
@@ -72,6 +80,24 @@ final class FakeCatalog implements ModelCatalog {
     @Override
     public List<ModelStatus> index() {
         return index.orElseGet(this::readyModels);
+    }
+
+    @Override
+    public List<ModelStatistics> statistics() {
+        return statistics.get();
+    }
+
+    @Override
+    public List<ModelStatistics> statistics(ModelRef model) {
+        List<ModelStatistics> found = statistics.get().stream()
+                .filter(one -> one.name().equals(model.name()))
+                .filter(one -> model.version() == ModelRef.LATEST || one.version() == model.version())
+                .toList();
+        if (found.isEmpty()) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT, "requested model '" + model.name() + "' is not available");
+        }
+        return found;
     }
 
     private List<ModelStatus> readyModels() {

@@ -7,6 +7,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerInfo;
@@ -77,6 +78,15 @@ public final class FakeInferenceServer implements InferenceServer {
      */
     public void setExiting(boolean now) {
         exiting = now;
+    }
+
+    /**
+     * Sets what models say that they have done; by default nothing is known of any.
+     *
+     * @param figures the statistics from now on
+     */
+    public void setStatistics(List<ModelStatistics> figures) {
+        catalog.setStatistics(figures);
     }
 
     /**

@@ -10,36 +10,18 @@ final class EndpointFlags {
 
     final HttpFlags http = new HttpFlags();
     final GrpcFlags grpc = new GrpcFlags();
-    boolean allowMetrics = true;
-    int metricsPort = 8002;
-
-    private String metricsAddress = "";
+    final MetricsFlags metrics = new MetricsFlags();
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         http.declare(flags);
         grpc.declare(flags);
-        flags.add(
-                Flag.of(
-                        "--allow-metrics",
-                        FlagValue.TRUTH,
-                        "Whether there is a port for metrics. Default: true.",
-                        value -> allowMetrics = value),
-                Flag.of(
-                        "--metrics-address",
-                        FlagValue.text("ADDRESS"),
-                        "The address to listen at; 0.0.0.0 for all. Default: that of HTTP.",
-                        value -> metricsAddress = value),
-                Flag.of(
-                        "--metrics-port",
-                        FlagValue.PORT,
-                        "The port; 0 for any that is free. Default: 8002.",
-                        value -> metricsPort = value));
+        metrics.declare(flags);
     }
 
     /** Returns where metrics are served. */
     String metricsAddress() {
-        return metricsAddress.isEmpty() ? http.address : metricsAddress;
+        return metrics.address(http);
     }
 
     /** Checks what depends on several flags, above all that no two ports of one address are the same. */
@@ -53,8 +35,8 @@ final class EndpointFlags {
         if (grpc.allow) {
             claims.add(new Claim("--grpc-port", grpc.address, grpc.port));
         }
-        if (allowMetrics) {
-            claims.add(new Claim("--metrics-port", metricsAddress(), metricsPort));
+        if (metrics.allow) {
+            claims.add(new Claim("--metrics-port", metricsAddress(), metrics.port));
         }
         for (int i = 0; i < claims.size(); i++) {
             for (Claim earlier : claims.subList(0, i)) {

@@ -12,6 +12,9 @@ import io.vertx.core.http.HttpServerResponse;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
@@ -28,12 +31,16 @@ final class MetricsEndpoint {
 
     private final InferenceServer server;
 
+    private final CpuMetrics processors = new CpuMetrics(Path.of("/proc"));
+    private final boolean withProcessors;
+
     /** Made at the first question, since the start of the server does not wait for it; made twice, it does no harm. */
     private volatile @Nullable ServerMetrics metrics;
 
-    private MetricsEndpoint(Vertx vertx, InferenceServer server) {
+    private MetricsEndpoint(Vertx vertx, MetricsFlags flags, InferenceServer server) {
         this.vertx = vertx;
         this.server = server;
+        withProcessors = flags.allowCpu;
         port = vertx.createHttpServer(new HttpServerOptions());
     }
 
@@ -42,15 +49,30 @@ final class MetricsEndpoint {
      *
      * @param vertx the event loops
      * @param address where to listen
-     * @param number the port; 0 for any that is free
-     * @param server what the metrics tell of
+     * @param flags the port, and what the metrics tell of
+     * @param server the server that the metrics tell of
      * @return the endpoint, to be closed by the caller
      * @throws IOException if the port cannot be had
      */
-    static MetricsEndpoint start(Vertx vertx, String address, int number, InferenceServer server) throws IOException {
-        MetricsEndpoint endpoint = new MetricsEndpoint(vertx, server);
-        await(endpoint.port.requestHandler(endpoint::answer).listen(number, address));
+    static MetricsEndpoint start(Vertx vertx, String address, MetricsFlags flags, InferenceServer server)
+            throws IOException {
+        MetricsEndpoint endpoint = new MetricsEndpoint(vertx, flags, server);
+        await(endpoint.port.requestHandler(endpoint::answer).listen(flags.port, address));
+        if (flags.allowCpu) {
+            endpoint.watchProcessors(flags.interval);
+        }
         return endpoint;
+    }
+
+    /** Looks twice in an interval, as the reference server does; the looks end with the event loops. */
+    private void watchProcessors(Duration interval) {
+        processors.poll();
+        vertx.setPeriodic(Math.max(1, interval.toMillis() / 2), timer -> vertx.executeBlocking(this::poll, false));
+    }
+
+    private boolean poll() {
+        processors.poll();
+        return true;
     }
 
     /** Returns the port that it listens at. */
@@ -97,7 +119,7 @@ final class MetricsEndpoint {
     private byte[] text() {
         ServerMetrics known = metrics;
         if (known == null) {
-            known = new ServerMetrics(server);
+            known = new ServerMetrics(server, withProcessors ? Optional.of(processors) : Optional.empty());
             metrics = known;
         }
         return known.text();

@@ -58,7 +58,7 @@ final class Ports {
             if (flags.grpc.allow) {
                 ports.openGrpc(exitTimeout);
             }
-            if (flags.allowMetrics) {
+            if (flags.metrics.allow) {
                 ports.openMetrics();
             }
             return ports;
@@ -120,9 +120,9 @@ final class Ports {
         String address = flags.metricsAddress();
         MetricsEndpoint endpoint;
         try {
-            endpoint = MetricsEndpoint.start(loops.vertx(), address, flags.metricsPort, server);
+            endpoint = MetricsEndpoint.start(loops.vertx(), address, flags.metrics, server);
         } catch (IOException e) {
-            throw refused("metrics", address, flags.metricsPort, e);
+            throw refused("metrics", address, flags.metrics.port, e);
         }
         metrics = Optional.of(new Endpoint(address, endpoint.port()));
         last = endpoint::close;

@@ -16,6 +16,7 @@ import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryMXBean;
 import java.util.List;
+import java.util.Optional;
 
 /** What a server and its JVM are doing, in the text format of Prometheus. Immutable; safe for use by any thread. */
 final class ServerMetrics {
@@ -24,17 +25,29 @@ final class ServerMetrics {
     private final PrometheusTextFormatWriter writer =
             PrometheusTextFormatWriter.builder().build();
     private final InferenceServer server;
+    private final Optional<CpuMetrics> processors;
 
-    ServerMetrics(InferenceServer server) {
+    ServerMetrics(InferenceServer server, Optional<CpuMetrics> processors) {
         this.server = server;
+        this.processors = processors;
     }
 
     /** Returns the text as of now. Takes some milliseconds: not for an event loop. */
     byte[] text() {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
+        ModelMetrics models = new ModelMetrics(server.models().statistics());
+        MetricSnapshots.Builder snapshots = MetricSnapshots.builder()
+                .metricSnapshot(build())
+                .metricSnapshot(tensorMemory())
+                .metricSnapshot(modelVersions())
+                .metricSnapshot(start())
+                .metricSnapshot(memory())
+                .metricSnapshot(threads());
+        models.gauges().forEach(snapshots::metricSnapshot);
+        processors.ifPresent(known -> known.gauges().forEach(snapshots::metricSnapshot));
         try {
-            writer.write(
-                    text, MetricSnapshots.of(build(), tensorMemory(), modelVersions(), start(), memory(), threads()));
+            writer.write(text, snapshots.build());
+            text.write(models.counters());
         } catch (IOException e) {
             throw new UncheckedIOException(e); // memory does not fail
         }

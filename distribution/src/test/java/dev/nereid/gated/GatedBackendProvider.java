@@ -20,7 +20,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * Brings the backend {@code gated}: {@code OUTPUT0} is {@code INPUT0}, but loading waits while there is a file
  * {@code load.gate} in the model's folder, and executing while there is a file {@code execute.gate}; a file
- * {@code ….gate.waiting} beside it tells that somebody waits, of whom there may be one. Immutable.
+ * {@code ….gate.waiting} beside it tells that somebody waits, of whom there may be one. Executions fail while there is a
+ * file {@code execute.fails}. Immutable.
  */
 public final class GatedBackendProvider implements BackendProvider {
     private static final long PATIENCE_SECONDS = 300;
@@ -45,6 +46,9 @@ public final class GatedBackendProvider implements BackendProvider {
 
     private static void execute(Batch batch, Path gate) throws BackendException {
         await(gate);
+        if (Files.exists(gate.resolveSibling("execute.fails"))) {
+            throw new BackendException(ErrorCode.INTERNAL, "told to fail");
+        }
         for (InferenceRequest request : batch.requests()) {
             request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
         }

@@ -41,6 +41,7 @@ final class InferenceService {
         InferenceService service = new InferenceService(server);
         List<ServerMethodDefinition<?, ?>> present = new ArrayList<>(service.methods());
         present.addAll(RepositoryMethods.of(server));
+        present.addAll(StatisticsMethods.of(server.models()));
         present.addAll(SharedMemoryMethods.of(server.sharedMemory()));
         present.addAll(inference);
         Map<String, ServerMethodDefinition<?, ?>> methods = new LinkedHashMap<>();

@@ -95,9 +95,9 @@ final class HostileClientIT {
                 INTERNAL,
                 "Unable to parse request");
         assertFails(
-                () -> send("ModelStatistics", new byte[] {-1}),
+                () -> send("LogSettings", new byte[] {-1}),
                 UNIMPLEMENTED,
-                "Method inference.GRPCInferenceService/ModelStatistics is unimplemented");
+                "Method inference.GRPCInferenceService/LogSettings is unimplemented");
         assertStillServes();
     }
 

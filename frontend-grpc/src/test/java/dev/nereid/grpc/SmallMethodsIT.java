@@ -8,11 +8,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
+import inference.LogSettingsRequest;
 import inference.ModelConfigRequest;
 import inference.ModelMetadataRequest;
 import inference.ModelMetadataResponse;
 import inference.ModelReadyRequest;
-import inference.ModelStatisticsRequest;
 import inference.ServerLiveRequest;
 import inference.ServerMetadataRequest;
 import inference.ServerMetadataResponse;
@@ -133,9 +133,9 @@ final class SmallMethodsIT {
     @Test
     void refusesWhatIsNotThereYet() {
         assertFails(
-                () -> frontend.client.modelStatistics(ModelStatisticsRequest.getDefaultInstance()),
+                () -> frontend.client.logSettings(LogSettingsRequest.getDefaultInstance()),
                 UNIMPLEMENTED,
-                "Method inference.GRPCInferenceService/ModelStatistics is unimplemented");
+                "Method inference.GRPCInferenceService/LogSettings is unimplemented");
     }
 
     @Test

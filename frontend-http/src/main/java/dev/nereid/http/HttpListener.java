@@ -72,6 +72,7 @@ final class HttpListener extends VerticleBase {
                 new Routes.Handlers(
                         new ServerHandler(server),
                         new ModelHandler(server.models()),
+                        new StatisticsHandler(server.models()),
                         new InferHandler(server, options, context),
                         new GenerateHandler(server, options, context),
                         new RepositoryHandler(server, options, context),

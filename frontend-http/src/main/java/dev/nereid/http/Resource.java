@@ -10,6 +10,7 @@ enum Resource {
     MODEL(ApiGroup.METADATA, Resource.GET, Resource.JSON),
     MODEL_READY(ApiGroup.HEALTH, Resource.GET, Resource.TEXT),
     MODEL_CONFIG(ApiGroup.MODEL_CONFIG, Resource.GET, Resource.JSON),
+    STATISTICS(ApiGroup.STATISTICS, Resource.GET, Resource.JSON),
     INFER(ApiGroup.INFERENCE, Resource.POST, Resource.TEXT),
     GENERATE(ApiGroup.INFERENCE, Resource.POST, Resource.JSON),
     REPOSITORY(ApiGroup.MODEL_REPOSITORY, Resource.POST, Resource.JSON),

@@ -12,6 +12,9 @@ import java.util.Optional;
  * <p>Paths are matched as they were sent: clients that encode a slash mean a model with that very name.
  */
 final class Routes implements Handler<HttpServerRequest> {
+    /** Wins over a model of that name, which can be asked for with its version. */
+    private static final String ALL_STATISTICS = "/v2/models/stats";
+
     private final ApiAccess access;
     private final Handlers handlers;
 
@@ -20,6 +23,7 @@ final class Routes implements Handler<HttpServerRequest> {
      *
      * @param server tells of the server
      * @param models tells of models
+     * @param statistics tells what models have done
      * @param infer infers
      * @param generate infers too, in the form of text generators
      * @param repository loads and unloads models
@@ -28,6 +32,7 @@ final class Routes implements Handler<HttpServerRequest> {
     record Handlers(
             ServerHandler server,
             ModelHandler models,
+            StatisticsHandler statistics,
             InferHandler infer,
             GenerateHandler generate,
             RepositoryHandler repository,
@@ -86,6 +91,10 @@ final class Routes implements Handler<HttpServerRequest> {
     }
 
     private Optional<Route> find(String path) {
+        if (path.equals(ALL_STATISTICS)) {
+            return Optional.of(new Route(
+                    Resource.STATISTICS, request -> handlers.statistics().all(request.response())));
+        }
         Optional<ModelPath> model = ModelPath.parse(path);
         if (model.isPresent()) {
             return ofModel(model.get());
@@ -127,6 +136,9 @@ final class Routes implements Handler<HttpServerRequest> {
             case "" -> Optional.of(new Route(Resource.MODEL, request -> models.describe(path, request.response())));
             case "config" ->
                 Optional.of(new Route(Resource.MODEL_CONFIG, request -> models.config(path, request.response())));
+            case "stats" ->
+                Optional.of(new Route(
+                        Resource.STATISTICS, request -> handlers.statistics().ofModel(path, request.response())));
             case "ready" ->
                 Optional.of(new Route(Resource.MODEL_READY, request -> models.ready(path, request.response())));
             default -> Optional.empty();

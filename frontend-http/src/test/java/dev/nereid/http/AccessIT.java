@@ -32,6 +32,8 @@ class AccessIT {
         "metadata, GET, /v2/models/id",
         "health, GET, /v2/models/id/versions/1/ready",
         "model-config, GET, /v2/models/id/config",
+        "statistics, GET, /v2/models/stats",
+        "statistics, GET, /v2/models/id/stats",
         "inference, POST, /v2/models/id/infer",
         "inference, GET, /v2/models/id/infer",
         "inference, POST, /v2/models/nope/infer",

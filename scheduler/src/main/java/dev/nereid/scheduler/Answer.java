@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.BackendException;
 
 /** One thing that an observer is told. */
 interface Answer {
@@ -39,6 +40,11 @@ interface Answer {
      * @param reason how it is counted
      */
     record Failure(InferenceException error, FailureReason reason) implements Answer {
+        /** Makes a failure of what a backend throws, or might throw. */
+        static Failure of(BackendException error, FailureReason reason) {
+            return new Failure(SchedulerErrors.of(error), reason);
+        }
+
         @Override
         public void tell(ResponseObserver observer) {
             observer.onError(error);

@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.ErrorCode;
@@ -28,6 +29,9 @@ final class ExecutedRequest implements InferenceRequest {
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private @Nullable ResponseDraft draft;
+
+    /** What is to be told at the end of the execution. */
+    private @Nullable Answer settled;
 
     /** Volatile for threads that use a sender; nothing but the exception for wrong use depends on it. */
     private volatile boolean finished;
@@ -173,33 +177,46 @@ final class ExecutedRequest implements InferenceRequest {
     }
 
     /** Answers with an error, unless the request was answered or goes on as a stream. */
-    void failUnlessStreaming(BackendException failure) {
+    void failUnlessStreaming(Answer.Failure failure) {
         if (!request.isStreaming()) {
-            request.fail(failure);
+            request.answer(failure);
         }
     }
 
     /**
-     * Answers the request at the end of its execution, unless it was answered or goes on as a stream, and ends the use
-     * of its inputs by the execution.
+     * Settles how the request ends at the end of its execution, unless it was answered or goes on as a stream. To be
+     * followed by {@link #finish}.
      *
      * @param failure what failed, or {@code null}
      * @param firstItem the place of the request in the batch
-     * @return the place of the next request
+     * @param tally where the outcome is counted
      */
-    int finish(@Nullable BackendException failure, int firstItem) {
-        int next = firstItem + request.call().batchSize();
+    void settle(Answer.@Nullable Failure failure, int firstItem, ExecutionTally tally) {
+        if (request.isAnswered() || request.isStreaming()) {
+            return;
+        }
         try {
-            if (failure != null) {
-                failUnlessStreaming(failure);
-            } else if (!request.isAnswered() && !request.isStreaming()) {
-                answer(firstItem);
-            }
+            settled = request.settle(failure == null ? answer(firstItem) : failure);
         } catch (BackendException e) {
-            request.fail(e);
+            settled = request.settle(Answer.Failure.of(e, FailureReason.BACKEND));
         } catch (RuntimeException | Error e) {
             request.log("answering failed", e);
-            request.fail(SchedulerErrors.unexpected(request.model().settings(), e), FailureReason.OTHER);
+            BackendException error = SchedulerErrors.unexpected(request.model().settings(), e);
+            settled = request.settle(Answer.Failure.of(error, FailureReason.OTHER));
+        }
+        if (settled != null) {
+            request.count(settled, tally);
+        }
+    }
+
+    /** Tells what was settled, and ends the use of the request's inputs by the execution. */
+    void finish() {
+        try {
+            if (settled != null) {
+                request.deliver(settled);
+            }
+        } catch (RuntimeException | Error e) { // the other requests are to be told all the same
+            request.log("answering failed", e);
         } finally {
             finished = true;
             if (draft != null) {
@@ -207,22 +224,16 @@ final class ExecutedRequest implements InferenceRequest {
             }
             request.release();
         }
-        return next;
     }
 
-    private void answer(int firstItem) throws BackendException {
+    private Answer answer(int firstItem) throws BackendException {
         if (request.isCancelled()) {
-            request.answer(Answer.END); // told as withdrawn
-            return;
+            return Answer.END; // told as withdrawn
         }
         ResponseDraft response = draft();
         if (outputs != null) {
             outputs.putParts(request, firstItem, response);
         }
-        if (response.isEmpty() && request.model().settings().decoupled()) {
-            request.answer(Answer.END);
-        } else {
-            request.answer(response.finish(true));
-        }
+        return response.isEmpty() && request.model().settings().decoupled() ? Answer.END : response.finish(true);
     }
 }

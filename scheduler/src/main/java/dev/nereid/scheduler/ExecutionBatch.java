@@ -1,6 +1,8 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.FailureReason;
 import dev.nereid.api.TensorBuffer;
+import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -27,24 +29,30 @@ import org.jspecify.annotations.Nullable;
 final class ExecutionBatch implements Batch {
     private final ModelScope model;
     private final List<ExecutedRequest> requests;
+    private final List<ScheduledRequest> kept;
     private final ScheduledRequest first;
     private final int size;
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private final AtomicBoolean ended = new AtomicBoolean();
     private boolean deferred;
+    private long startNanos;
+    private long inputsNanos;
+    private long outputsNanos;
+    private boolean inputsMarked;
+    private boolean outputsMarked;
 
     /** Makes a batch of requests that have begun; becomes the user of each in place of the queue. */
     ExecutionBatch(ModelScope model, List<ScheduledRequest> begun) {
         this.model = model;
         this.first = begun.getFirst();
+        this.kept = List.copyOf(begun);
         if (begun.size() == 1) {
             gathered = null;
             outputs = null;
             size = first.call().batchSize();
-            requests = List.of(new ExecutedRequest(begun.getFirst(), null, null));
+            requests = List.of(new ExecutedRequest(first, null, null));
         } else {
-            List<ScheduledRequest> kept = List.copyOf(begun);
             int items = 0;
             for (ScheduledRequest request : kept) {
                 items += request.call().batchSize();
@@ -172,31 +180,64 @@ final class ExecutionBatch implements Batch {
         return new Deferred();
     }
 
+    @Override
+    public void inputsRead() {
+        checkOpen();
+        inputsNanos = model.nanoTime().getAsLong();
+        inputsMarked = true;
+    }
+
+    @Override
+    public void outputsComputed() {
+        checkOpen();
+        outputsNanos = model.nanoTime().getAsLong();
+        outputsMarked = true;
+    }
+
+    /** Takes note of when the backend is given the batch; to be called before. */
+    void started(long nanos) {
+        startNanos = nanos;
+        for (int i = 0; i < kept.size(); i++) {
+            kept.get(i).started(nanos);
+        }
+    }
+
     /** Ends the execution after a return of the backend, unless the backend deferred it. */
-    void returned() {
+    void returned(long nowNanos) {
         if (!deferred) {
-            end(null);
+            end(null, nowNanos);
         }
     }
 
     /** Answers what is not answered after the backend threw; ends the execution unless the backend deferred it. */
-    void threw(BackendException error) {
+    void threw(Answer.Failure failure, long nowNanos) {
         if (!deferred) {
-            end(error);
+            end(failure, nowNanos);
             return;
         }
         for (int i = 0; i < requests.size(); i++) {
-            requests.get(i).failUnlessStreaming(error);
+            requests.get(i).failUnlessStreaming(failure);
         }
     }
 
-    private void end(@Nullable BackendException failure) {
+    /** Settles all requests, counts them together with the execution, and only then tells their observers. */
+    private void end(Answer.@Nullable Failure failure, long nowNanos) {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
+        ExecutionTally tally = new ExecutionTally(
+                startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
+        if (failure == null) {
+            tally.executed(size);
+        }
         int firstItem = 0;
         for (int i = 0; i < requests.size(); i++) {
-            firstItem = requests.get(i).finish(failure, firstItem);
+            requests.get(i).settle(failure, firstItem, tally);
+            firstItem += kept.get(i).call().batchSize();
+        }
+        model.meter().record(tally);
+        for (int i = 0; i < requests.size(); i++) {
+            requests.get(i).finish();
         }
         if (outputs != null) {
             outputs.release();
@@ -216,12 +257,14 @@ final class ExecutionBatch implements Batch {
     private final class Deferred implements DeferredExecution {
         @Override
         public void finish() {
-            end(null);
+            end(null, model.nanoTime().getAsLong());
         }
 
         @Override
         public void fail(BackendException error) {
-            end(error);
+            end(
+                    Answer.Failure.of(error, FailureReason.BACKEND),
+                    model.nanoTime().getAsLong());
         }
     }
 }

@@ -150,22 +150,24 @@ final class InstanceWorker implements Runnable {
     }
 
     private void execute(ExecutionBatch batch, boolean clientMemory, boolean lent) {
-        long start = lent ? nanoTime.getAsLong() : 0;
+        long start = nanoTime.getAsLong();
+        batch.started(start);
         Throwable thrown = instance.execute(batch, clientMemory);
+        long end = nanoTime.getAsLong();
         boolean interrupted = false;
         if (lent) {
-            executions.took(nanoTime.getAsLong() - start);
+            executions.took(end - start);
         } else {
             interrupted = Thread.interrupted(); // meant for the execution that is over
         }
         if (clientMemory && thrown instanceof InternalError) {
-            batch.threw(SchedulerErrors.of(ClientMemory.lost()));
+            batch.threw(new Answer.Failure(ClientMemory.lost(), FailureReason.OTHER), end);
             return;
         }
         if (thrown == null) {
-            batch.returned();
+            batch.returned(end);
         } else {
-            batch.threw(failure(thrown, interrupted));
+            batch.threw(Answer.Failure.of(failure(thrown, interrupted), FailureReason.BACKEND), end);
         }
         if (thrown instanceof VirtualMachineError error) {
             throw error;

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.ModelSettings;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,8 +48,7 @@ public final class ModelScheduler implements AutoCloseable {
             BatchingPolicy policy,
             List<PluginInstance> instances,
             SchedulerEnvironment environment) {
-        this.model = ModelScope.of(
-                settings, environment.memory(), environment.backend().clientMemory());
+        this.model = ModelScope.of(settings, environment);
         this.executions = new ShortExecutions(settings, environment.backend());
         this.nanoTime = environment.nanoTime();
         BatchPlanner planner = policy.dynamic() && settings.batches()
@@ -118,16 +118,30 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Queues a call, or executes it at once. Never blocks, and tells every outcome to the observer.
+     * Queues a call that comes at this moment, or executes it at once. Never blocks, and tells every outcome to the
+     * observer.
      *
      * @param call a call that was checked against the model; its memory is the scheduler's from now on
      * @param observer who is told the responses
      * @return the handle by which the caller withdraws the call
      */
     public Cancellation submit(CheckedCall call, ResponseObserver observer) {
+        return submit(call, observer, nanoTime.getAsLong());
+    }
+
+    /**
+     * Queues a call, or executes it at once. Never blocks, and tells every outcome to the observer.
+     *
+     * @param call a call that was checked against the model; its memory is the scheduler's from now on
+     * @param observer who is told the responses
+     * @param arrivedNanos when the server was given the call, on the scale of {@link System#nanoTime()}
+     * @return the handle by which the caller withdraws the call
+     */
+    public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
-        ScheduledRequest request = new ScheduledRequest(model, queue, call, observer, nanoTime.getAsLong());
+        ScheduledRequest request =
+                new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
         switch (queue.offer(request, executions.areTrusted())) {
             case Seat seat -> seat.lentRun.run();
             case Admission.Outcome.ACCEPTED -> {}
@@ -136,6 +150,15 @@ public final class ModelScheduler implements AutoCloseable {
             case Admission.Outcome.NO_INSTANCE -> request.refuse(SchedulerErrors.noInstance(call));
         }
         return request;
+    }
+
+    /**
+     * Tells what became of the calls.
+     *
+     * @return the figures at this moment
+     */
+    public MeterReading statistics() {
+        return model.meter().read();
     }
 
     /**

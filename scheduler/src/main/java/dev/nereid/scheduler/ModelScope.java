@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
@@ -9,13 +10,16 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongSupplier;
 
 /**
- * What all requests of one model version share, looked up once. Immutable but for the count of calls.
+ * What all requests of one model version share, looked up once. Immutable but for what it counts.
  *
  * @param settings the model's configuration
  * @param memory where gathered inputs and outputs lie
  * @param clientMemory whether the backend works in memory of clients
+ * @param nanoTime the clock
+ * @param meter counts what becomes of the calls
  * @param inFlight the calls that are not done
  * @param equalInputs which requests may share a batch
  * @param inputs the names of all inputs, in the order of the configuration
@@ -25,13 +29,15 @@ record ModelScope(
         ModelSettings settings,
         TensorMemory memory,
         boolean clientMemory,
+        LongSupplier nanoTime,
+        ModelMeter meter,
         InFlight inFlight,
         EqualInputs equalInputs,
         Set<String> inputs,
         Map<String, OutputSpec> outputs) {
 
     /** Looks up what requests of a model need. */
-    static ModelScope of(ModelSettings settings, TensorMemory memory, boolean clientMemory) {
+    static ModelScope of(ModelSettings settings, SchedulerEnvironment environment) {
         Set<String> inputs = new LinkedHashSet<>();
         for (TensorSpec input : settings.inputs()) {
             inputs.add(input.name());
@@ -45,8 +51,10 @@ record ModelScope(
         }
         return new ModelScope(
                 settings,
-                memory,
-                clientMemory,
+                environment.memory(),
+                environment.backend().clientMemory(),
+                environment.nanoTime(),
+                new ModelMeter(environment.wallClock()),
                 new InFlight(),
                 new EqualInputs(settings),
                 Collections.unmodifiableSet(inputs),

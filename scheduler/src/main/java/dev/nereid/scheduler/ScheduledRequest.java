@@ -6,6 +6,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.TensorBuffer;
+import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.Tensor;
@@ -24,10 +25,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p><b>One answer.</b> The state goes from waiting through executing to answered, or from
  * waiting straight to answered, each step by one compare-and-set. Response, error, withdrawal, time-out and shutdown
- * race for the step to answered, and whoever takes it tells the observer. A waiting request that is withdrawn is taken
- * out of its queue and answered at once, and can no longer begin, so it never reaches a backend. One that is withdrawn
- * while it is executed is answered when its backend is done with it, and always as withdrawn: also when the backend gives
- * outputs, or an error of its own that tells of the interruption.
+ * race for the step to answered, and whoever takes it counts the request and then tells the observer. A waiting request
+ * that is withdrawn is taken out of its queue and answered at once, and can no longer begin, so it never reaches a
+ * backend. One that is withdrawn while it is executed is answered when its backend is done with it, and always as
+ * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption.
  *
  * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
  * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
@@ -54,6 +55,7 @@ final class ScheduledRequest implements Cancellation {
     private final CheckedCall call;
     private final ResponseObserver observer;
     private final byte @Nullable [] content;
+    private final long arrivedNanos;
     private final long enqueuedNanos;
     private final RequestQueue queue;
     private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
@@ -61,6 +63,9 @@ final class ScheduledRequest implements Cancellation {
     private final AtomicReference<@Nullable CancelActions> actions = new AtomicReference<>();
     private volatile boolean cancelled;
     private @Nullable ResponseStream stream;
+
+    /** When the execution began; written before the backend sees the request. */
+    private long startedNanos;
 
     /** Its place among the answers of a model that answers in order; below 0 for none. Given when it begins. */
     private long place = -1;
@@ -86,15 +91,26 @@ final class ScheduledRequest implements Cancellation {
     /** What inputs of the client's own memory were copied to. */
     private List<TensorBuffer> copies = List.of();
 
-    /** Counts the call as in flight, and takes over its memory. Whoever makes it offers it to the queue. */
+    /**
+     * Counts the call as in flight, and takes over its memory. Whoever makes it offers it to the queue.
+     *
+     * @param arrivedNanos when the server was given the call
+     * @param enqueuedNanos when it is queued
+     */
     ScheduledRequest(
-            ModelScope model, RequestQueue queue, CheckedCall call, ResponseObserver observer, long enqueuedNanos) {
+            ModelScope model,
+            RequestQueue queue,
+            CheckedCall call,
+            ResponseObserver observer,
+            long arrivedNanos,
+            long enqueuedNanos) {
         this.model = model;
         this.queue = queue;
         this.call = call;
         this.observer = observer;
         this.inputs = call.inputs();
         this.content = model.equalInputs().content(call);
+        this.arrivedNanos = arrivedNanos;
         this.enqueuedNanos = enqueuedNanos;
         model.inFlight().enter();
     }
@@ -200,24 +216,30 @@ final class ScheduledRequest implements Cancellation {
         place = given;
     }
 
+    /** Takes note of when the execution begins. */
+    void started(long nanos) {
+        startedNanos = nanos;
+    }
+
     /** Answers a request that waits, if nobody did, takes it out of the queue, and gives its inputs back. */
     boolean reject(InferenceException error, FailureReason reason) {
         if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
             return false;
         }
         queue.remove(this);
-        settled(new Answer.Failure(error, reason));
+        endWaiting(new Answer.Failure(error, reason), reason);
         return true;
     }
 
     /** Answers a request that was not queued, unless it was answered, and gives its inputs back. */
     void refuse(InferenceException error) {
         if (state.compareAndSet(State.WAITING, State.ANSWERED)) {
-            settled(told -> told.onRefused(error));
+            endWaiting(told -> told.onRefused(error), FailureReason.REJECTED);
         }
     }
 
-    private void settled(Answer answer) {
+    private void endWaiting(Answer answer, FailureReason reason) {
+        model.meter().failed(reason, model.nanoTime().getAsLong() - arrivedNanos);
         tell(answer);
         release();
     }
@@ -293,29 +315,60 @@ final class ScheduledRequest implements Cancellation {
 
     /** Answers with an error of its execution. */
     void fail(BackendException error, FailureReason reason) {
-        answer(new Answer.Failure(SchedulerErrors.of(error), reason));
+        answer(Answer.Failure.of(error, reason));
     }
 
-    /** Answers an executing request, unless it was answered; the answer of one that was withdrawn is replaced. */
+    /** Answers an executing request by itself, unless it was answered: settles it, counts it, tells it. */
     void answer(Answer given) {
-        if (!state.compareAndSet(State.EXECUTING, State.ANSWERED)) {
-            given.discard();
+        Answer answer = settle(given);
+        if (answer == null) {
             return;
         }
-        Answer answer = given;
+        long now = model.nanoTime().getAsLong();
+        ExecutionTally tally = new ExecutionTally(startedNanos, startedNanos, now, now);
+        count(answer, tally);
+        model.meter().record(tally);
+        deliver(answer);
+    }
+
+    /**
+     * Settles how an executing request ends; the answer of one that was withdrawn is replaced.
+     *
+     * @return what the caller has to {@link #count} and then to {@link #deliver}; {@code null} if the request was
+     *     answered before
+     */
+    @Nullable
+    Answer settle(Answer given) {
+        if (!state.compareAndSet(State.EXECUTING, State.ANSWERED)) {
+            given.discard();
+            return null;
+        }
         if (cancelled) {
             given.discard();
-            answer = new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            return new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
         }
+        return given;
+    }
+
+    /** Adds what was settled to the figures of an execution. */
+    void count(Answer answer, ExecutionTally tally) {
+        if (answer instanceof Answer.Failure failure) {
+            tally.failed(failure.reason(), arrivedNanos);
+        } else {
+            tally.succeeded(call.batchSize(), arrivedNanos, enqueuedNanos);
+        }
+    }
+
+    /** Tells what was settled, after what goes before it. */
+    void deliver(Answer answer) {
         CancelActions current = actions.get();
         if (current == null) {
             tellLast(answer);
             return;
         }
-        Answer settled = answer;
         retain();
         Runnable telling = () -> {
-            tellLast(settled);
+            tellLast(answer);
             release();
         };
         if (current.close(telling)) {

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.time.Timer;
+import java.time.InstantSource;
 import java.util.function.LongSupplier;
 
 /**
@@ -11,27 +12,30 @@ import java.util.function.LongSupplier;
  *
  * @param memory the pool for gathered inputs and for outputs
  * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
- * @param timer rings when the time of a waiting request is over; runs on the same clock
+ * @param wallClock tells the time of day
+ * @param timer rings when the time of a waiting request is over; runs on the same clock as {@code nanoTime}
  * @param backend what the backend of the model allows
  */
-public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer, BackendTerms backend) {
+public record SchedulerEnvironment(
+        TensorMemory memory, LongSupplier nanoTime, InstantSource wallClock, Timer timer, BackendTerms backend) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
         requireNonNull(nanoTime, "nanoTime");
+        requireNonNull(wallClock, "wallClock");
         requireNonNull(timer, "timer");
         requireNonNull(backend, "backend");
     }
 
     /**
-     * Makes an environment for any backend.
+     * Makes an environment for any backend, with the time of day of the machine.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
      * @param timer rings when the time of a waiting request is over; runs on the same clock
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
-        this(memory, nanoTime, timer, BackendTerms.DEFAULT);
+        this(memory, nanoTime, InstantSource.system(), timer, BackendTerms.DEFAULT);
     }
 
     /**
@@ -41,6 +45,6 @@ public record SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, T
      * @return the changed environment
      */
     public SchedulerEnvironment with(BackendTerms terms) {
-        return new SchedulerEnvironment(memory, nanoTime, timer, terms);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, terms);
     }
 }

@@ -295,8 +295,8 @@ final class DirectExecutionTest {
                 settings,
                 policy,
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
-                new SchedulerEnvironment(
-                        memory, clock, new Alarms(() -> {}), new BackendTerms("liar", false, shortExecutions)));
+                new SchedulerEnvironment(memory, clock, new Alarms(() -> {}))
+                        .with(new BackendTerms("liar", false, shortExecutions)));
         Thread own = Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(OWN_THREAD))
                 .findFirst()

@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
@@ -17,9 +18,9 @@ final class DueHeapTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     private final ModelSettings model = ModelSettings.builder("m", 1).build();
-    private final ModelScope scope = ModelScope.of(model, memory, false);
+    private final ModelScope scope = ModelScope.of(model, new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
     private final ScheduledRequest request = new ScheduledRequest(
-            scope, SteppedScheduler.queue(scope), Calls.to(model, memory).of(1), new RecordingObserver(), 0);
+            scope, SteppedScheduler.queue(scope), Calls.to(model, memory).of(1), new RecordingObserver(), 0, 0);
 
     @ParameterizedTest
     @ValueSource(longs = {0, Long.MAX_VALUE - 40, -40}) // the clock may overflow

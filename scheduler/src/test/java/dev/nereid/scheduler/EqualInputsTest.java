@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -70,7 +71,7 @@ final class EqualInputsTest {
     void readsNoMemoryOfRequestsThatAreGone() {
         ModelSettings model =
                 model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
-        ModelScope scope = ModelScope.of(model, memory, false);
+        ModelScope scope = ModelScope.of(model, new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
         ScheduledRequest waiting = request(scope, shapeTensor(model, 1, 2));
         ScheduledRequest gone = request(scope, shapeTensor(model, 1, 2));
         gone.cancel();
@@ -80,7 +81,7 @@ final class EqualInputsTest {
     }
 
     private boolean join(ModelSettings model, CheckedCall one, CheckedCall other) {
-        ModelScope scope = ModelScope.of(model, memory, false);
+        ModelScope scope = ModelScope.of(model, new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
         ScheduledRequest first = request(scope, one);
         ScheduledRequest second = request(scope, other);
         try {
@@ -92,7 +93,7 @@ final class EqualInputsTest {
     }
 
     private static ScheduledRequest request(ModelScope scope, CheckedCall call) {
-        return new ScheduledRequest(scope, SteppedScheduler.queue(scope), call, new RecordingObserver(), 0);
+        return new ScheduledRequest(scope, SteppedScheduler.queue(scope), call, new RecordingObserver(), 0, 0);
     }
 
     private static ModelSettings model(TensorSpec... inputs) {

@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
@@ -76,7 +77,8 @@ final class ScheduledRequestLincheckTest {
         private final ScheduledRequest request;
 
         Subject() {
-            ModelScope model = ModelScope.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), false);
+            ModelScope model = ModelScope.of(
+                    ModelSettings.builder("m", 1).build(), new SchedulerEnvironment(new LeakCheckingMemory(), () -> 0, new Alarms(() -> {})));
             CheckedCall call = new CheckedCall(
                     "m",
                     1,
@@ -88,7 +90,7 @@ final class ScheduledRequestLincheckTest {
                     Map.of(),
                     CallOptions.DEFAULT,
                     releases::incrementAndGet);
-            request = new ScheduledRequest(model, SteppedScheduler.queue(model), call, this, 0);
+            request = new ScheduledRequest(model, SteppedScheduler.queue(model), call, this, 0, 0);
         }
 
         void act() {

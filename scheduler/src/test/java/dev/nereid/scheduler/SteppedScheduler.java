@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import java.time.InstantSource;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.time.Alarms;
@@ -29,7 +30,8 @@ final class SteppedScheduler {
             TensorMemory memory,
             BackendTerms terms,
             FakeInstance... instances) {
-        model = ModelScope.of(settings, memory, terms.clientMemory());
+        model = ModelScope.of(
+                settings, new SchedulerEnvironment(memory, clock, InstantSource.system(), alarms, terms));
         ShortExecutions executions = new ShortExecutions(settings, terms);
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
         queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);
@@ -46,7 +48,8 @@ final class SteppedScheduler {
     }
 
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
-        ScheduledRequest request = new ScheduledRequest(model, queue, call, observer, clock.getAsLong());
+        long now = clock.getAsLong();
+        ScheduledRequest request = new ScheduledRequest(model, queue, call, observer, now, now);
         Admission admission = queue.offer(request, false);
         if (admission == Admission.Outcome.FULL) {
             request.refuse(SchedulerErrors.full(call));

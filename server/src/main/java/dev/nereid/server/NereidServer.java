@@ -100,6 +100,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public Cancellation infer(InferCall call, ResponseObserver observer) {
+        long arrivedNanos = System.nanoTime();
         ServedModel model;
         CheckedCall checked;
         InferCall owned = call;
@@ -116,7 +117,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             LOG.atError().addKeyValue("model", call.model()).setCause(e).log("check of a call failed");
             return refuse(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
-        return model.submit(checked, call.outputs(), observer);
+        return model.submit(checked, call.outputs(), observer, arrivedNanos);
     }
 
     @Override

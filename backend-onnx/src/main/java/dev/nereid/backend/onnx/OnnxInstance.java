@@ -65,7 +65,9 @@ final class OnnxInstance implements ModelInstance {
         for (String name : batch.requestedOutputs()) {
             request(signature.output(name), batch);
         }
+        batch.inputsRead();
         execution.run();
+        batch.outputsComputed();
         for (String name : batch.requestedOutputs()) {
             OnnxSignature.Output output = signature.output(name);
             if (output.knownShape().isEmpty()) {

@@ -57,6 +57,7 @@ class OnnxInstanceTest {
                 request(1, "output").with("input", Tensor.of(type, Shape.of(1, 5), one)))) {
             backend.instance(settings).execute(batch);
 
+            assertThat(batch.marks()).containsExactly("inputsRead", "outputsComputed");
             Tensor output = batch.outputs().get("output");
             assertThat(output.type()).isEqualTo(type);
             assertThat(output.shape()).isEqualTo(Shape.of(3, 5));

@@ -3,6 +3,7 @@ package dev.nereid.server.repository;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
@@ -100,6 +101,17 @@ final class ModelEntry {
         versions.forEach((version, state) ->
                 statuses.add(new ModelStatus(name, OptionalLong.of(version), state.state(), state.reason())));
         return statuses;
+    }
+
+    /** Tells what the versions have done that are ready. */
+    List<ModelStatistics> statistics() {
+        List<ModelStatistics> statistics = new ArrayList<>();
+        for (VersionState state : versions.values()) {
+            if (state instanceof VersionState.Ready(ServedModel model)) {
+                statistics.add(model.statistics());
+            }
+        }
+        return statistics;
     }
 
     static InferenceException unknown(ModelRef ref) {

@@ -4,10 +4,12 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
@@ -16,12 +18,15 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
+import java.time.Duration;
 import java.util.List;
 
 /**
  * A loaded version of a model, ready to serve. Owns its scheduler and its model. Immutable; safe for use by any thread.
  */
 public final class ServedModel implements AutoCloseable {
+    private static final double NANOS_PER_SECOND = 1e9;
+
     private final ModelConfig config;
     private final ModelSettings settings;
     private final ModelDescription description;
@@ -30,6 +35,7 @@ public final class ServedModel implements AutoCloseable {
     private final ModelScheduler scheduler;
     private final Model model;
     private final List<ModelInstance> passive;
+    private final Duration loadTime;
 
     ServedModel(
             ModelConfig config,
@@ -37,13 +43,15 @@ public final class ServedModel implements AutoCloseable {
             ModelScheduler scheduler,
             Model model,
             List<ModelInstance> passive,
-            Classifier classifier) {
+            Classifier classifier,
+            Duration loadTime) {
         this.config = config;
         this.settings = settings;
         this.scheduler = scheduler;
         this.model = model;
         this.passive = List.copyOf(passive);
         this.classifier = classifier;
+        this.loadTime = loadTime;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
     }
@@ -67,14 +75,16 @@ public final class ServedModel implements AutoCloseable {
      * @param call the call, whose memory is the model's from now on
      * @param outputs the outputs wanted, and in which form
      * @param observer who is told the outcome, whatever it is
+     * @param arrivedNanos when the server was given the call
      * @return the handle by which the caller withdraws the call
      */
-    public Cancellation submit(CheckedCall call, List<RequestedOutput> outputs, ResponseObserver observer) {
+    public Cancellation submit(
+            CheckedCall call, List<RequestedOutput> outputs, ResponseObserver observer, long arrivedNanos) {
         if (!Classifier.isWanted(outputs)) {
-            return scheduler.submit(call, observer);
+            return scheduler.submit(call, observer, arrivedNanos);
         }
         ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs, observer);
-        return classifying.observes(scheduler.submit(call, classifying));
+        return classifying.observes(scheduler.submit(call, classifying, arrivedNanos));
     }
 
     ModelConfig config() {
@@ -97,6 +107,24 @@ public final class ServedModel implements AutoCloseable {
     /** Describes this version as that of a model with more versions. */
     ModelDescription description(List<Long> versions) {
         return ModelSettingsReader.description(config, versions);
+    }
+
+    /** Tells what this version has done since it was loaded. */
+    ModelStatistics statistics() {
+        MeterReading read = scheduler.statistics();
+        return new ModelStatistics(
+                settings.name(),
+                settings.version(),
+                read.lastInferenceMillis(),
+                read.inferenceCount(),
+                read.executionCount(),
+                config.getMetricTagsMap(),
+                read.inferences(),
+                read.batches(),
+                read.failures(),
+                read.micros(),
+                scheduler.waiting(),
+                loadTime.toNanos() / NANOS_PER_SECOND);
     }
 
     boolean isReady() {

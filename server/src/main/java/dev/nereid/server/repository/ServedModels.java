@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
@@ -62,6 +63,34 @@ public final class ServedModels implements ModelCatalog {
         List<ModelStatus> index = new ArrayList<>();
         new TreeMap<>(entries).values().forEach(entry -> index.addAll(entry.statuses()));
         return List.copyOf(index);
+    }
+
+    @Override
+    public List<ModelStatistics> statistics() {
+        List<ModelStatistics> all = new ArrayList<>();
+        new TreeMap<>(entries).values().forEach(entry -> all.addAll(entry.statistics()));
+        return List.copyOf(all);
+    }
+
+    @Override
+    public List<ModelStatistics> statistics(ModelRef model) {
+        ModelEntry entry = entries.get(model.name());
+        List<ModelStatistics> versions = entry == null ? List.of() : entry.statistics();
+        if (versions.isEmpty()) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT, "requested model '" + model.name() + "' is not available");
+        }
+        if (model.version() == ModelRef.LATEST) {
+            return versions;
+        }
+        for (ModelStatistics version : versions) {
+            if (version.version() == model.version()) {
+                return List.of(version);
+            }
+        }
+        throw new InferenceException(
+                ErrorCode.INVALID_ARGUMENT,
+                "requested model version is not available for model '" + model.name() + "'");
     }
 
     /**

@@ -26,6 +26,7 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -58,6 +59,7 @@ final class VersionLoader {
      * @throws InferenceException if the completed configuration is wrong
      */
     ServedModel load(PreparedModel prepared, long version) throws BackendException {
+        long started = environment.nanoTime().getAsLong();
         Backend backend = backends.backend(prepared.config().getBackend());
         ModelConfig config = complete(prepared, version, backend);
         List<InstancePlan> plans = InstancePlan.of(config);
@@ -72,7 +74,8 @@ final class VersionLoader {
             undo.add(model::close);
             List<ModelInstance> instances =
                     new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
-            Parts parts = new Parts(config, context.settings(), terms(config, backend.traits(), model), labels, model);
+            Parts parts = new Parts(
+                    config, context.settings(), terms(config, backend.traits(), model), labels, model, started);
             ServedModel served = serve(parts, plans, instances, undo);
             undo.keep();
             return served;
@@ -119,7 +122,8 @@ final class VersionLoader {
             ModelSettings settings,
             BackendTerms terms,
             Map<String, List<String>> labels,
-            Model model) {}
+            Model model,
+            long loadStartNanos) {}
 
     /** Hands the instances that run to a scheduler; those that do not stay with the model. */
     private ServedModel serve(Parts parts, List<InstancePlan> plans, List<ModelInstance> instances, Undo undo) {
@@ -147,6 +151,8 @@ final class VersionLoader {
         ModelScheduler scheduler = ModelScheduler.start(parts.settings(), batching, List.copyOf(active), surroundings);
         undo.add(scheduler::close);
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
-        return new ServedModel(parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier);
+        Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
+        return new ServedModel(
+                parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier, loadTime);
     }
 }

@@ -1,0 +1,12 @@
+package dev.nereid.api;
+
+/**
+ * Sums of durations as metrics tell them: in whole microseconds, cut for each request before it is added. Immutable.
+ *
+ * @param request from arrival to answer
+ * @param queue from being queued to being executed
+ * @param computeInput preparing inputs
+ * @param computeInfer computing
+ * @param computeOutput giving outputs back
+ */
+public record MicrosCounters(long request, long queue, long computeInput, long computeInfer, long computeOutput) {}

@@ -1,0 +1,51 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a version of a model has done since it was loaded, all at one moment. Immutable.
+ *
+ * @param name the model's name
+ * @param version the version
+ * @param lastInferenceMillis when the last execution ended, in milliseconds since the epoch; 0 if there was none
+ * @param inferenceCount the items of all requests that were executed well
+ * @param executionCount how many batches were executed
+ * @param tags what the configuration adds to the labels of metrics: {@code metric_tags}
+ * @param inferences where requests spent their time
+ * @param batches the executions by their batch sizes, in rising order
+ * @param failures how many requests failed for which reason; every reason is there
+ * @param micros the durations of requests as metrics tell them
+ * @param pending how many requests wait in the queue
+ * @param loadSeconds how long the version took to load, in seconds
+ */
+public record ModelStatistics(
+        String name,
+        long version,
+        long lastInferenceMillis,
+        long inferenceCount,
+        long executionCount,
+        Map<String, String> tags,
+        InferenceTimings inferences,
+        List<BatchStatistics> batches,
+        Map<FailureReason, Long> failures,
+        MicrosCounters micros,
+        int pending,
+        double loadSeconds) {
+    /** Checks and copies the components. */
+    public ModelStatistics {
+        requireNonNull(name, "name");
+        tags = Map.copyOf(tags);
+        requireNonNull(inferences, "inferences");
+        batches = List.copyOf(batches);
+        EnumMap<FailureReason, Long> all = new EnumMap<>(FailureReason.class);
+        for (FailureReason reason : FailureReason.values()) {
+            all.put(reason, failures.getOrDefault(reason, 0L));
+        }
+        failures = Map.copyOf(all);
+        requireNonNull(micros, "micros");
+    }
+}

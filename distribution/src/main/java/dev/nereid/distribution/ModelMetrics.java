@@ -1,0 +1,118 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.FailureReason;
+import dev.nereid.api.ModelStatistics;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.Labels;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
+
+/**
+ * What models have done, as metrics by the reference server's names: the same figures as the statistics, taken at one
+ * moment. A version that is unloaded takes its series with it. Immutable.
+ */
+final class ModelMetrics {
+    private static final String FAILURES = "nv_inference_request_failure";
+
+    private static final List<Counter> COUNTERS = List.of(
+            new Counter(
+                    "nv_inference_request_success",
+                    "Number of successful inference requests, all batch sizes",
+                    model -> model.inferences().success().count()),
+            new Counter(
+                    "nv_inference_count",
+                    "Number of inferences performed (does not include cached requests)",
+                    ModelStatistics::inferenceCount),
+            new Counter(
+                    "nv_inference_exec_count",
+                    "Number of model executions performed (does not include cached requests)",
+                    ModelStatistics::executionCount),
+            new Counter(
+                    "nv_inference_request_duration_us",
+                    "Cumulative inference request duration in microseconds (includes cached requests)",
+                    model -> model.micros().request()),
+            new Counter(
+                    "nv_inference_queue_duration_us",
+                    "Cumulative inference queuing duration in microseconds (includes cached requests)",
+                    model -> model.micros().queue()),
+            new Counter(
+                    "nv_inference_compute_input_duration_us",
+                    "Cumulative compute input duration in microseconds (does not include cached requests)",
+                    model -> model.micros().computeInput()),
+            new Counter(
+                    "nv_inference_compute_infer_duration_us",
+                    "Cumulative compute inference duration in microseconds (does not include cached requests)",
+                    model -> model.micros().computeInfer()),
+            new Counter(
+                    "nv_inference_compute_output_duration_us",
+                    "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+                    model -> model.micros().computeOutput()));
+
+    private final List<ModelStatistics> models;
+
+    ModelMetrics(List<ModelStatistics> models) {
+        this.models = List.copyOf(models);
+    }
+
+    private record Counter(String name, String help, ToLongFunction<ModelStatistics> value) {}
+
+    /** Returns what goes up and down. */
+    List<MetricSnapshot> gauges() {
+        return List.of(
+                gauge(
+                        "nv_inference_pending_request_count",
+                        "Instantaneous number of pending requests awaiting execution per-model.",
+                        ModelStatistics::pending),
+                gauge("nv_model_load_duration_secs", "Model load time in seconds", ModelStatistics::loadSeconds));
+    }
+
+    private MetricSnapshot gauge(String name, String help, ToDoubleFunction<ModelStatistics> value) {
+        GaugeSnapshot.Builder gauge = GaugeSnapshot.builder().name(name).help(help);
+        for (ModelStatistics model : models) {
+            Labels.Builder labels = Labels.builder();
+            labels(model).forEach(labels::label);
+            gauge.dataPoint(GaugeDataPointSnapshot.builder()
+                    .value(value.applyAsDouble(model))
+                    .labels(labels.build())
+                    .build());
+        }
+        return gauge.build();
+    }
+
+    /** Returns what only goes up; a family of which no model has anything to say is left out. */
+    byte[] counters() {
+        CounterText text = new CounterText();
+        if (models.isEmpty()) {
+            return text.toByteArray();
+        }
+        for (Counter counter : COUNTERS) {
+            text.family(counter.name(), counter.help());
+            for (ModelStatistics model : models) {
+                text.sample(counter.name(), labels(model), counter.value().applyAsLong(model));
+            }
+        }
+        text.family(FAILURES, "Number of failed inference requests, all batch sizes");
+        for (ModelStatistics model : models) {
+            Map<String, String> labels = labels(model);
+            for (FailureReason reason : FailureReason.values()) {
+                labels.put("reason", reason.name());
+                text.sample(FAILURES, labels, model.failures().getOrDefault(reason, 0L));
+            }
+        }
+        return text.toByteArray();
+    }
+
+    /** The names of tags are free, those of labels are not. */
+    private static Map<String, String> labels(ModelStatistics model) {
+        Map<String, String> labels = new LinkedHashMap<>();
+        labels.put("model", model.name());
+        labels.put("version", Long.toString(model.version()));
+        model.tags().forEach((key, value) -> labels.putIfAbsent("_" + key.replaceAll("[^a-zA-Z0-9_]", "_"), value));
+        return labels;
+    }
+}

@@ -1,0 +1,296 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.util.JsonFormat;
+import inference.GRPCInferenceServiceGrpc;
+import inference.InferBatchStatistics;
+import inference.InferStatistics;
+import inference.ModelInferRequest;
+import inference.ModelInferResponse;
+import inference.ModelStatistics;
+import inference.ModelStatisticsRequest;
+import inference.ModelStatisticsResponse;
+import inference.StatisticDuration;
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
+import io.grpc.ManagedChannel;
+import io.grpc.stub.ClientCalls;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A scripted workload, and what statistics over HTTP and gRPC and the metrics tell of it: three times the same. */
+class CountingIT {
+    private static final String MODEL = "gated";
+    private static final double MICRO = 1e3;
+
+    @TempDir
+    private Path folder;
+
+    private Repository models;
+    private TestServer server;
+    private EventLoops metricsLoops;
+    private MetricsEndpoint metrics;
+    private ManagedChannel channel;
+
+    @BeforeEach
+    void start() throws IOException, InterruptedException {
+        String tagged =
+                GatedPlugin.model() + "dynamic_batching { }\nmetric_tags { key: \"team\" value: \"a \\\"b\\\"\" }\n";
+        models = new Repository(folder.resolve("models")).model(MODEL, tagged);
+        Path plugins = GatedPlugin.pack(folder.resolve("plugins"));
+        server =
+                TestServer.open(TestServer.of(models).pluginDirectories(plugins).start());
+        channel = server.grpc();
+        metricsLoops = EventLoops.start(1);
+        MetricsFlags flags = new MetricsFlags();
+        flags.port = 0;
+        metrics = MetricsEndpoint.start(metricsLoops.vertx(), "127.0.0.1", flags, server.server());
+    }
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        metrics.close();
+        metricsLoops.close();
+        channel.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
+        server.close();
+    }
+
+    private static Ask ask(int items) {
+        return Ask.of(MODEL).input("INPUT0", "FP32", TensorBytes.floats(new float[items]), items, 1);
+    }
+
+    private int status(Ask ask) throws IOException {
+        try (HttpConnection http = server.http()) {
+            return http.ask(ask.overHttp()).status();
+        }
+    }
+
+    /** A call over gRPC that is under way. */
+    private record Call(
+            ClientCall<ModelInferRequest, ModelInferResponse> call, CompletableFuture<ModelInferResponse> end) {}
+
+    private Call call(int items) {
+        ClientCall<ModelInferRequest, ModelInferResponse> call =
+                channel.newCall(GRPCInferenceServiceGrpc.getModelInferMethod(), CallOptions.DEFAULT);
+        CompletableFuture<ModelInferResponse> end = new CompletableFuture<>();
+        ClientCalls.asyncUnaryCall(call, ask(items).overGrpc(), new StreamObserver<>() {
+            @Override
+            public void onNext(ModelInferResponse response) {
+                end.complete(response);
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                end.completeExceptionally(error);
+            }
+
+            @Override
+            public void onCompleted() {}
+        });
+        return new Call(call, end);
+    }
+
+    private ModelStatistics overGrpc() {
+        ModelStatisticsResponse response = GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                .modelStatistics(
+                        ModelStatisticsRequest.newBuilder().setName(MODEL).build());
+        assertThat(response.getModelStatsCount()).isEqualTo(1);
+        return response.getModelStats(0);
+    }
+
+    private ModelStatistics overHttp(String path) throws IOException {
+        try (HttpConnection http = server.http()) {
+            ModelStatisticsResponse.Builder read = ModelStatisticsResponse.newBuilder();
+            JsonFormat.parser().merge(http.ask(HttpRequests.get(path)).text(), read);
+            assertThat(read.getModelStatsCount()).isEqualTo(1);
+            return read.getModelStats(0);
+        }
+    }
+
+    private String metricsText() throws IOException, InterruptedException {
+        URI address = URI.create("http://127.0.0.1:" + metrics.port() + "/metrics");
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            return client.send(HttpRequest.newBuilder(address).build(), HttpResponse.BodyHandlers.ofString())
+                    .body();
+        }
+    }
+
+    /** The model's metrics by their names, without the labels that all of them have. */
+    private Map<String, Double> metrics() throws IOException, InterruptedException {
+        String own = "model=\"gated\",version=\"1\",_team=\"a \\\"b\\\"\"";
+        String sorted = "_team=\"a \\\"b\\\"\",model=\"gated\",version=\"1\"";
+        return metricsText()
+                .lines()
+                .filter(line -> line.contains("model=\"gated\""))
+                .map(line -> line.replace(own, "").replace(sorted, "").replace("{}", ""))
+                .collect(Collectors.toMap(
+                        line -> line.substring(0, line.lastIndexOf(' ')),
+                        line -> Double.valueOf(line.substring(line.lastIndexOf(' ') + 1))));
+    }
+
+    private double failures(String reason) throws IOException, InterruptedException {
+        return metrics().get("nv_inference_request_failure{,reason=\"" + reason + "\"}");
+    }
+
+    private long pending() {
+        return server.server().models().statistics().getFirst().pending();
+    }
+
+    /** Whether all that can be counted of a call was, cannot be seen by a client that has left. */
+    private void awaitFailures(long count) {
+        Eventually.holds(
+                "counted", 30, () -> overGrpc().getInferenceStats().getFail().getCount() == count);
+    }
+
+    @Test
+    void nothingIsCountedBeforeTheFirstRequest() throws Exception {
+        ModelStatistics statistics = assertTheSameEverywhere();
+
+        assertThat(statistics.getLastInference()).isZero();
+        assertThat(statistics.getBatchStatsCount()).isZero();
+        assertThat(metrics()).hasSize(14).containsEntry("nv_inference_request_success", 0.0);
+        assertThat(metricsText()).contains("\nnv_cpu_memory_total_bytes ", "# TYPE nv_inference_count counter\n");
+    }
+
+    @Test
+    void aWorkloadIsCountedAsItWas() throws Exception {
+        long before = System.currentTimeMillis();
+        // Three executions of one item, one of four.
+        for (int i = 0; i < 3; i++) {
+            assertThat(status(ask(1))).isEqualTo(200);
+        }
+        call(4).end().get(60, TimeUnit.SECONDS);
+
+        // Not counted: an unknown model, and a request that is wrong.
+        assertThat(status(Ask.of("nope").input("INPUT0", "FP32", TensorBytes.floats(1), 1, 1)))
+                .isEqualTo(404);
+        assertThat(status(Ask.of(MODEL).input("INPUT0", "INT8", new byte[1], 1, 1)))
+                .isEqualTo(400);
+
+        // Withdrawn while it executes and while it waits; two that waited make an execution of three items.
+        Path gate = GatedPlugin.close(models, MODEL, "execute");
+        Call executing = call(1);
+        Eventually.holds("held", 30, () -> GatedPlugin.isWaitedAt(gate));
+        Call one = call(1);
+        Call two = call(2);
+        HttpConnection leaving = server.http();
+        byte[] request = ask(5).overHttp();
+        leaving.send(request, 0, request.length);
+        Eventually.holds("queued", 30, () -> pending() == 3);
+        assertThat(metrics()).containsEntry("nv_inference_pending_request_count", 3.0);
+        leaving.close();
+        awaitFailures(1);
+        executing.call().cancel("changed my mind", null);
+        assertThat(executing.end()).failsWithin(60, TimeUnit.SECONDS);
+        GatedPlugin.open(gate);
+        one.end().get(60, TimeUnit.SECONDS);
+        two.end().get(60, TimeUnit.SECONDS);
+        awaitFailures(2);
+
+        // An execution that fails.
+        Path failing = Files.createFile(models.folder().resolve(MODEL).resolve("execute.fails"));
+        assertThat(status(ask(2))).isEqualTo(500);
+        Files.delete(failing);
+
+        ModelStatistics statistics = assertTheSameEverywhere();
+        assertThat(statistics.getInferenceCount()).isEqualTo(3 + 4 + 3);
+        assertThat(statistics.getExecutionCount()).isEqualTo(6);
+        assertThat(statistics.getLastInference()).isBetween(before, System.currentTimeMillis());
+        assertThat(statistics.getInferenceStats().getSuccess().getCount()).isEqualTo(6);
+        assertThat(statistics.getInferenceStats().getFail().getCount()).isEqualTo(3);
+        assertThat(statistics.getBatchStatsList().stream()
+                        .collect(Collectors.toMap(
+                                InferBatchStatistics::getBatchSize,
+                                batch -> batch.getComputeInfer().getCount())))
+                .isEqualTo(Map.of(1L, 4L, 3L, 1L, 4L, 1L));
+        assertThat(failures("CANCELED")).isEqualTo(2);
+        assertThat(failures("BACKEND")).isEqualTo(1);
+        assertThat(failures("REJECTED")).isZero();
+        assertThat(failures("OTHER")).isZero();
+        assertThat(metrics()).containsEntry("nv_inference_pending_request_count", 0.0);
+    }
+
+    @Test
+    void whatAStoppingModelRefusesIsCountedAsRejected() throws Exception {
+        Path gate = GatedPlugin.close(models, MODEL, "execute");
+        Call held = call(1);
+        Eventually.holds("held", 30, () -> GatedPlugin.isWaitedAt(gate));
+        CompletableFuture<Void> stopped = CompletableFuture.runAsync(server.server()::close);
+        Eventually.holds("not ready", 30, () -> !server.server().isLive());
+
+        // Those that come before the intake is closed wait instead, and are not counted yet.
+        Eventually.holds("refused", 30, () -> {
+            call(1);
+            return overGrpc().getInferenceStats().getFail().getCount() > 0;
+        });
+
+        ModelStatistics statistics = assertTheSameEverywhere();
+        assertThat(failures("REJECTED"))
+                .isEqualTo(statistics.getInferenceStats().getFail().getCount());
+        GatedPlugin.open(gate);
+        held.end().get(60, TimeUnit.SECONDS);
+        stopped.get(60, TimeUnit.SECONDS);
+        assertThat(metricsText()).as("gone with its model").doesNotContain("model=\"gated\"");
+    }
+
+    /** Compares every figure of the three, and returns them. */
+    private ModelStatistics assertTheSameEverywhere() throws IOException, InterruptedException {
+        ModelStatistics figures = overGrpc();
+        assertThat(overHttp("/v2/models/stats")).isEqualTo(figures);
+        assertThat(overHttp("/v2/models/" + MODEL + "/stats")).isEqualTo(figures);
+        assertThat(overHttp("/v2/models/" + MODEL + "/versions/1/stats")).isEqualTo(figures);
+        InferStatistics inferences = figures.getInferenceStats();
+        long successes = inferences.getSuccess().getCount();
+        for (StatisticDuration duration : List.of(
+                inferences.getQueue(),
+                inferences.getComputeInput(),
+                inferences.getComputeInfer(),
+                inferences.getComputeOutput())) {
+            assertThat(duration.getCount()).isEqualTo(successes);
+        }
+        assertThat(figures.getBatchStatsList().stream()
+                        .mapToLong(batch -> batch.getComputeInput().getCount())
+                        .sum())
+                .isEqualTo(figures.getExecutionCount());
+        Map<String, Double> told = metrics();
+        assertThat(told)
+                .containsEntry("nv_inference_request_success", (double) successes)
+                .containsEntry("nv_inference_count", (double) figures.getInferenceCount())
+                .containsEntry("nv_inference_exec_count", (double) figures.getExecutionCount());
+        assertThat(told.get("nv_model_load_duration_secs")).isPositive();
+        assertMicros(told, "request", inferences.getSuccess());
+        assertMicros(told, "queue", inferences.getQueue());
+        assertMicros(told, "compute_input", inferences.getComputeInput());
+        assertMicros(told, "compute_infer", inferences.getComputeInfer());
+        assertMicros(told, "compute_output", inferences.getComputeOutput());
+        double failed = 0;
+        for (String reason : List.of("REJECTED", "CANCELED", "BACKEND", "OTHER")) {
+            failed += failures(reason);
+        }
+        assertThat(failed).isEqualTo((double) inferences.getFail().getCount());
+        return figures;
+    }
+
+    /** Each request loses less than a microsecond. */
+    private static void assertMicros(Map<String, Double> told, String name, StatisticDuration duration) {
+        double micros = told.get("nv_inference_" + name + "_duration_us");
+        assertThat(micros).isLessThanOrEqualTo(duration.getNs() / MICRO);
+        assertThat(micros + duration.getCount()).isGreaterThanOrEqualTo(duration.getNs() / MICRO);
+    }
+}

@@ -1,0 +1,156 @@
+package dev.nereid.grpc;
+
+import static dev.nereid.grpc.Frontend.assertFails;
+import static io.grpc.Status.Code.INVALID_ARGUMENT;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.InferenceTimings;
+import dev.nereid.api.MicrosCounters;
+import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.Timing;
+import inference.ModelStatisticsRequest;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+final class StatisticsIT {
+    @AutoClose
+    private final Frontend frontend = new Frontend();
+
+    private static ModelStatistics statistics(String name, long version, long executions) {
+        Timing none = Timing.NONE;
+        return new ModelStatistics(
+                name,
+                version,
+                1_795_205_332_817L,
+                7,
+                executions,
+                Map.of(),
+                new InferenceTimings(
+                        new Timing(4, 1_045_713),
+                        new Timing(1, 20),
+                        new Timing(4, 676_129),
+                        new Timing(4, 30),
+                        new Timing(4, 346_043),
+                        new Timing(4, 40),
+                        none,
+                        none),
+                List.of(
+                        new BatchStatistics(1, none, new Timing(2, 50), none),
+                        new BatchStatistics(5, none, none, none)),
+                Map.of(),
+                new MicrosCounters(0, 0, 0, 0, 0),
+                0,
+                0);
+    }
+
+    private String ask(String name, String version) {
+        return frontend.client
+                .modelStatistics(ModelStatisticsRequest.newBuilder()
+                        .setName(name)
+                        .setVersion(version)
+                        .build())
+                .toString();
+    }
+
+    private List<String> versions(String name, String version) {
+        return ask(name, version)
+                .lines()
+                .filter(line -> line.startsWith("  name") || line.startsWith("  version"))
+                .map(String::strip)
+                .toList();
+    }
+
+    @Test
+    void tellsWhatModelsHaveDone() {
+        frontend.server.setStatistics(List.of(statistics("a", 1, 6), statistics("a", 3, 0), statistics("b", 1, 2)));
+
+        assertThat(versions("", ""))
+                .containsExactly(
+                        "name: \"a\"",
+                        "version: \"1\"",
+                        "name: \"a\"",
+                        "version: \"3\"",
+                        "name: \"b\"",
+                        "version: \"1\"");
+        assertThat(versions("a", "")).containsExactly("name: \"a\"", "version: \"1\"", "name: \"a\"", "version: \"3\"");
+        assertThat(versions("a", "3")).containsExactly("name: \"a\"", "version: \"3\"");
+    }
+
+    @Test
+    void tellsEveryField() {
+        frontend.server.setStatistics(List.of(statistics("a", 1, 6)));
+
+        assertThat(ask("a", "1")).isEqualTo("""
+                model_stats {
+                  name: "a"
+                  version: "1"
+                  last_inference: 1795205332817
+                  inference_count: 7
+                  execution_count: 6
+                  inference_stats {
+                    success {
+                      count: 4
+                      ns: 1045713
+                    }
+                    fail {
+                      count: 1
+                      ns: 20
+                    }
+                    queue {
+                      count: 4
+                      ns: 676129
+                    }
+                    compute_input {
+                      count: 4
+                      ns: 30
+                    }
+                    compute_infer {
+                      count: 4
+                      ns: 346043
+                    }
+                    compute_output {
+                      count: 4
+                      ns: 40
+                    }
+                    cache_hit {
+                    }
+                    cache_miss {
+                    }
+                  }
+                  batch_stats {
+                    batch_size: 1
+                    compute_input {
+                    }
+                    compute_infer {
+                      count: 2
+                      ns: 50
+                    }
+                    compute_output {
+                    }
+                  }
+                  batch_stats {
+                    batch_size: 5
+                    compute_input {
+                    }
+                    compute_infer {
+                    }
+                    compute_output {
+                    }
+                  }
+                }
+                """);
+    }
+
+    @Test
+    void tellsOfNoOtherModel() {
+        assertFails(() -> ask("nope", ""), INVALID_ARGUMENT, "requested model 'nope' is not available");
+        assertFails(
+                () -> ask("a", "abc"),
+                INVALID_ARGUMENT,
+                "failed to get model version from specified version string 'abc' (details: stol),"
+                        + " version should be an integral value > 0");
+    }
+}

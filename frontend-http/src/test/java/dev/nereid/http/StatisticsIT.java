@@ -1,0 +1,126 @@
+package dev.nereid.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.InferenceTimings;
+import dev.nereid.api.MicrosCounters;
+import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.Timing;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Statistics over real sockets. */
+@Timeout(60)
+class StatisticsIT {
+    /** What follows the count of executions. */
+    private static final String REST = ",\"inference_stats\":{\"success\":{\"count\":4,\"ns\":1045713},"
+            + "\"fail\":{\"count\":1,\"ns\":20},\"queue\":{\"count\":4,\"ns\":676129},"
+            + "\"compute_input\":{\"count\":4,\"ns\":30},\"compute_infer\":{\"count\":4,\"ns\":346043},"
+            + "\"compute_output\":{\"count\":4,\"ns\":40},\"cache_hit\":{\"count\":0,\"ns\":0},"
+            + "\"cache_miss\":{\"count\":0,\"ns\":0}},\"response_stats\":{},\"batch_stats\":["
+            + "{\"batch_size\":1,\"compute_input\":{\"count\":0,\"ns\":0},"
+            + "\"compute_infer\":{\"count\":2,\"ns\":50},\"compute_output\":{\"count\":0,\"ns\":0}},"
+            + "{\"batch_size\":5,\"compute_input\":{\"count\":0,\"ns\":0},"
+            + "\"compute_infer\":{\"count\":0,\"ns\":0},\"compute_output\":{\"count\":0,\"ns\":0}}],"
+            + "\"memory_usage\":[]}";
+
+    private static final String ONE = figures("a", 1, 6);
+    private static final String THREE = figures("a", 3, 0);
+    private static final String OTHER = figures("stats", 1, 2);
+
+    private RunningFrontend frontend;
+
+    @BeforeEach
+    void start() throws IOException {
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS);
+        frontend.server.setStatistics(List.of(statistics("a", 1, 6), statistics("a", 3, 0), statistics("stats", 1, 2)));
+    }
+
+    @AfterEach
+    void stop() {
+        frontend.close();
+    }
+
+    private static String figures(String name, long version, long executions) {
+        return "{\"name\":\"" + name + "\",\"version\":\"" + version
+                + "\",\"last_inference\":1795205332817,\"inference_count\":7,\"execution_count\":" + executions + REST;
+    }
+
+    private static ModelStatistics statistics(String name, long version, long executions) {
+        Timing none = Timing.NONE;
+        return new ModelStatistics(
+                name,
+                version,
+                1_795_205_332_817L,
+                7,
+                executions,
+                Map.of(),
+                new InferenceTimings(
+                        new Timing(4, 1_045_713),
+                        new Timing(1, 20),
+                        new Timing(4, 676_129),
+                        new Timing(4, 30),
+                        new Timing(4, 346_043),
+                        new Timing(4, 40),
+                        none,
+                        none),
+                List.of(
+                        new BatchStatistics(1, none, new Timing(2, 50), none),
+                        new BatchStatistics(5, none, none, none)),
+                Map.of(),
+                new MicrosCounters(0, 0, 0, 0, 0),
+                0,
+                0);
+    }
+
+    private HttpConnection.Answer ask(String method, String path) throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            return connection.request(method, path).receive();
+        }
+    }
+
+    private void assertTells(String path, String... models) throws IOException {
+        HttpConnection.Answer answer = ask("GET", path);
+        assertThat(answer.status()).isEqualTo(200);
+        assertThat(answer.header("content-type")).isEqualTo("application/json");
+        assertThat(answer.text()).isEqualTo("{\"model_stats\":[" + String.join(",", models) + "]}");
+    }
+
+    @Test
+    void tellsWhatModelsHaveDone() throws IOException {
+        assertTells("/v2/models/stats", ONE, THREE, OTHER);
+        assertTells("/v2/models/a/stats", ONE, THREE);
+        assertTells("/v2/models/a/versions/3/stats", THREE);
+        assertTells("/v2/models/a/versions/latest/stats", ONE, THREE);
+        assertTells("/v2/models/stats/stats", OTHER);
+        frontend.server.setStatistics(List.of());
+        assertTells("/v2/models/stats");
+    }
+
+    @Test
+    void tellsOfNoOtherModel() throws IOException {
+        HttpConnection.Answer answer = ask("GET", "/v2/models/nope/stats");
+
+        assertThat(answer.status()).isEqualTo(400);
+        assertThat(answer.header("content-type")).isEqualTo("application/json");
+        assertThat(answer.text()).isEqualTo("{\"error\":\"requested model 'nope' is not available\"}");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"POST, /v2/models/a/stats", "POST, /v2/models/stats", "DELETE, /v2/models/a/versions/1/stats"})
+    void isAskedByGetOnly(String method, String path) throws IOException {
+        HttpConnection.Answer answer = ask(method, path);
+
+        assertThat(answer.status()).isEqualTo(405);
+        assertThat(answer.header("content-type")).isEqualTo("application/json");
+        assertThat(answer.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
+    }
+}

@@ -1,0 +1,23 @@
+package dev.nereid.scheduler.statistics;
+
+import java.util.concurrent.TimeUnit;
+
+/** The time that something spent in the three parts of executions. Guarded by the lock of its meter. */
+final class ComputeSums {
+    final RunningTiming input = new RunningTiming();
+    final RunningTiming infer = new RunningTiming();
+    final RunningTiming output = new RunningTiming();
+    long inputMicros;
+    long inferMicros;
+    long outputMicros;
+
+    /** Adds the parts of an execution, so many times. */
+    void add(ExecutionTally tally, long times) {
+        input.add(times, times * tally.inputNanos);
+        infer.add(times, times * tally.inferNanos);
+        output.add(times, times * tally.outputNanos);
+        inputMicros += times * TimeUnit.NANOSECONDS.toMicros(tally.inputNanos);
+        inferMicros += times * TimeUnit.NANOSECONDS.toMicros(tally.inferNanos);
+        outputMicros += times * TimeUnit.NANOSECONDS.toMicros(tally.outputNanos);
+    }
+}

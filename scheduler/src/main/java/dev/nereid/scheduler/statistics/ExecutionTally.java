@@ -1,0 +1,93 @@
+package dev.nereid.scheduler.statistics;
+
+import dev.nereid.api.FailureReason;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * What one execution adds to the figures of its model: filled without a lock, then added as a whole by
+ * {@link ModelMeter#record}. Confined to the thread that ends the execution. All times are on the scale of
+ * {@link System#nanoTime()}.
+ *
+ * <p>An execution has three parts: inputs are prepared until {@code inputsNanos}, outputs are there at
+ * {@code outputsNanos}. Marks that are out of order count as if they lay at the nearest moment that is in order.
+ */
+public final class ExecutionTally {
+    private final long startNanos;
+    private final long endNanos;
+    final long inputNanos;
+    final long inferNanos;
+    final long outputNanos;
+    int executedItems;
+    int successes;
+    long items;
+    long requestNanos;
+    long requestMicros;
+    long queueNanos;
+    long queueMicros;
+    long failedNanos;
+
+    /** Replaced at the first failure: most executions have none. */
+    Map<FailureReason, Integer> failures = Map.of();
+
+    /**
+     * Begins with the times of the execution.
+     *
+     * @param startNanos when the backend was given the batch
+     * @param inputsNanos when it had prepared the inputs
+     * @param outputsNanos when it had computed the outputs
+     * @param endNanos when the requests are answered
+     */
+    public ExecutionTally(long startNanos, long inputsNanos, long outputsNanos, long endNanos) {
+        long whole = Math.max(0, endNanos - startNanos);
+        long inputs = Math.clamp(inputsNanos - startNanos, 0, whole);
+        long outputs = Math.clamp(outputsNanos - startNanos, inputs, whole);
+        this.startNanos = startNanos;
+        this.endNanos = endNanos;
+        this.inputNanos = inputs;
+        this.inferNanos = outputs - inputs;
+        this.outputNanos = whole - outputs;
+    }
+
+    /**
+     * Counts the execution itself, unless its backend failed.
+     *
+     * @param batchSize the items of all its requests, well answered or not
+     */
+    public void executed(int batchSize) {
+        executedItems = batchSize;
+    }
+
+    /**
+     * Counts a request that is answered well.
+     *
+     * @param batchSize its items
+     * @param arrivedNanos when it came
+     * @param queuedNanos when it was queued
+     */
+    public void succeeded(int batchSize, long arrivedNanos, long queuedNanos) {
+        long request = Math.max(0, endNanos - arrivedNanos);
+        long queue = Math.max(0, startNanos - queuedNanos);
+        successes++;
+        items += batchSize;
+        requestNanos += request;
+        requestMicros += TimeUnit.NANOSECONDS.toMicros(request);
+        queueNanos += queue;
+        queueMicros += TimeUnit.NANOSECONDS.toMicros(queue);
+    }
+
+    /**
+     * Counts a request that is answered with an error.
+     *
+     * @param reason why
+     * @param arrivedNanos when it came
+     */
+    public void failed(FailureReason reason, long arrivedNanos) {
+        if (failures.isEmpty()) {
+            failures = new EnumMap<>(FailureReason.class);
+        }
+        failures.merge(reason, 1, Integer::sum);
+        failedNanos += Math.max(0, endNanos - arrivedNanos);
+    }
+}

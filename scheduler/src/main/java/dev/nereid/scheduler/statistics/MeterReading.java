@@ -1,0 +1,38 @@
+package dev.nereid.scheduler.statistics;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.FailureReason;
+import dev.nereid.api.InferenceTimings;
+import dev.nereid.api.MicrosCounters;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The figures of a {@link ModelMeter} at one moment. Immutable.
+ *
+ * @param lastInferenceMillis when the last execution ended, in milliseconds since the epoch; 0 if there was none
+ * @param inferenceCount the items of all requests that were executed well
+ * @param executionCount how many batches were executed
+ * @param inferences where requests spent their time
+ * @param batches the executions by their batch sizes, in rising order
+ * @param failures how many requests failed for which reason, without the reasons for which none did
+ * @param micros the durations of requests as metrics tell them
+ */
+public record MeterReading(
+        long lastInferenceMillis,
+        long inferenceCount,
+        long executionCount,
+        InferenceTimings inferences,
+        List<BatchStatistics> batches,
+        Map<FailureReason, Long> failures,
+        MicrosCounters micros) {
+    /** Checks and copies the components. */
+    public MeterReading {
+        requireNonNull(inferences, "inferences");
+        batches = List.copyOf(batches);
+        failures = Map.copyOf(failures);
+        requireNonNull(micros, "micros");
+    }
+}

@@ -1,0 +1,202 @@
+package dev.nereid.scheduler.statistics;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.FailureReason;
+import dev.nereid.api.InferenceTimings;
+import dev.nereid.api.MicrosCounters;
+import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Counts what becomes of the requests to one version of a model, from its load on. Safe for use by any thread: guarded by
+ * one lock, which is held for sums only, and under which nothing else is called or locked.
+ *
+ * <p>Whoever answers a request counts it first and tells its client then: who has an answer and reads the meter finds it
+ * counted. A reading is consistent, for instance as many requests computed as were answered well without the cache.
+ */
+public final class ModelMeter {
+    private final InstantSource wallClock;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final RunningTiming success = new RunningTiming();
+
+    @GuardedBy("lock")
+    private final RunningTiming fail = new RunningTiming();
+
+    @GuardedBy("lock")
+    private final RunningTiming queue = new RunningTiming();
+
+    @GuardedBy("lock")
+    private final RunningTiming cacheHit = new RunningTiming();
+
+    @GuardedBy("lock")
+    private final RunningTiming cacheMiss = new RunningTiming();
+
+    @GuardedBy("lock")
+    private final ComputeSums requests = new ComputeSums();
+
+    /** By batch size. */
+    @GuardedBy("lock")
+    private final TreeMap<Integer, ComputeSums> batches = new TreeMap<>();
+
+    @GuardedBy("lock")
+    private final Map<FailureReason, Long> failures = new EnumMap<>(FailureReason.class);
+
+    @GuardedBy("lock")
+    private long requestMicros;
+
+    @GuardedBy("lock")
+    private long queueMicros;
+
+    @GuardedBy("lock")
+    private long inferences;
+
+    @GuardedBy("lock")
+    private long executions;
+
+    @GuardedBy("lock")
+    private long lastInferenceMillis;
+
+    /**
+     * Creates a meter that stands at zero.
+     *
+     * @param wallClock tells when executions end
+     */
+    public ModelMeter(InstantSource wallClock) {
+        this.wallClock = wallClock;
+    }
+
+    /**
+     * Adds an execution and its requests.
+     *
+     * @param tally what to add
+     */
+    public void record(ExecutionTally tally) {
+        long now = tally.executedItems > 0 ? wallClock.millis() : 0;
+        lock.lock();
+        try {
+            if (tally.executedItems > 0) {
+                executions++;
+                lastInferenceMillis = Math.max(lastInferenceMillis, now);
+                batches.computeIfAbsent(tally.executedItems, _ -> new ComputeSums())
+                        .add(tally, 1);
+            }
+            if (tally.successes > 0) {
+                inferences += tally.items;
+                success.add(tally.successes, tally.requestNanos);
+                queue.add(tally.successes, tally.queueNanos);
+                requests.add(tally, tally.successes);
+                requestMicros += tally.requestMicros;
+                queueMicros += tally.queueMicros;
+            }
+            if (!tally.failures.isEmpty()) {
+                for (Map.Entry<FailureReason, Integer> failed : tally.failures.entrySet()) {
+                    fail(failed.getKey(), failed.getValue());
+                }
+                fail.add(0, tally.failedNanos);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Counts a request that is answered with an error outside of an execution.
+     *
+     * @param reason why
+     * @param requestNanos the time from its arrival, in nanoseconds
+     */
+    public void failed(FailureReason reason, long requestNanos) {
+        lock.lock();
+        try {
+            fail(reason, 1);
+            fail.add(0, Math.max(0, requestNanos));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Counts a request that is answered from the cache.
+     *
+     * @param queueNanos the time from being queued to the look-up
+     * @param lookupNanos the time of the look-up
+     * @param requestNanos the time from its arrival
+     */
+    public void hit(long queueNanos, long lookupNanos, long requestNanos) {
+        lock.lock();
+        try {
+            success.add(1, requestNanos);
+            queue.add(1, queueNanos);
+            cacheHit.add(1, lookupNanos);
+            requestMicros += TimeUnit.NANOSECONDS.toMicros(requestNanos);
+            queueMicros += TimeUnit.NANOSECONDS.toMicros(queueNanos);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Counts a response that was put into the cache since it was not there. Its request is counted apart.
+     *
+     * @param lookupAndInsertNanos the time of both
+     */
+    public void missed(long lookupAndInsertNanos) {
+        lock.lock();
+        try {
+            success.add(0, lookupAndInsertNanos);
+            cacheMiss.add(1, lookupAndInsertNanos);
+            requestMicros += TimeUnit.NANOSECONDS.toMicros(lookupAndInsertNanos);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Reads all figures at one moment.
+     *
+     * @return the figures
+     */
+    public MeterReading read() {
+        lock.lock();
+        try {
+            InferenceTimings timings = new InferenceTimings(
+                    success.read(),
+                    fail.read(),
+                    queue.read(),
+                    requests.input.read(),
+                    requests.infer.read(),
+                    requests.output.read(),
+                    cacheHit.read(),
+                    cacheMiss.read());
+            MicrosCounters micros = new MicrosCounters(
+                    requestMicros, queueMicros, requests.inputMicros, requests.inferMicros, requests.outputMicros);
+            return new MeterReading(
+                    lastInferenceMillis, inferences, executions, timings, readBatches(), failures, micros);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @GuardedBy("lock")
+    private List<BatchStatistics> readBatches() {
+        List<BatchStatistics> read = new ArrayList<>(batches.size());
+        batches.forEach((size, sums) ->
+                read.add(new BatchStatistics(size, sums.input.read(), sums.infer.read(), sums.output.read())));
+        return read;
+    }
+
+    @GuardedBy("lock")
+    private void fail(FailureReason reason, int count) {
+        failures.merge(reason, (long) count, Long::sum);
+        fail.add(count, 0);
+    }
+}

@@ -1,0 +1,232 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.FailureReason;
+import dev.nereid.api.Timing;
+import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ResponseSender;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeClock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+/** What is counted when, and that it is counted before the client is told. */
+final class CountingTest {
+    private static final ModelSettings COPY = ModelSettings.builder("m", 1)
+            .maxBatchSize(64)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .build();
+
+    private static final ModelSettings DECOUPLED = ModelSettings.builder("d", 1)
+            .maxBatchSize(64)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .decoupled(true)
+            .build();
+
+    private final AtomicReference<FakeClock> clock = new AtomicReference<>();
+
+    private void pass(long nanos) {
+        clock.get().advanceNanos(nanos);
+    }
+
+    private Execution of(ModelSettings model, FakeInstance.Execution backend) {
+        Execution execution = new Execution(model, backend);
+        clock.set(execution.scheduler.clock);
+        return execution;
+    }
+
+    private static MeterReading read(Execution execution) {
+        return execution.scheduler.model.meter().read();
+    }
+
+    @Test
+    void anExecutionAndItsRequests() {
+        try (Execution execution = of(COPY, batch -> {
+            pass(10);
+            batch.inputsRead();
+            FakeInstance.copy(batch);
+            pass(200);
+            batch.outputsComputed();
+            pass(3000);
+        })) {
+            Execution.submit(execution, 1, 2);
+            pass(40_000);
+            assertThat(execution.scheduler.queue.waiting()).isEqualTo(2);
+
+            execution.run();
+
+            assertThat(execution.scheduler.queue.waiting()).isZero();
+            MeterReading read = read(execution);
+            assertThat(read.inferenceCount()).isEqualTo(3);
+            assertThat(read.executionCount()).isEqualTo(1);
+            assertThat(read.lastInferenceMillis()).isPositive();
+            assertThat(read.inferences().success()).isEqualTo(new Timing(2, 2 * 43_210));
+            assertThat(read.inferences().queue()).isEqualTo(new Timing(2, 80_000));
+            assertThat(read.inferences().computeInput()).isEqualTo(new Timing(2, 20));
+            assertThat(read.inferences().computeInfer()).isEqualTo(new Timing(2, 400));
+            assertThat(read.inferences().computeOutput()).isEqualTo(new Timing(2, 6000));
+            assertThat(read.inferences().fail()).isEqualTo(Timing.NONE);
+            assertThat(read.batches())
+                    .containsExactly(
+                            new BatchStatistics(3, new Timing(1, 10), new Timing(1, 200), new Timing(1, 3000)));
+        }
+    }
+
+    @Test
+    void aBackendThatMarksNothingComputesAllTheTime() {
+        try (Execution execution = of(COPY, batch -> {
+            FakeInstance.copy(batch);
+            pass(70);
+        })) {
+            Execution.submit(execution, 1);
+            execution.run();
+
+            assertThat(read(execution).batches())
+                    .containsExactly(new BatchStatistics(1, new Timing(1, 0), new Timing(1, 70), new Timing(1, 0)));
+        }
+    }
+
+    @Test
+    void anExecutionThatThrows() {
+        try (Execution execution = of(COPY, batch -> {
+            throw new BackendException(ErrorCode.INTERNAL, "broken");
+        })) {
+            Execution.submit(execution, 1, 2);
+            pass(5);
+            execution.run();
+
+            MeterReading read = read(execution);
+            assertThat(read.executionCount()).isZero();
+            assertThat(read.inferenceCount()).isZero();
+            assertThat(read.failures()).isEqualTo(Map.of(FailureReason.BACKEND, 2L));
+            assertThat(read.inferences().fail()).isEqualTo(new Timing(2, 10));
+        }
+    }
+
+    @Test
+    void aRequestThatItsBackendFailsAlone() {
+        try (Execution execution = of(COPY, batch -> {
+            List<InferenceRequest> requests = batch.requests();
+            requests.getFirst().fail(new BackendException(ErrorCode.UNAVAILABLE, "not this one"));
+            InferenceRequest good = requests.get(1);
+            good.response().put("OUT", good.input("IN").orElseThrow(), () -> {});
+        })) {
+            Execution.submit(execution, 1, 2);
+            execution.run();
+
+            MeterReading read = read(execution);
+            assertThat(read.failures()).isEqualTo(Map.of(FailureReason.BACKEND, 1L));
+            assertThat(read.inferences().fail().count()).isEqualTo(1);
+            assertThat(read.inferences().success().count()).isEqualTo(1);
+            assertThat(read.inferenceCount()).isEqualTo(2);
+            assertThat(read.batches()).extracting(BatchStatistics::batchSize).containsExactly(3L);
+        }
+    }
+
+    @Test
+    void aWithdrawalWhileWaitingAndOneWhileExecuting() {
+        AtomicReference<Execution> itself = new AtomicReference<>();
+        try (Execution execution = of(COPY, batch -> {
+            itself.get().requests.get(1).cancel();
+            FakeInstance.copy(batch);
+        })) {
+            itself.set(execution);
+            Execution.submit(execution, 1, 1, 1);
+            execution.requests.get(0).cancel();
+            assertThat(read(execution).failures()).isEqualTo(Map.of(FailureReason.CANCELED, 1L));
+
+            execution.run();
+
+            MeterReading read = read(execution);
+            assertThat(read.failures()).isEqualTo(Map.of(FailureReason.CANCELED, 2L));
+            assertThat(read.inferences().success().count()).isEqualTo(1);
+            assertThat(read.executionCount()).isEqualTo(1);
+            assertThat(read.batches()).extracting(BatchStatistics::batchSize).containsExactly(2L);
+        }
+    }
+
+    @Test
+    void aDeadlineInTheQueue() {
+        try (Execution execution = of(COPY, FakeInstance::copy)) {
+            execution.submit(execution
+                    .call()
+                    .deadline(execution.scheduler.clock.getAsLong() + 10)
+                    .floats("IN", Shape.of(1, 2), 0)
+                    .of(1));
+            pass(20);
+            execution.scheduler.drain();
+
+            assertThat(read(execution).failures()).isEqualTo(Map.of(FailureReason.CANCELED, 1L));
+            assertThat(read(execution).inferences().fail()).isEqualTo(new Timing(1, 20));
+        }
+    }
+
+    @Test
+    void aRefusal() {
+        try (Execution execution = of(COPY, FakeInstance::copy)) {
+            execution.scheduler.queue.stop();
+            Execution.submit(execution, 1);
+
+            assertThat(read(execution).failures()).isEqualTo(Map.of(FailureReason.REJECTED, 1L));
+        }
+    }
+
+    @Test
+    void aDeferredExecutionAtItsEnd() {
+        AtomicReference<DeferredExecution> deferred = new AtomicReference<>();
+        try (Execution execution = of(COPY, batch -> {
+            deferred.set(batch.defer());
+            FakeInstance.copy(batch);
+        })) {
+            Execution.submit(execution, 2);
+            execution.run();
+            assertThat(read(execution).executionCount()).isZero();
+            pass(30);
+
+            deferred.get().finish();
+
+            assertThat(read(execution).inferences().computeInfer()).isEqualTo(new Timing(1, 30));
+            assertThat(read(execution).executionCount()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void aDecoupledRequestAtItsLastAnswer() {
+        List<ResponseSender> senders = new ArrayList<>();
+        try (Execution execution = of(DECOUPLED, batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                senders.add(request.sender());
+            }
+            pass(4);
+        })) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+            assertThat(read(execution).executionCount()).isEqualTo(1);
+            assertThat(read(execution).inferences().success()).isEqualTo(Timing.NONE);
+            pass(50);
+
+            senders.get(0).complete();
+            senders.get(1).fail(new BackendException(ErrorCode.INTERNAL, "no more"));
+
+            MeterReading read = read(execution);
+            assertThat(read.inferenceCount()).isEqualTo(1);
+            assertThat(read.inferences().success()).isEqualTo(new Timing(1, 54));
+            assertThat(read.inferences().computeInfer()).isEqualTo(new Timing(1, 54));
+            assertThat(read.failures()).isEqualTo(Map.of(FailureReason.BACKEND, 1L));
+        }
+    }
+}

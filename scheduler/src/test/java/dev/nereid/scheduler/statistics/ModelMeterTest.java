@@ -1,0 +1,146 @@
+package dev.nereid.scheduler.statistics;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.FailureReason;
+import dev.nereid.api.InferenceTimings;
+import dev.nereid.api.MicrosCounters;
+import dev.nereid.api.Timing;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+final class ModelMeterTest {
+    private final ModelMeter meter = new ModelMeter(InstantSource.fixed(Instant.ofEpochMilli(77)));
+
+    @Test
+    void beginsAtZero() {
+        assertThat(meter.read())
+                .isEqualTo(new MeterReading(
+                        0,
+                        0,
+                        0,
+                        new InferenceTimings(
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE),
+                        List.of(),
+                        Map.of(),
+                        new MicrosCounters(0, 0, 0, 0, 0)));
+    }
+
+    /** Two requests of 1 and 3 items that came at 1 and 2 µs, and a third of 2 items whose answer failed. */
+    @Test
+    void addsAnExecutionAsAWhole() {
+        ExecutionTally tally = new ExecutionTally(10_000, 11_500, 20_000, 22_999);
+        tally.executed(6);
+        tally.succeeded(1, 1_000, 1_200);
+        tally.succeeded(3, 2_000, 2_200);
+        tally.failed(FailureReason.BACKEND, 3_000);
+
+        meter.record(tally);
+
+        MeterReading read = meter.read();
+        InferenceTimings times = read.inferences();
+        assertThat(read.lastInferenceMillis()).isEqualTo(77);
+        assertThat(read.inferenceCount()).isEqualTo(4);
+        assertThat(read.executionCount()).isEqualTo(1);
+        assertThat(times.success()).isEqualTo(new Timing(2, 21_999 + 20_999));
+        assertThat(times.fail()).isEqualTo(new Timing(1, 19_999));
+        assertThat(times.queue()).isEqualTo(new Timing(2, 8_800 + 7_800));
+        assertThat(times.computeInput()).isEqualTo(new Timing(2, 2 * 1_500));
+        assertThat(times.computeInfer()).isEqualTo(new Timing(2, 2 * 8_500));
+        assertThat(times.computeOutput()).isEqualTo(new Timing(2, 2 * 2_999));
+        assertThat(read.batches())
+                .containsExactly(
+                        new BatchStatistics(6, new Timing(1, 1_500), new Timing(1, 8_500), new Timing(1, 2_999)));
+        assertThat(read.failures()).containsExactly(Map.entry(FailureReason.BACKEND, 1L));
+        assertThat(read.micros())
+                .as("cut for each request, before they are added")
+                .isEqualTo(new MicrosCounters(21 + 20, 8 + 7, 2, 16, 4));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "100, 200, 900, 1000,  100, 700, 100",
+        "100, 100, 1000, 1000, 0, 900, 0",
+        // Marks that come too early, too late, or in the wrong order.
+        "100, 50, 2000, 1000,  0, 900, 0",
+        "100, 600, 300, 1000,  500, 0, 400",
+        "100, 2000, 2000, 1000, 900, 0, 0",
+    })
+    void dividesAnExecution(long start, long inputs, long outputs, long end, long input, long infer, long output) {
+        ExecutionTally tally = new ExecutionTally(start, inputs, outputs, end);
+        tally.executed(1);
+
+        meter.record(tally);
+
+        assertThat(meter.read().batches())
+                .containsExactly(
+                        new BatchStatistics(1, new Timing(1, input), new Timing(1, infer), new Timing(1, output)));
+    }
+
+    @Test
+    void keepsBatchSizesApartAndInOrder() {
+        for (int size : new int[] {4, 1, 4}) {
+            ExecutionTally tally = new ExecutionTally(0, 0, 10, 10);
+            tally.executed(size);
+            meter.record(tally);
+        }
+
+        assertThat(meter.read().executionCount()).isEqualTo(3);
+        assertThat(meter.read().batches())
+                .containsExactly(
+                        new BatchStatistics(1, new Timing(1, 0), new Timing(1, 10), new Timing(1, 0)),
+                        new BatchStatistics(4, new Timing(2, 0), new Timing(2, 20), new Timing(2, 0)));
+    }
+
+    /** The backend threw: no execution is counted, and its requests have failed. */
+    @Test
+    void countsNoExecutionThatWasNotReported() {
+        ExecutionTally tally = new ExecutionTally(0, 0, 10, 10);
+        tally.failed(FailureReason.BACKEND, 0);
+        tally.failed(FailureReason.CANCELED, 0);
+
+        meter.record(tally);
+
+        assertThat(meter.read().executionCount()).isZero();
+        assertThat(meter.read().lastInferenceMillis()).isZero();
+        assertThat(meter.read().batches()).isEmpty();
+        assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.BACKEND, 1L, FailureReason.CANCELED, 1L));
+    }
+
+    @Test
+    void countsFailuresOutsideOfExecutions() {
+        meter.failed(FailureReason.REJECTED, 5);
+        meter.failed(FailureReason.REJECTED, 6);
+
+        assertThat(meter.read().inferences().fail()).isEqualTo(new Timing(2, 11));
+        assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.REJECTED, 2L));
+    }
+
+    @Test
+    void countsHitsAsSuccessesThatComputedNothing() {
+        meter.hit(2_000, 3_000, 6_000);
+        meter.missed(4_000);
+
+        InferenceTimings times = meter.read().inferences();
+        assertThat(times.success()).isEqualTo(new Timing(1, 10_000));
+        assertThat(times.queue()).isEqualTo(new Timing(1, 2_000));
+        assertThat(times.computeInfer()).isEqualTo(Timing.NONE);
+        assertThat(times.cacheHit()).isEqualTo(new Timing(1, 3_000));
+        assertThat(times.cacheMiss()).isEqualTo(new Timing(1, 4_000));
+        assertThat(meter.read().inferenceCount()).isZero();
+        assertThat(meter.read().micros()).isEqualTo(new MicrosCounters(10, 2, 0, 0, 0));
+    }
+}
