@@ -126,7 +126,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @return the handle by which the caller withdraws the call
      */
     public Cancellation submit(CheckedCall call, ResponseObserver observer) {
-        return submit(call, observer, nanoTime.getAsLong());
+        return submit(call, observer, nanoTime.getAsLong(), false);
     }
 
     /**
@@ -135,13 +135,17 @@ public final class ModelScheduler implements AutoCloseable {
      * @param call a call that was checked against the model; its memory is the scheduler's from now on
      * @param observer who is told the responses
      * @param arrivedNanos when the server was given the call, on the scale of {@link System#nanoTime()}
+     * @param heavy whether the observer takes long for its answer, so that no thread that submits must tell it
      * @return the handle by which the caller withdraws the call
      */
-    public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos) {
+    public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
         ScheduledRequest request =
                 new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
+        if (heavy || request.usesClientMemory()) { // which may have to be copied
+            request.keepToInstances();
+        }
         switch (queue.offer(request, executions.areTrusted())) {
             case Seat seat -> seat.lentRun.run();
             case Admission.Outcome.ACCEPTED -> {}

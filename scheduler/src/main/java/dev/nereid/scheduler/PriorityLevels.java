@@ -21,6 +21,7 @@ final class PriorityLevels implements QueueView {
     private PriorityLevel recent;
     private int length;
     private long items;
+    private int heavy;
 
     /** Where the planner began to look, and where it looks. */
     private @Nullable ScheduledRequest head;
@@ -48,6 +49,11 @@ final class PriorityLevels implements QueueView {
         return items;
     }
 
+    /** Returns the number of requests that wait and are left to the threads of instances. */
+    int heavy() {
+        return heavy;
+    }
+
     /**
      * Finds the level of a request.
      *
@@ -70,6 +76,7 @@ final class PriorityLevels implements QueueView {
         level.add(request);
         length++;
         items += request.call().batchSize();
+        heavy += request.isHeavy() ? 1 : 0;
     }
 
     /** Removes a request from the level on which it waits. */
@@ -80,6 +87,7 @@ final class PriorityLevels implements QueueView {
         }
         length--;
         items -= request.call().batchSize();
+        heavy -= request.isHeavy() ? 1 : 0;
     }
 
     /** Returns the request that goes first; {@code null} if none waits. */

@@ -157,7 +157,7 @@ final class RequestQueue {
             return Admission.Outcome.FULL;
         }
         long now = request.enqueuedNanos();
-        if (mayRun && isIdle()) {
+        if (mayRun && isIdle() && !requests.hasHeavy()) {
             Seat seat = idle.pop();
             if (pull(seat, now)) {
                 return seat;
@@ -244,7 +244,7 @@ final class RequestQueue {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && pull(seat, now)) {
+            if (mayRun && !requests.hasHeavy() && pull(seat, now)) {
                 return true;
             }
             idle.push(seat);
@@ -338,6 +338,8 @@ final class RequestQueue {
             seats--;
             if (seats == 0) {
                 requests.drainTo(stranded);
+            } else { // the call that woke this one may have been meant for what waits
+                callOne(nanoTime.getAsLong());
             }
         } finally {
             lock.unlock();

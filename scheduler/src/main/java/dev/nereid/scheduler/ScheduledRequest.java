@@ -67,6 +67,9 @@ final class ScheduledRequest implements Cancellation {
     /** When the execution began; written before the backend sees the request. */
     private long startedNanos;
 
+    /** Whether only the threads of instances may execute it, since more than its execution is to be done. */
+    private boolean heavy;
+
     /** Its place among the answers of a model that answers in order; below 0 for none. Given when it begins. */
     private long place = -1;
 
@@ -138,6 +141,16 @@ final class ScheduledRequest implements Cancellation {
             }
         }
         return null;
+    }
+
+    /** Leaves the request to the threads of instances. To be called before it is offered. */
+    void keepToInstances() {
+        heavy = true;
+    }
+
+    /** Says whether the request is left to the threads of instances. */
+    boolean isHeavy() {
+        return heavy;
     }
 
     /** Says whether the backend would work in memory of the client. */

@@ -11,10 +11,10 @@ import org.slf4j.LoggerFactory;
  * Whether the executions of a model are as short as its backend says, so that threads which submit requests may run
  * them. Safe for use by any thread.
  *
- * <p>The word of the backend counts until it is refuted: by three executions longer than {@link #MOST_NANOS} with fewer
- * than {@value #FORGIVEN_BY} shorter ones for each between them. A single long one is forgiven: the first execution
- * loads classes, and any thread may have to wait for a processor. Decoupled models are never trusted: they may send
- * responses faster than the thread of their client's connection can write them, which would be the very same thread.
+ * <p>The word of the backend counts until it is refuted by three executions longer than {@link #MOST_NANOS}. Short
+ * ones make good for long ones, {@value #FORGIVEN_BY} for each millisecond: the first execution loads classes, and any
+ * thread may have to wait for a processor. Decoupled models are never trusted: they may send responses faster than the
+ * thread of their client's connection can write them, which would be the very same thread.
  */
 final class ShortExecutions {
     /** What is still short, in nanoseconds. */
@@ -22,11 +22,17 @@ final class ShortExecutions {
 
     private static final Logger LOG = LoggerFactory.getLogger(ShortExecutions.class);
     private static final int FORGIVEN_BY = 16;
-    private static final int REFUTED_AT = 2 * FORGIVEN_BY + 1;
+    private static final int STRIKES = 3;
+    private static final int MOST_DOUBT = 1 << 20;
 
     private final ModelSettings model;
     private final String backend;
+    /** How many short executions have to come until the long ones are forgotten. */
     private final AtomicInteger doubt = new AtomicInteger();
+
+    /** Long executions that are not forgotten. */
+    private final AtomicInteger strikes = new AtomicInteger();
+
     private final AtomicBoolean trusted;
 
     /**
@@ -47,12 +53,14 @@ final class ShortExecutions {
 
     /** Takes note of how long an execution took on a thread that submits requests. */
     void took(long nanos) {
-        if (nanos <= MOST_NANOS) {
-            if (doubt.get() > 0) {
-                doubt.updateAndGet(before -> Math.max(0, before - 1));
+        if (nanos > MOST_NANOS) {
+            int more = (int) Math.min(nanos / MOST_NANOS * FORGIVEN_BY, MOST_DOUBT);
+            doubt.updateAndGet(before -> Math.min(before + more, MOST_DOUBT));
+            if (strikes.incrementAndGet() >= STRIKES) {
+                refute(nanos);
             }
-        } else if (doubt.addAndGet(FORGIVEN_BY) >= REFUTED_AT) {
-            refute(nanos);
+        } else if (doubt.get() > 0 && doubt.decrementAndGet() <= 0) {
+            strikes.set(0);
         }
     }
 

@@ -33,6 +33,11 @@ final class WaitingRequests {
         return levels.items();
     }
 
+    /** Says whether any request is left to the threads of instances. */
+    boolean hasHeavy() {
+        return levels.heavy() > 0;
+    }
+
     /**
      * Adds a request.
      *

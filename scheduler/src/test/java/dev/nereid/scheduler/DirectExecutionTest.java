@@ -195,12 +195,12 @@ final class DirectExecutionTest {
     }
 
     @Test
-    void forgivesALongExecutionNowAndThen() {
+    void forgivesALongExecutionForManyShortOnes() {
         List<String> ids = new ArrayList<>();
         execution = batch -> {
             String id = batch.requests().getFirst().id();
             ids.add(id);
-            clock.advanceNanos(Integer.parseInt(id) % 20 == 0 ? 5_000_000 : 1_000_000);
+            clock.advanceNanos(Integer.parseInt(id) % 50 == 0 ? 2_000_000 : 1_000_000);
             FakeInstance.copy(batch);
         };
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
@@ -210,6 +210,71 @@ final class DirectExecutionTest {
         }
         assertThat(ids).hasSize(200);
         assertThat(threads).containsOnly(Thread.currentThread().getName());
+    }
+
+    @Test
+    void neverForgivesLongExecutionsThatComeAgainAndAgain() {
+        execution = batch -> {
+            String id = batch.requests().getFirst().id();
+            clock.advanceNanos(Integer.parseInt(id) % 20 == 0 ? TimeUnit.SECONDS.toNanos(2) : 1_000);
+            FakeInstance.copy(batch);
+        };
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
+            for (int i = 0; i < 60; i++) {
+                submit(scheduler, String.valueOf(i)).await().close();
+            }
+        }
+        assertThat(threads.subList(0, 41)).containsOnly(Thread.currentThread().getName());
+        assertThat(threads.subList(41, 60)).containsOnly(OWN_THREAD);
+    }
+
+    @Test
+    void leavesCallsWhoseAnswersTakeLongToItsOwnThread() {
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
+            RecordingObserver observer = new RecordingObserver();
+            observers.add(observer);
+            scheduler.submit(call("a"), observer, clock.getAsLong(), true);
+            observer.await().close();
+        }
+        assertThat(threads).containsExactly(OWN_THREAD);
+    }
+
+    @Test
+    void leavesToItsOwnThreadWhatWaitsAndTakesLong() {
+        RecordingObserver heavy = new RecordingObserver();
+        observers.add(heavy);
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
+            execution = batch -> {
+                if (batch.requests().getFirst().id().equals("first")) {
+                    scheduler.submit(call("heavy"), heavy, clock.getAsLong(), true);
+                }
+                FakeInstance.copy(batch);
+            };
+            submit(scheduler, "first").close();
+            heavy.await().close();
+        }
+        assertThat(threads).containsExactly(Thread.currentThread().getName(), OWN_THREAD);
+    }
+
+    @Test
+    void wakesAnotherInstanceForARequestThatWouldHaveWokenTheOneThatDied() {
+        FakeInstance other = new FakeInstance(FakeInstance::copy);
+        execution = batch -> {
+            throw new StackOverflowError("deep");
+        };
+        ModelScheduler scheduler = ModelScheduler.start(
+                model,
+                BatchingPolicy.NONE,
+                List.of(new InstanceSlot("i1", Device.CPU, other), new InstanceSlot("i0", Device.CPU, instance)),
+                environment(true));
+        try (scheduler) {
+            for (int i = 0; i < 20; i++) {
+                submit(scheduler, "r" + i).await();
+            }
+            observers.forEach(RecordingObserver::close);
+        }
+        assertThat(instance.batches().size() + other.batches().size()).isEqualTo(20);
+        assertThat(other.isClosed()).isTrue();
     }
 
     @Test
@@ -295,8 +360,7 @@ final class DirectExecutionTest {
                 settings,
                 policy,
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
-                new SchedulerEnvironment(memory, clock, new Alarms(() -> {}))
-                        .with(new BackendTerms("liar", false, shortExecutions)));
+                environment(shortExecutions));
         Thread own = Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(OWN_THREAD))
                 .findFirst()
@@ -305,6 +369,11 @@ final class DirectExecutionTest {
             Thread.onSpinWait();
         }
         return scheduler;
+    }
+
+    private SchedulerEnvironment environment(boolean shortExecutions) {
+        return new SchedulerEnvironment(memory, clock, new Alarms(() -> {}))
+                .with(new BackendTerms("liar", false, shortExecutions));
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {

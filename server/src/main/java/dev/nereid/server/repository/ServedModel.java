@@ -81,10 +81,10 @@ public final class ServedModel implements AutoCloseable {
     public Cancellation submit(
             CheckedCall call, List<RequestedOutput> outputs, ResponseObserver observer, long arrivedNanos) {
         if (!Classifier.isWanted(outputs)) {
-            return scheduler.submit(call, observer, arrivedNanos);
+            return scheduler.submit(call, observer, arrivedNanos, false);
         }
         ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs, observer);
-        return classifying.observes(scheduler.submit(call, classifying, arrivedNanos));
+        return classifying.observes(scheduler.submit(call, classifying, arrivedNanos, true));
     }
 
     ModelConfig config() {
