@@ -15,6 +15,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +34,9 @@ final class MetricsEndpoint {
 
     private final CpuMetrics processors = new CpuMetrics(Path.of("/proc"));
     private final boolean withProcessors;
+
+    /** The timer that has the processors looked at; set before the endpoint is handed out. */
+    private OptionalLong watch = OptionalLong.empty();
 
     /** Made at the first question, since the start of the server does not wait for it; made twice, it does no harm. */
     private volatile @Nullable ServerMetrics metrics;
@@ -64,10 +68,11 @@ final class MetricsEndpoint {
         return endpoint;
     }
 
-    /** Looks twice in an interval, as the reference server does; the looks end with the event loops. */
+    /** Looks twice in an interval, as the reference server does. */
     private void watchProcessors(Duration interval) {
         processors.poll();
-        vertx.setPeriodic(Math.max(1, interval.toMillis() / 2), timer -> vertx.executeBlocking(this::poll, false));
+        watch = OptionalLong.of(
+                vertx.setPeriodic(Math.max(1, interval.toMillis() / 2), _ -> vertx.executeBlocking(this::poll, false)));
     }
 
     private boolean poll() {
@@ -82,6 +87,7 @@ final class MetricsEndpoint {
 
     /** Closes the port. Blocks. */
     void close() {
+        watch.ifPresent(vertx::cancelTimer);
         try {
             await(port.close());
         } catch (IOException e) {

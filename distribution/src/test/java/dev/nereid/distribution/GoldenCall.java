@@ -19,6 +19,8 @@ import inference.ModelMetadataRequest;
 import inference.ModelMetadataResponse;
 import inference.ModelReadyRequest;
 import inference.ModelReadyResponse;
+import inference.ModelStatisticsRequest;
+import inference.ModelStatisticsResponse;
 import inference.RepositoryIndexRequest;
 import inference.RepositoryIndexResponse;
 import inference.RepositoryModelLoadRequest;
@@ -74,6 +76,9 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
     private static final Pattern RAW = Pattern.compile("raw call /(\\S+)");
     private static final Pattern ESCAPE = Pattern.compile("\\\\x([0-9a-f]{2})");
     private static final String OK = "OK  (";
+    /** What no two servers have in common, in the statistics of models. */
+    private static final Pattern TIMES = Pattern.compile("(?m)^ *(ns|last_inference): \\d+$");
+
     private static final long PATIENCE_MILLIS = 60_000;
 
     /** What the reference's identity backend adds to every answer for demonstration. */
@@ -104,6 +109,10 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
                             ModelConfigRequest.getDefaultInstance(),
                             ModelConfigResponse.getDefaultInstance(),
                             GRPCInferenceServiceGrpc.getModelConfigMethod()),
+                    of(
+                            ModelStatisticsRequest.getDefaultInstance(),
+                            ModelStatisticsResponse.getDefaultInstance(),
+                            GRPCInferenceServiceGrpc.getModelStatisticsMethod()),
                     of(
                             ModelInferRequest.getDefaultInstance(),
                             ModelInferResponse.getDefaultInstance(),
@@ -232,7 +241,9 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R answer, Met
     }
 
     private Message parseAnswer(String text) throws TextFormat.ParseException {
-        return parse(answer, text.substring(text.indexOf('\n') + 1));
+        String message = text.substring(text.indexOf('\n') + 1);
+        boolean timed = answer instanceof ModelStatisticsResponse;
+        return parse(answer, timed ? TIMES.matcher(message).replaceAll("") : message);
     }
 
     @SuppressWarnings("unchecked") // A message's builder builds messages of its type.

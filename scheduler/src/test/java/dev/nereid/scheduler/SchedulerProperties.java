@@ -3,6 +3,8 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.FailureReason;
+import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -339,11 +341,31 @@ final class SchedulerProperties {
                 checkContent(i);
                 observers.get(i).close();
             }
+            checkFigures();
             instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
             assertThat(executed).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
             assertThat(scheduler.queue.waiting()).isZero();
             memory.close();
+        }
+
+        /** Counts again what the observers were told. */
+        private void checkFigures() {
+            MeterReading figures = scheduler.model.meter().read();
+            List<RecordingObserver> failed = observers.stream()
+                    .filter(observer -> observer.responses().isEmpty())
+                    .toList();
+            long cancelled = failed.stream()
+                    .filter(observer -> observer.error().code() == ErrorCode.CANCELLED)
+                    .count();
+            assertThat(figures.inferences().fail().count()).isEqualTo(failed.size());
+            assertThat(figures.inferences().success().count()).isEqualTo(observers.size() - failed.size());
+            assertThat(figures.failures().getOrDefault(FailureReason.CANCELED, 0L))
+                    .isEqualTo(cancelled);
+            assertThat(figures.failures().values().stream()
+                            .mapToLong(Long::longValue)
+                            .sum())
+                    .isEqualTo(failed.size());
         }
 
         private void checkContent(int index) {

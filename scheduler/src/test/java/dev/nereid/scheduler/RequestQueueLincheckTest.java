@@ -1,0 +1,143 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.time.Alarms;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The orders in which a withdrawal, an instance and an alarm may meet at two requests that wait, of which one is overdue:
+ * each is answered once and given back once, and nothing stays behind.
+ */
+final class RequestQueueLincheckTest {
+    @Test
+    void answersOnceWhoeverComesFirst() {
+        new ModelCheckingOptions()
+                .iterations(1) // three operations on three threads: there is one scenario
+                .invocationsPerIteration(1_000)
+                .threads(3)
+                .actorsPerThread(1)
+                .actorsBefore(0)
+                .actorsAfter(0)
+                .check(Waiting.class);
+    }
+
+    /** Two requests in a queue. */
+    public static class Waiting {
+        private static final long NOW = 100;
+
+        private final Alarms alarms = new Alarms(() -> {});
+        private final ModelScope model =
+                ModelScope.of(ModelSettings.builder("m", 1).build(), new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
+        private final RequestQueue queue = new RequestQueue(
+                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), null, () -> NOW, alarms);
+        private final Seat seat = queue.seat(() -> {});
+        private final Subject overdue = new Subject();
+        private final Subject patient = new Subject();
+
+        /** Offers both. */
+        public Waiting() {
+            overdue.offer(OptionalLong.of(NOW));
+            patient.offer(OptionalLong.empty());
+        }
+
+        /** The clients withdraw. */
+        @Operation(runOnce = true)
+        public void withdraw() {
+            overdue.withdraw();
+            patient.withdraw();
+        }
+
+        /** The alarm rings. */
+        @Operation(runOnce = true)
+        public void ring() {
+            alarms.ring(NOW);
+        }
+
+        /** An instance takes what there is. */
+        @Operation(runOnce = true)
+        public void take() {
+            while (queue.poll(seat)) {
+                seat.overdue.forEach(Due::answer);
+                seat.overdue.clear();
+                for (ScheduledRequest request : seat.taken) {
+                    request.answer(Answer.END);
+                    request.release();
+                }
+                seat.taken.clear();
+            }
+        }
+
+        /** Says what must hold at the end. */
+        @Validate
+        public void holds() {
+            overdue.holds();
+            patient.holds();
+            if (queue.waiting() > 0) {
+                throw new AssertionError("waiting: " + queue.waiting() + " (expected: 0)");
+            }
+        }
+
+        /** A request, and what became of it. */
+        private final class Subject implements ResponseObserver {
+            private final AtomicInteger answers = new AtomicInteger();
+            private final AtomicInteger releases = new AtomicInteger();
+            private ScheduledRequest request;
+
+            void offer(OptionalLong deadline) {
+                CheckedCall call = new CheckedCall(
+                        "m",
+                        1,
+                        1,
+                        "",
+                        List.of(),
+                        List.of(),
+                        List.of(),
+                        Map.of(),
+                        new CallOptions(0, 0, deadline, Optional.empty()),
+                        releases::incrementAndGet);
+                request = new ScheduledRequest(model, queue, call, this, 0, 0);
+                if (queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
+                    throw new AssertionError("refused");
+                }
+            }
+
+            void withdraw() {
+                request.cancel();
+            }
+
+            void holds() {
+                if (answers.get() != 1 || releases.get() != 1) {
+                    throw new AssertionError("answers: " + answers + ", releases: " + releases + " (expected: 1, 1)");
+                }
+            }
+
+            @Override
+            public void onResponse(InferResponse response) {
+                answers.addAndGet(100);
+            }
+
+            @Override
+            public void onEnd() {
+                answers.incrementAndGet();
+            }
+
+            @Override
+            public void onError(InferenceException error) {
+                answers.incrementAndGet();
+            }
+        }
+    }
+}
