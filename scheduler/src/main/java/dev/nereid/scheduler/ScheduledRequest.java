@@ -62,6 +62,9 @@ final class ScheduledRequest implements Cancellation {
     private volatile boolean cancelled;
     private @Nullable ResponseStream stream;
 
+    /** Where the answer is kept for later calls; set before the request is queued. */
+    private @Nullable CacheMiss miss;
+
     /** The inputs as the backend sees them; changed before it sees them. */
     private List<NamedTensor> inputs;
 
@@ -191,7 +194,8 @@ final class ScheduledRequest implements Cancellation {
         settle(told -> told.onRefused(error));
     }
 
-    private boolean settle(Answer answer) {
+    /** Answers a request that waits, if nobody did, and gives its inputs back. */
+    boolean settle(Answer answer) {
         if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
             return false;
         }
@@ -285,6 +289,9 @@ final class ScheduledRequest implements Cancellation {
             given.discard();
             answer = new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
         }
+        if (miss != null) {
+            miss.insert(answer);
+        }
         CancelActions current = actions.get();
         if (current == null) {
             tellLast(answer);
@@ -335,6 +342,11 @@ final class ScheduledRequest implements Cancellation {
         }
         CancelActions made = new CancelActions();
         return actions.compareAndSet(null, made) ? made : actions();
+    }
+
+    /** Has the answer kept for later calls; to be called before the request is queued. */
+    void insertInto(CacheMiss lookedUp) {
+        miss = lookedUp;
     }
 
     /** Says whether the client wants an output. */

@@ -67,6 +67,11 @@ final class Calls {
         return this;
     }
 
+    Calls options(CallOptions changed) {
+        options = changed;
+        return this;
+    }
+
     Calls onRelease(Runnable action) {
         alsoReleased = action;
         return this;

@@ -205,7 +205,7 @@ final class ClientMemoryTest {
         return new SteppedScheduler(
                 model,
                 new BatchPlanner(64, List.of(), 0),
-                new SchedulerEnvironment(memory, () -> 0, new BackendTerms("b", clientMemory, false)),
+                new SchedulerEnvironment(memory, () -> 0).with(new BackendTerms("b", clientMemory, false)),
                 new FakeInstance(backend));
     }
 

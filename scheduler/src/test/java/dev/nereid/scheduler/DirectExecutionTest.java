@@ -294,7 +294,7 @@ final class DirectExecutionTest {
                 settings,
                 policy,
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
-                new SchedulerEnvironment(memory, clock, new BackendTerms("liar", false, shortExecutions)));
+                new SchedulerEnvironment(memory, clock).with(new BackendTerms("liar", false, shortExecutions)));
         Thread own = Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(OWN_THREAD))
                 .findFirst()

@@ -65,7 +65,8 @@ final class ModelSchedulerStressTest {
                 model,
                 new BatchingPolicy(dynamic, List.of(4, 8), delayNanos),
                 List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
-                new SchedulerEnvironment(memory, System::nanoTime, new BackendTerms("moody", false, shortExecutions)));
+                new SchedulerEnvironment(memory, System::nanoTime)
+                        .with(new BackendTerms("moody", false, shortExecutions)));
         List<Thread> submitters = new ArrayList<>();
         CountDownLatch nearlyDone = new CountDownLatch(SUBMITTERS);
         for (int i = 0; i < SUBMITTERS; i++) {

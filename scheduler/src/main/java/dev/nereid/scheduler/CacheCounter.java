@@ -1,0 +1,30 @@
+package dev.nereid.scheduler;
+
+/** Counts what became of lookups in the cache of responses. Safe for use by any thread; never blocks. */
+interface CacheCounter {
+    /** Counts nothing. */
+    CacheCounter NONE = new CacheCounter() {
+        @Override
+        public void hit(long queueNanos, long lookupNanos, long requestNanos) {}
+
+        @Override
+        public void missed(long lookupAndInsertNanos) {}
+    };
+
+    /**
+     * Counts a call that the cache answers, before its client is told.
+     *
+     * @param queueNanos from the arrival to the begin of the lookup
+     * @param lookupNanos how long the lookup took
+     * @param requestNanos from the arrival to the answer
+     */
+    void hit(long queueNanos, long lookupNanos, long requestNanos);
+
+    /**
+     * Counts a call that the cache did not answer, once its own answer was inserted; not if another call of the same key
+     * was faster.
+     *
+     * @param lookupAndInsertNanos how long lookup and insert took
+     */
+    void missed(long lookupAndInsertNanos);
+}
