@@ -12,6 +12,7 @@ import dev.nereid.api.ServerInfo;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.repository.ModelLifecycle;
@@ -21,6 +22,7 @@ import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -60,6 +62,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     private final ServerInfo info;
     private final ServerMemory memory;
+    private final Optional<ServerCache> cache;
     private final BackendRegistry backends;
     private final ModelLifecycle lifecycle;
     private final ServedModels models;
@@ -72,12 +75,14 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     NereidServer(
             ServerInfo info,
             ServerMemory memory,
+            Optional<ServerCache> cache,
             BackendRegistry backends,
             ModelLifecycle lifecycle,
             boolean strictReadiness,
             Duration exitTimeout) {
         this.info = info;
         this.memory = memory;
+        this.cache = cache;
         this.backends = backends;
         this.lifecycle = lifecycle;
         models = lifecycle.models();
@@ -219,6 +224,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
+        cache.ifPresent(ServerCache::close);
         backends.close();
         memory.close();
     }

@@ -41,9 +41,6 @@ final class MissingFeatures {
         if (batching.hasDefaultQueuePolicy() || batching.getPriorityQueuePolicyCount() > 0) {
             settings.add("dynamic_batching queue policies");
         }
-        if (config.getResponseCache().getEnable()) {
-            settings.add("response_cache");
-        }
         if (config.getModelWarmupCount() > 0) {
             settings.add("model_warmup");
         }
