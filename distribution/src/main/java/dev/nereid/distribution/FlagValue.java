@@ -118,6 +118,10 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<BackendSetting> BACKEND_SETTING =
             new FlagValue<>("[BACKEND,]KEY=VALUE", "[backend,]key=value", BackendSetting::read);
 
+    /** A setting of the cache of responses. */
+    static final FlagValue<CacheSetting> CACHE_SETTING =
+            new FlagValue<>("CACHE,KEY=VALUE", "cache,key=value", CacheSetting::read);
+
     /** A folder; whether it exists is found out by whoever looks into it. */
     static final FlagValue<Path> FOLDER = new FlagValue<>("DIR", "the name of a folder", text -> {
         try {
@@ -169,6 +173,24 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
             String backend = comma < 0 ? "" : text.substring(0, comma);
             return Optional.of(
                     new BackendSetting(backend, text.substring(comma + 1, equal), text.substring(equal + 1)));
+        }
+    }
+
+    /**
+     * A setting of the cache of responses.
+     *
+     * @param cache the cache's name
+     * @param key the setting
+     * @param value its value
+     */
+    record CacheSetting(String cache, String key, String value) {
+        private static Optional<CacheSetting> read(String text) {
+            int comma = text.indexOf(',');
+            int equal = text.indexOf('=');
+            return comma > 0 && equal > comma + 1
+                    ? Optional.of(new CacheSetting(
+                            text.substring(0, comma), text.substring(comma + 1, equal), text.substring(equal + 1)))
+                    : Optional.empty();
         }
     }
 }

@@ -4,11 +4,13 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.distribution.FlagValue.BackendSetting;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.cache.CacheOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /** The flags of the server itself: models, backends, life. Written by the command line reader, then only read. */
 final class ServerFlags {
@@ -20,6 +22,7 @@ final class ServerFlags {
 
     private final List<Path> backendDirectories = new ArrayList<>();
     private final List<BackendSetting> backendSettings = new ArrayList<>();
+    private final CacheFlags cache = new CacheFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -31,6 +34,7 @@ final class ServerFlags {
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         declareModels(flags);
+        cache.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -111,6 +115,7 @@ final class ServerFlags {
         }
         requireFolders("--model-repository", repositories);
         requireFolders("--backend-directory", backendDirectories);
+        Optional<CacheOptions> responses = cache.options(surroundings.home().resolve("caches"));
         NereidServerBuilder builder = NereidServer.builder()
                 .modelRepositories(repositories.toArray(Path[]::new))
                 .pluginDirectories(pluginDirectories(surroundings.home().resolve("plugins")))
@@ -125,6 +130,7 @@ final class ServerFlags {
                 .modelLoadThreads(loadThreads)
                 .exitTimeout(exitTimeout);
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
+        responses.ifPresent(builder::cache);
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {

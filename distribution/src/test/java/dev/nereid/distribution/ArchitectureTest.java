@@ -42,6 +42,7 @@ class ArchitectureTest {
             "backend-onnx",
             "backend-tensorrt",
             "backend-tensorflow",
+            "cache-redis",
             "examples/identity",
             "examples/repeat",
             "examples/square",
@@ -55,6 +56,7 @@ class ArchitectureTest {
     private static final String HTTP = "dev.nereid.http..";
     private static final String GRPC = "dev.nereid.grpc..";
     private static final String BACKENDS = "dev.nereid.backend..";
+    private static final String CACHES = "dev.nereid.cache..";
     private static final String EXAMPLES = "dev.nereid.examples..";
     private static final String DISTRIBUTION = "dev.nereid.distribution..";
     private static final String JDK = "java..";
@@ -75,12 +77,12 @@ class ArchitectureTest {
                         .because("backend-spi has no dependency, ever"),
                 noClasses()
                         .that()
-                        .resideInAnyPackage(BACKENDS, EXAMPLES)
+                        .resideInAnyPackage(BACKENDS, CACHES, EXAMPLES)
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(
                                 API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, "com.google.protobuf..")
-                        .because("backends know the SPI and nothing else of Nereid"),
+                        .because("plugins know the SPI and nothing else of Nereid"),
                 noClasses()
                         .that()
                         .resideInAPackage(API)
@@ -152,6 +154,13 @@ class ArchitectureTest {
                         .dependOnClassesThat()
                         .resideInAPackage(BACKENDS)
                         .because("backends are found in plugins/, or they do not exist"),
+                noClasses()
+                        .that()
+                        .resideOutsideOfPackage(CACHES)
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAnyPackage(CACHES, "io.lettuce..")
+                        .because("caches are found in caches/, or they do not exist"),
                 noClasses()
                         .should()
                         .dependOnClassesThat()

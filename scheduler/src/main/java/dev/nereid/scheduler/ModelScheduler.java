@@ -3,6 +3,8 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.FailureReason;
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.ModelSettings;
@@ -11,6 +13,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,6 +40,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final RequestQueue queue;
     private final ShortExecutions executions;
     private final LongSupplier nanoTime;
+    private final @Nullable CacheGate cache;
     private final List<InstanceWorker> workers;
     private final List<Thread> threads = new ArrayList<>();
     private final AtomicBoolean closing = new AtomicBoolean();
@@ -61,6 +65,11 @@ public final class ModelScheduler implements AutoCloseable {
                 policy.preserveOrdering() ? new ResponseOrder() : null,
                 nanoTime,
                 environment.timer());
+        this.cache = environment
+                .cache()
+                .map(access ->
+                        new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
+                .orElse(null);
         this.workers = instances.stream()
                 .map(instance -> new InstanceWorker(model, instance, queue, executions, nanoTime))
                 .toList();
@@ -118,8 +127,8 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Queues a call that comes at this moment, or executes it at once. Never blocks, and tells every outcome to the
-     * observer.
+     * Answers a call that comes at this moment from the cache of responses, queues it, or executes it at once. Never
+     * blocks, and tells every outcome to the observer.
      *
      * @param call a call that was checked against the model; its memory is the scheduler's from now on
      * @param observer who is told the responses
@@ -130,7 +139,8 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Queues a call, or executes it at once. Never blocks, and tells every outcome to the observer.
+     * Answers a call from the cache of responses, queues it, or executes it at once. Never blocks, and tells every outcome
+     * to the observer.
      *
      * @param call a call that was checked against the model; its memory is the scheduler's from now on
      * @param observer who is told the responses
@@ -146,14 +156,32 @@ public final class ModelScheduler implements AutoCloseable {
         if (heavy || request.usesClientMemory()) { // which may have to be copied
             request.keepToInstances();
         }
-        switch (queue.offer(request, executions.areTrusted())) {
-            case Seat seat -> seat.lentRun.run();
-            case Admission.Outcome.ACCEPTED -> {}
-            case Admission.Outcome.FULL -> request.refuse(SchedulerErrors.full(call));
-            case Admission.Outcome.STOPPED -> request.refuse(SchedulerErrors.stopped(call));
-            case Admission.Outcome.NO_INSTANCE -> request.refuse(SchedulerErrors.noInstance(call));
+        if (cache == null || !queue.isOpen()) {
+            enqueue(request, true);
+        } else {
+            cache.submit(request);
         }
         return request;
+    }
+
+    /** Queues a request, or executes it if this is the thread that submits it. */
+    private void enqueue(ScheduledRequest request, boolean submitting) {
+        switch (queue.offer(request, submitting && executions.areTrusted())) {
+            case Seat seat -> seat.lentRun.run();
+            case Admission.Outcome.ACCEPTED -> {}
+            case Admission.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.call()), submitting);
+            case Admission.Outcome.STOPPED -> refuse(request, SchedulerErrors.stopped(request.call()), submitting);
+            case Admission.Outcome.NO_INSTANCE ->
+                refuse(request, SchedulerErrors.noInstance(request.call()), submitting);
+        }
+    }
+
+    private static void refuse(ScheduledRequest request, InferenceException error, boolean submitting) {
+        if (submitting) {
+            request.refuse(error);
+        } else {
+            request.reject(error, FailureReason.REJECTED);
+        }
     }
 
     /**

@@ -200,6 +200,18 @@ final class RequestQueue {
         overdue.forEach(Due::answer);
     }
 
+    /** Gives a request that is answered without having been queued its place among the answers, if they have an order. */
+    void place(ScheduledRequest request) {
+        if (order != null) {
+            lock.lock();
+            try {
+                request.place(places++);
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
     /** Takes a request out that was answered, if it waits here. */
     void remove(ScheduledRequest request) {
         lock.lock();

@@ -87,6 +87,8 @@ final class ScheduledRequest implements Cancellation {
     /** When its time is over, if that is bounded. */
     @Nullable
     Due due;
+    /** Where the answer is kept for later calls; set before the request is queued. */
+    private @Nullable CacheMiss miss;
 
     /** The inputs as the backend sees them; changed before it sees them. */
     private List<NamedTensor> inputs;
@@ -124,6 +126,11 @@ final class ScheduledRequest implements Cancellation {
 
     CheckedCall call() {
         return call;
+    }
+
+    /** Returns when the server was given the call. */
+    long arrivedNanos() {
+        return arrivedNanos;
     }
 
     /** Returns the inputs as the backend sees them. */
@@ -251,6 +258,22 @@ final class ScheduledRequest implements Cancellation {
         }
     }
 
+    /**
+     * Answers a request that was not queued with a response that was made before, unless it was answered, in its turn if
+     * the model keeps order; and gives its inputs back. The caller has it counted.
+     *
+     * @return whether the answer was taken
+     */
+    boolean answerUnqueued(Answer answer) {
+        if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
+            return false;
+        }
+        queue.place(this);
+        tellLast(answer);
+        release();
+        return true;
+    }
+
     private void endWaiting(Answer answer, FailureReason reason) {
         model.meter().failed(reason, model.nanoTime().getAsLong() - arrivedNanos);
         tell(answer);
@@ -374,6 +397,9 @@ final class ScheduledRequest implements Cancellation {
 
     /** Tells what was settled, after what goes before it. */
     void deliver(Answer answer) {
+        if (miss != null) {
+            miss.insert(answer);
+        }
         CancelActions current = actions.get();
         if (current == null) {
             tellLast(answer);
@@ -434,6 +460,11 @@ final class ScheduledRequest implements Cancellation {
         }
         CancelActions made = new CancelActions();
         return actions.compareAndSet(null, made) ? made : actions();
+    }
+
+    /** Has the answer kept for later calls; to be called before the request is queued. */
+    void insertInto(CacheMiss lookedUp) {
+        miss = lookedUp;
     }
 
     /** Says whether the client wants an output. */

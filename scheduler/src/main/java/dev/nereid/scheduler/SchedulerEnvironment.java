@@ -3,8 +3,10 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.time.Timer;
 import java.time.InstantSource;
+import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
@@ -15,9 +17,15 @@ import java.util.function.LongSupplier;
  * @param wallClock tells the time of day
  * @param timer rings when the time of a waiting request is over; runs on the same clock as {@code nanoTime}
  * @param backend what the backend of the model allows
+ * @param cache the cache of responses that the model uses; empty for none
  */
 public record SchedulerEnvironment(
-        TensorMemory memory, LongSupplier nanoTime, InstantSource wallClock, Timer timer, BackendTerms backend) {
+        TensorMemory memory,
+        LongSupplier nanoTime,
+        InstantSource wallClock,
+        Timer timer,
+        BackendTerms backend,
+        Optional<CacheAccess> cache) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -25,6 +33,7 @@ public record SchedulerEnvironment(
         requireNonNull(wallClock, "wallClock");
         requireNonNull(timer, "timer");
         requireNonNull(backend, "backend");
+        requireNonNull(cache, "cache");
     }
 
     /**
@@ -35,7 +44,7 @@ public record SchedulerEnvironment(
      * @param timer rings when the time of a waiting request is over; runs on the same clock
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
-        this(memory, nanoTime, InstantSource.system(), timer, BackendTerms.DEFAULT);
+        this(memory, nanoTime, InstantSource.system(), timer, BackendTerms.DEFAULT, Optional.empty());
     }
 
     /**
@@ -45,6 +54,16 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(BackendTerms terms) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, terms);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, terms, cache);
+    }
+
+    /**
+     * Returns the same environment with another cache.
+     *
+     * @param changed the cache of responses that the model uses; empty for none
+     * @return the changed environment
+     */
+    public SchedulerEnvironment with(Optional<CacheAccess> changed) {
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, backend, changed);
     }
 }

@@ -6,6 +6,7 @@ import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -27,6 +28,7 @@ final class Calls {
     private List<String> outputs;
     private final List<OutputTarget> targets = new ArrayList<>();
     private long priority;
+    private Optional<Sequence> sequence = Optional.empty();
     private long timeoutMicros;
     private OptionalLong deadline = OptionalLong.empty();
     private Runnable alsoReleased = () -> {};
@@ -76,6 +78,14 @@ final class Calls {
 
     Calls timeoutMicros(long micros) {
         timeoutMicros = micros;
+        return this;
+    }
+
+    Calls options(CallOptions changed) {
+        priority = changed.priority();
+        timeoutMicros = changed.timeoutMicros();
+        deadline = changed.deadlineNanos();
+        sequence = changed.sequence();
         return this;
     }
 
@@ -143,7 +153,7 @@ final class Calls {
                 outputs,
                 List.copyOf(targets),
                 Map.of(),
-                new CallOptions(priority, timeoutMicros, deadline, Optional.empty()),
+                new CallOptions(priority, timeoutMicros, deadline, sequence),
                 release);
     }
 

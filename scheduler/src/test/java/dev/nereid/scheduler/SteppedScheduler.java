@@ -1,6 +1,5 @@
 package dev.nereid.scheduler;
 
-import java.time.InstantSource;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.time.Alarms;
@@ -31,7 +30,7 @@ final class SteppedScheduler {
             BackendTerms terms,
             FakeInstance... instances) {
         model = ModelScope.of(
-                settings, new SchedulerEnvironment(memory, clock, InstantSource.system(), alarms, terms));
+                settings, new SchedulerEnvironment(memory, clock, alarms).with(terms));
         ShortExecutions executions = new ShortExecutions(settings, terms);
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
         queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);

@@ -13,6 +13,7 @@ import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.repository.ModelLifecycle;
@@ -22,6 +23,7 @@ import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -61,6 +63,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     private final ServerInfo info;
     private final ServerMemory memory;
+    private final Optional<ServerCache> cache;
     private final BackendRegistry backends;
     private final ModelLifecycle lifecycle;
     private final TimerThread timer;
@@ -74,6 +77,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     NereidServer(
             ServerInfo info,
             ServerMemory memory,
+            Optional<ServerCache> cache,
             BackendRegistry backends,
             ModelLifecycle lifecycle,
             TimerThread timer,
@@ -81,6 +85,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             Duration exitTimeout) {
         this.info = info;
         this.memory = memory;
+        this.cache = cache;
         this.backends = backends;
         this.lifecycle = lifecycle;
         this.timer = timer;
@@ -225,6 +230,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
         timer.close();
+        cache.ifPresent(ServerCache::close);
         backends.close();
         memory.close();
     }

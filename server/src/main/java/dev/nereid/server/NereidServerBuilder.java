@@ -6,6 +6,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ServerInfo;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
@@ -19,6 +21,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Collects the options of a server and starts it. Confined to one thread.
@@ -60,6 +63,7 @@ public final class NereidServerBuilder {
     private long idleMemoryLimit = TensorPool.DEFAULT_IDLE_LIMIT;
     private Duration exitTimeout = Duration.ofSeconds(30);
     private Path cacheDirectory = Path.of("");
+    private Optional<CacheOptions> cache = Optional.empty();
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -235,6 +239,17 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Has responses kept for later calls that are the same, of models whose configurations say {@code response_cache}.
+     *
+     * @param options which cache; none by default
+     * @return this builder
+     */
+    public NereidServerBuilder cache(CacheOptions options) {
+        cache = Optional.of(options);
+        return this;
+    }
+
+    /**
      * Sets how long {@link NereidServer#close} waits for calls to end.
      *
      * @param timeout 30 seconds by default
@@ -290,6 +305,7 @@ public final class NereidServerBuilder {
         ServerBuild build = ServerBuild.read();
         LoadOptions loadOptions = new LoadOptions(autoComplete, modelConfigName, modelLoadThreads, processors, gpus);
         ServerMemory memory = ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory);
+        Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
         BackendRegistry backends = BackendRegistry.open(
                 pluginDirectories, new PluginEnvironment(build.spi(), backendSettings, cacheRoot(), processors));
         TimerThread timer = new TimerThread(System::nanoTime);
@@ -299,12 +315,14 @@ public final class NereidServerBuilder {
                     new ModelRepository(modelRepositories),
                     backends,
                     loadOptions,
-                    new SchedulerEnvironment(memory.pool(), System::nanoTime, timer));
+                    new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
+                            .with(responses.map(ServerCache::access)));
             lifecycle.start();
             started = true;
             return new NereidServer(
                     new ServerInfo(serverId, build.version(), EXTENSIONS),
                     memory,
+                    responses,
                     backends,
                     lifecycle,
                     timer,
@@ -314,6 +332,7 @@ public final class NereidServerBuilder {
             if (!started) {
                 timer.close();
                 backends.close();
+                responses.ifPresent(ServerCache::close);
             }
         }
     }

@@ -29,7 +29,7 @@ final class Plugin implements AutoCloseable {
 
     /** Loads a plugin as a whole, or not at all. */
     static Plugin open(PluginSource source, SpiVersion spi) throws PluginException {
-        PluginManifest.check(source, spi);
+        PluginManifest.check(source, spi, BackendProvider.class);
         PluginClassLoader loader = new PluginClassLoader(source, BackendProvider.class.getClassLoader());
         Plugin plugin = null;
         try {
@@ -64,7 +64,7 @@ final class Plugin implements AutoCloseable {
         PluginBoundary boundary = new PluginBoundary(source.name(), loader);
         List<BackendProvider> made = boundary.call("the making of its providers", () -> instantiate(loader));
         if (made.isEmpty()) {
-            throw new PluginException("no provider: " + PluginManifest.SERVICE_FILE
+            throw new PluginException("no provider: " + PluginManifest.serviceFile(BackendProvider.class)
                     + " names no class (expected: the name of a class that implements "
                     + BackendProvider.class.getName() + ")");
         }

@@ -8,7 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.spi.LoggingEventBuilder;
 
-/** The log of a backend or a model, written to the server's own. Immutable. */
+/** The log of a backend, a model or a cache, written to the server's own. Immutable. */
 public final class PluginLogger implements System.Logger {
     private final String name;
     private final Logger log;
@@ -19,8 +19,17 @@ public final class PluginLogger implements System.Logger {
      * @param backend the backend that logs
      */
     public PluginLogger(String backend) {
-        name = "nereid.backend." + backend;
+        this("nereid.backend.", backend, "");
+    }
+
+    private PluginLogger(String prefix, String plugin, String suffix) {
+        name = prefix + plugin + suffix;
         log = LoggerFactory.getLogger(name);
+    }
+
+    /** Creates a logger for a cache. */
+    static PluginLogger ofCache(String cache) {
+        return new PluginLogger("nereid.cache.", cache, "");
     }
 
     /**
@@ -30,7 +39,7 @@ public final class PluginLogger implements System.Logger {
      * @param model the model that it logs about
      */
     public PluginLogger(String backend, String model) {
-        this(backend + "." + model);
+        this("nereid.backend.", backend, "." + model);
     }
 
     @Override

@@ -1,6 +1,5 @@
 package dev.nereid.server.plugin;
 
-import dev.nereid.spi.BackendProvider;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.jar.JarFile;
@@ -13,29 +12,33 @@ import org.jspecify.annotations.Nullable;
  */
 final class PluginManifest {
     static final String SPI_VERSION = "Backend-Spi-Version";
-    static final String SERVICE_FILE = "META-INF/services/" + BackendProvider.class.getName();
 
     private PluginManifest() {}
 
+    /** Returns where a jar names its providers. */
+    static String serviceFile(Class<?> provider) {
+        return "META-INF/services/" + provider.getName();
+    }
+
     /** Checks that the jars can be read, that one of them names a provider, and that each such jar fits {@code ours}. */
-    static void check(PluginSource plugin, SpiVersion ours) throws PluginException {
+    static void check(PluginSource plugin, SpiVersion ours, Class<?> provider) throws PluginException {
         if (plugin.jars().isEmpty()) {
             throw new PluginException("no file *.jar in its folder (expected: the plugin's jars)");
         }
         boolean found = false;
         for (Path jar : plugin.jars()) {
-            found |= checkJar(jar, ours);
+            found |= checkJar(jar, ours, serviceFile(provider));
         }
         if (!found) {
-            throw new PluginException("no provider: none of its jars has a file " + SERVICE_FILE
-                    + " (expected: the name of a class that implements " + BackendProvider.class.getName() + ")");
+            throw new PluginException("no provider: none of its jars has a file " + serviceFile(provider)
+                    + " (expected: the name of a class that implements " + provider.getName() + ")");
         }
     }
 
-    private static boolean checkJar(Path path, SpiVersion ours) throws PluginException {
+    private static boolean checkJar(Path path, SpiVersion ours, String serviceFile) throws PluginException {
         String name = path.getFileName().toString();
         try (JarFile jar = new JarFile(path.toFile())) {
-            if (jar.getEntry(SERVICE_FILE) == null) {
+            if (jar.getEntry(serviceFile) == null) {
                 return false;
             }
             checkVersion(name, jar.getManifest(), ours);

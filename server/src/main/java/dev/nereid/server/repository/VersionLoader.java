@@ -143,7 +143,11 @@ final class VersionLoader {
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
-        SchedulerEnvironment surroundings = environment.with(parts.terms());
+        SchedulerEnvironment surroundings = environment
+                .with(parts.terms())
+                .with(environment
+                        .cache()
+                        .filter(cache -> parts.config().getResponseCache().getEnable()));
         // From here on the scheduler closes the instances that run, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);

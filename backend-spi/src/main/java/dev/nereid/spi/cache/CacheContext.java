@@ -1,0 +1,23 @@
+package dev.nereid.spi.cache;
+
+import java.util.Map;
+
+/**
+ * What a cache may use of the server. Valid from creation to close of the cache; safe for use by several threads.
+ * <em>Implemented by the server.</em>
+ */
+public interface CacheContext {
+    /**
+     * Returns the settings given to the cache on the server's command line ({@code --cache-config}).
+     *
+     * @return the settings by name; immutable
+     */
+    Map<String, String> settings();
+
+    /**
+     * Returns the log of the cache.
+     *
+     * @return a logger named after the cache
+     */
+    System.Logger logger();
+}

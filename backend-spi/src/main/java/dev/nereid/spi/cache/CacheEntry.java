@@ -1,0 +1,20 @@
+package dev.nereid.spi.cache;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A response as a cache hands it out. Owned by who received it; safe for use by any thread. <em>Implemented by caches.</em>
+ */
+public interface CacheEntry extends AutoCloseable {
+    /**
+     * Returns the bytes as they were inserted.
+     *
+     * @return native memory, aligned to 64 bytes, that any thread may read and nobody writes; valid until the close,
+     *     whatever becomes of the cache meanwhile
+     */
+    MemorySegment content();
+
+    /** Ends the use of the bytes. Called exactly once, on any thread; must not block or throw. */
+    @Override
+    void close();
+}

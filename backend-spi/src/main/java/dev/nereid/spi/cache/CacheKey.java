@@ -1,0 +1,29 @@
+package dev.nereid.spi.cache;
+
+import java.util.HexFormat;
+
+/**
+ * What a response is kept under: 128 bits that stand for the call. Immutable.
+ *
+ * <p>The bits come from a cryptographic hash, so that they are spread evenly and nobody can find two calls with one key.
+ *
+ * @param high the first 64 bits
+ * @param low the last 64 bits
+ */
+public record CacheKey(long high, long low) {
+    /**
+     * Returns the key as text, for caches that are asked over a protocol.
+     *
+     * @return 32 hexadecimal digits in lower case
+     */
+    public String text() {
+        HexFormat hex = HexFormat.of();
+        return hex.toHexDigits(high) + hex.toHexDigits(low);
+    }
+
+    /** Returns {@link #text()}. */
+    @Override
+    public String toString() {
+        return text();
+    }
+}

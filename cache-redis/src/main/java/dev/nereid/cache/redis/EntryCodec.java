@@ -1,0 +1,45 @@
+package dev.nereid.cache.redis;
+
+import dev.nereid.spi.cache.CacheKey;
+import io.lettuce.core.codec.RedisCodec;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
+
+/** Keys {@code nereid:<32 hexadecimal digits>} and values as they are, read into native memory. Immutable. */
+final class EntryCodec implements RedisCodec<CacheKey, MemorySegment> {
+    private static final String PREFIX = "nereid:";
+    private static final int DIGITS = 16;
+    private static final long ALIGNMENT = 64;
+
+    @Override
+    public ByteBuffer encodeKey(CacheKey key) {
+        return ByteBuffer.wrap((PREFIX + key.text()).getBytes(StandardCharsets.US_ASCII));
+    }
+
+    /** Not used by the commands that are sent: no answer to them holds a key. */
+    @Override
+    public CacheKey decodeKey(ByteBuffer bytes) {
+        String digits = StandardCharsets.US_ASCII.decode(bytes).toString().substring(PREFIX.length());
+        return new CacheKey(
+                HexFormat.fromHexDigitsToLong(digits, 0, DIGITS),
+                HexFormat.fromHexDigitsToLong(digits, DIGITS, 2 * DIGITS));
+    }
+
+    @Override
+    public ByteBuffer encodeValue(MemorySegment value) {
+        return value.asByteBuffer();
+    }
+
+    /** The memory is freed when nobody refers to it: who reads it, and for how long, only the server knows. */
+    @Override
+    public MemorySegment decodeValue(ByteBuffer bytes) {
+        MemorySegment content = MemorySegment.ofBuffer(bytes);
+        return Arena.ofAuto()
+                .allocate(content.byteSize(), ALIGNMENT)
+                .copyFrom(content)
+                .asReadOnly();
+    }
+}

@@ -1,0 +1,186 @@
+package dev.nereid.cache.redis;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.cache.CacheEntry;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.InsertObserver;
+import dev.nereid.spi.cache.LookupObserver;
+import dev.nereid.spi.cache.ResponseCache;
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisException;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.SetArgs;
+import io.lettuce.core.SocketOptions;
+import io.lettuce.core.SslOptions;
+import io.lettuce.core.TimeoutOptions;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.resource.ClientResources;
+import io.lettuce.core.resource.DefaultClientResources;
+import io.lettuce.core.resource.Delay;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SNIHostName;
+import javax.net.ssl.SSLParameters;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps responses in Redis, over one connection that all threads share. Safe for use by any thread: so is the connection.
+ *
+ * <p>How long responses stay and which are dropped is Redis' own affair ({@code maxmemory-policy}). While the connection is
+ * lost every lookup fails at once, and the connection is made again in the background; an answer that takes too long is a
+ * failure too.
+ */
+final class RedisCache implements ResponseCache {
+    /** The least that Lettuce takes. */
+    private static final int THREADS = 2;
+
+    /** Beyond so many commands under way Redis is too slow to be of use. */
+    private static final int MOST_COMMANDS = 4096;
+
+    /** The largest value that Redis takes, in bytes. */
+    private static final long LARGEST = 512L << 20;
+
+    private static final Duration FIRST_RECONNECT = Duration.ofMillis(50);
+    private static final Duration LAST_RECONNECT = Duration.ofSeconds(2);
+    private static final long CLOSE_SECONDS = 2;
+
+    private final ClientResources resources;
+    private final RedisClient client;
+    private final StatefulRedisConnection<CacheKey, MemorySegment> connection;
+
+    private RedisCache(
+            ClientResources resources,
+            RedisClient client,
+            StatefulRedisConnection<CacheKey, MemorySegment> connection) {
+        this.resources = resources;
+        this.client = client;
+        this.connection = connection;
+    }
+
+    /** Connects to Redis; blocks meanwhile. */
+    static RedisCache connect(RedisSettings settings) throws BackendException {
+        ClientResources resources = DefaultClientResources.builder()
+                .ioThreadPoolSize(THREADS)
+                .computationThreadPoolSize(THREADS)
+                .reconnectDelay(Delay.exponential(FIRST_RECONNECT, LAST_RECONNECT, 2, TimeUnit.MILLISECONDS))
+                .build();
+        RedisClient client = RedisClient.create(resources, uri(settings));
+        boolean connected = false;
+        try {
+            client.setOptions(options(settings));
+            RedisCache cache = new RedisCache(resources, client, client.connect(new EntryCodec()));
+            connected = true;
+            return cache;
+        } catch (RedisException | IllegalArgumentException e) {
+            throw new BackendException(
+                    ErrorCode.UNAVAILABLE, "Redis at " + settings + " cannot be used: " + describe(e), e);
+        } finally {
+            if (!connected) {
+                end(client, resources);
+            }
+        }
+    }
+
+    private static RedisURI uri(RedisSettings settings) {
+        RedisURI.Builder uri = RedisURI.Builder.redis(settings.host(), settings.port())
+                .withDatabase(settings.database())
+                .withSsl(settings.tls())
+                .withTimeout(settings.connectTimeout()); // of the first commands; see options for all others
+        if (!settings.user().isEmpty()) {
+            uri.withAuthentication(settings.user(), settings.password().toCharArray());
+        } else if (!settings.password().isEmpty()) {
+            uri.withPassword(settings.password().toCharArray());
+        }
+        return uri.build();
+    }
+
+    private static ClientOptions options(RedisSettings settings) {
+        return ClientOptions.builder()
+                .disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS)
+                .requestQueueSize(MOST_COMMANDS)
+                .socketOptions(SocketOptions.builder()
+                        .connectTimeout(settings.connectTimeout())
+                        .build())
+                .timeoutOptions(TimeoutOptions.enabled(settings.commandTimeout()))
+                .sslOptions(sslOptions(settings))
+                .build();
+    }
+
+    private static SslOptions sslOptions(RedisSettings settings) {
+        SslOptions.Builder options = SslOptions.builder().jdkSslProvider().handshakeTimeout(settings.connectTimeout());
+        if (!settings.certificate().getPath().isEmpty()) {
+            options.keyManager(settings.certificate(), settings.key(), null);
+        }
+        if (!settings.authority().getPath().isEmpty()) {
+            options.trustManager(settings.authority());
+        }
+        if (!settings.serverName().isEmpty()) {
+            options.sslParameters(() -> {
+                SSLParameters parameters = new SSLParameters();
+                parameters.setServerNames(List.of(new SNIHostName(settings.serverName())));
+                return parameters;
+            });
+        }
+        return options.build();
+    }
+
+    @Override
+    public void lookup(CacheKey key, LookupObserver observer) {
+        connection.async().get(key).whenComplete((content, error) -> {
+            if (error != null) {
+                observer.failed(describe(error));
+            } else if (content == null) {
+                observer.missing();
+            } else {
+                observer.found(new Entry(content));
+            }
+        });
+    }
+
+    /** Sends a copy: Lettuce may read it when the time of the command is over. */
+    @Override
+    public void insert(CacheKey key, MemorySegment content, InsertObserver observer) {
+        if (content.byteSize() > LARGEST) {
+            observer.refused();
+            return;
+        }
+        MemorySegment copy = MemorySegment.ofArray(content.toArray(ValueLayout.JAVA_BYTE));
+        connection.async().set(key, copy, SetArgs.Builder.nx()).whenComplete((ok, error) -> {
+            if (error != null) {
+                observer.failed(describe(error));
+            } else if (ok == null) {
+                observer.exists();
+            } else {
+                observer.stored();
+            }
+        });
+    }
+
+    @Override
+    public void close() {
+        connection.close();
+        end(client, resources);
+    }
+
+    private static void end(RedisClient client, ClientResources resources) {
+        client.shutdown(0, CLOSE_SECONDS, TimeUnit.SECONDS);
+        resources.shutdown(0, CLOSE_SECONDS, TimeUnit.SECONDS).awaitUninterruptibly(CLOSE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    private static String describe(Throwable error) {
+        @Nullable Throwable cause = error.getCause();
+        return error.getMessage() + (cause == null ? "" : ": " + cause.getMessage());
+    }
+
+    /** What Redis sent. Immutable. */
+    private record Entry(MemorySegment content) implements CacheEntry {
+        /** The garbage collector frees it. */
+        @Override
+        public void close() {}
+    }
+}

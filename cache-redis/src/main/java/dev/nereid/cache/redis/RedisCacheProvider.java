@@ -1,0 +1,22 @@
+package dev.nereid.cache.redis;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.cache.CacheContext;
+import dev.nereid.spi.cache.CacheProvider;
+import dev.nereid.spi.cache.ResponseCache;
+
+/** Brings the cache {@code redis}. Immutable. */
+public final class RedisCacheProvider implements CacheProvider {
+    /** Called by the service loader. */
+    public RedisCacheProvider() {}
+
+    @Override
+    public String name() {
+        return "redis";
+    }
+
+    @Override
+    public ResponseCache create(CacheContext context) throws BackendException {
+        return RedisCache.connect(RedisSettings.of(context.settings()));
+    }
+}

@@ -1,0 +1,131 @@
+package dev.nereid.cache.redis;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import java.io.File;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+/**
+ * How to reach Redis. Immutable.
+ *
+ * @param host its host
+ * @param port its port
+ * @param user who the server says it is; empty for Redis' default user
+ * @param password the password; empty for none
+ * @param database the number of the database
+ * @param connectTimeout how long a connection may take
+ * @param commandTimeout how long a lookup or an insert may take
+ * @param tls whether the connection is encrypted
+ * @param certificate the server's own certificate, in PEM; an empty path for none
+ * @param key its key; an empty path for none
+ * @param authority who vouches for Redis' certificate; an empty path for those whom the JDK trusts
+ * @param serverName the name that Redis' certificate is for; empty for the host
+ */
+record RedisSettings(
+        String host,
+        int port,
+        String user,
+        String password,
+        int database,
+        Duration connectTimeout,
+        Duration commandTimeout,
+        boolean tls,
+        File certificate,
+        File key,
+        File authority,
+        String serverName) {
+    /** Those of the reference; the last two are of its pool of connections, and here there is one connection. */
+    private static final Set<String> NAMES = Set.of(
+            "host",
+            "port",
+            "user",
+            "password",
+            "db",
+            "connect_timeout",
+            "socket_timeout",
+            "tls_enabled",
+            "cert",
+            "key",
+            "cacert",
+            "sni",
+            "pool_size",
+            "wait_timeout");
+
+    private static final int DEFAULT_PORT = 6379;
+    private static final int LAST_PORT = 65_535;
+    private static final int DEFAULT_TIMEOUT_MILLIS = 1_000;
+
+    /** Reads the settings of the command line. */
+    static RedisSettings of(Map<String, String> settings) throws BackendException {
+        for (String name : new TreeSet<>(settings.keySet())) {
+            if (!NAMES.contains(name)) {
+                throw wrong(name + ": unknown setting (expected: one of " + new TreeSet<>(NAMES) + ")");
+            }
+        }
+        String host = settings.getOrDefault("host", "");
+        if (host.isEmpty()) {
+            throw wrong("host: missing (expected: redis,host=HOST)");
+        }
+        String certificate = settings.getOrDefault("cert", "");
+        String key = settings.getOrDefault("key", "");
+        if (certificate.isEmpty() != key.isEmpty()) {
+            throw wrong("cert and key: one of them is missing (expected: both or none)");
+        }
+        return new RedisSettings(
+                host,
+                number(settings, "port", DEFAULT_PORT, 1, LAST_PORT),
+                settings.getOrDefault("user", ""),
+                settings.getOrDefault("password", ""),
+                number(settings, "db", 0, 0, Integer.MAX_VALUE),
+                millis(settings, "connect_timeout"),
+                millis(settings, "socket_timeout"),
+                truth(settings, "tls_enabled"),
+                new File(certificate),
+                new File(key),
+                new File(settings.getOrDefault("cacert", "")),
+                settings.getOrDefault("sni", ""));
+    }
+
+    /** Never shows the password. */
+    @Override
+    public String toString() {
+        return host + ":" + port;
+    }
+
+    private static Duration millis(Map<String, String> settings, String name) throws BackendException {
+        return Duration.ofMillis(number(settings, name, DEFAULT_TIMEOUT_MILLIS, 1, Integer.MAX_VALUE));
+    }
+
+    private static int number(Map<String, String> settings, String name, int ifMissing, int least, int most)
+            throws BackendException {
+        String text = settings.get(name);
+        if (text == null) {
+            return ifMissing;
+        }
+        try {
+            int number = Integer.parseInt(text.strip());
+            if (number >= least && number <= most) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // told below
+        }
+        throw wrong(name + ": '" + text + "' (expected: a whole number from " + least + " to " + most + ")");
+    }
+
+    private static boolean truth(Map<String, String> settings, String name) throws BackendException {
+        String text = settings.getOrDefault(name, "false");
+        return switch (text) {
+            case "true", "1" -> true;
+            case "false", "0" -> false;
+            default -> throw wrong(name + ": '" + text + "' (expected: true or false)");
+        };
+    }
+
+    private static BackendException wrong(String message) {
+        return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
+    }
+}

@@ -1,0 +1,268 @@
+package dev.nereid.cache.redis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.cache.CacheContext;
+import dev.nereid.spi.cache.CacheEntry;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.InsertObserver;
+import dev.nereid.spi.cache.LookupObserver;
+import dev.nereid.spi.cache.ResponseCache;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The cache against a real Redis, as Debian brings it. */
+@Timeout(120)
+final class RedisCacheIT {
+    private static final CacheKey KEY = new CacheKey(0x0123456789abcdefL, -1);
+
+    @TempDir
+    private Path folder;
+
+    @BeforeAll
+    static void needsRedis() {
+        RedisServer.assumeInstalled("redis-server", "--version");
+    }
+
+    @Test
+    void keepsResponsesForEveryServer() throws Exception {
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder);
+                ResponseCache one = open(redis, Map.of());
+                ResponseCache other = open(redis, Map.of("db", "0", "pool_size", "5"));
+                ResponseCache elsewhere = open(redis, Map.of("db", "1"))) {
+            assertThat(lookup(one)).isEqualTo("missing");
+            assertThat(insert(one, 7)).isEqualTo("stored");
+            assertThat(insert(other, 8)).isEqualTo("exists");
+            assertThat(lookup(other)).isEqualTo("found 7");
+            assertThat(lookup(elsewhere)).isEqualTo("missing");
+        }
+    }
+
+    @Test
+    void servesManyLookupsAtOnce() throws Exception {
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder);
+                ResponseCache cache = open(redis, Map.of())) {
+            insert(cache, 3);
+            List<Told> told = new ArrayList<>();
+            for (int i = 0; i < 1000; i++) {
+                Told each = new Told();
+                told.add(each);
+                cache.lookup(KEY, each);
+            }
+
+            for (Told each : told) {
+                assertThat(each.await()).isEqualTo("found 3");
+            }
+        }
+    }
+
+    @Test
+    void namesItselfWithAPassword() throws Exception {
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder, "--requirepass", "open, sesame")) {
+            try (ResponseCache cache = open(redis, Map.of("password", "open, sesame"));
+                    ResponseCache named = open(redis, Map.of("user", "default", "password", "open, sesame"))) {
+                assertThat(insert(cache, 1)).isEqualTo("stored");
+                assertThat(lookup(named)).isEqualTo("found 1");
+            }
+            assertThatThrownBy(() -> open(redis, Map.of("password", "wrong")))
+                    .isInstanceOf(BackendException.class)
+                    .hasMessageContaining("Redis at 127.0.0.1:" + redis.port() + " cannot be used: ")
+                    .hasMessageNotContaining("wrong (");
+        }
+    }
+
+    @Test
+    void encryptsTheConnection() throws Exception {
+        RedisServer.assumeInstalled("openssl", "version");
+        makeCertificate();
+        String port = String.valueOf(RedisServer.freePort());
+        try (RedisServer redis = RedisServer.start(
+                0,
+                folder,
+                "--tls-port",
+                port,
+                "--tls-cert-file",
+                "cert.pem",
+                "--tls-key-file",
+                "key.pem",
+                "--tls-ca-cert-file",
+                "cert.pem")) {
+            String certificate = folder.resolve("cert.pem").toString();
+            String key = folder.resolve("key.pem").toString();
+            Map<String, String> encrypted = new HashMap<>(
+                    Map.of("port", port, "host", "localhost", "tls_enabled", "true", "cacert", certificate));
+            assertThatThrownBy(() -> open(redis, Map.of("port", port, "tls_enabled", "true")))
+                    .isInstanceOf(BackendException.class);
+            encrypted.putAll(Map.of("cert", certificate, "key", key, "sni", "localhost"));
+            try (ResponseCache cache = open(redis, encrypted)) {
+                assertThat(insert(cache, 9)).isEqualTo("stored");
+                assertThat(lookup(cache)).isEqualTo("found 9");
+            }
+        }
+    }
+
+    /** Never waits, and needs no help to find it again. */
+    @Test
+    void failsWhileRedisIsGone() throws Exception {
+        int port = RedisServer.freePort();
+        RedisServer redis = RedisServer.start(port, folder);
+        try (ResponseCache cache = open(redis, Map.of())) {
+            redis.close();
+            String told = lookup(cache);
+            while (told.equals("missing")) { // the connection breaks a moment later
+                told = lookup(cache);
+            }
+            assertThat(told).startsWith("failed ");
+            assertThat(insert(cache, 1)).startsWith("failed ");
+
+            try (RedisServer again = RedisServer.start(port, folder)) {
+                while (lookup(cache).startsWith("failed ")) {
+                    Thread.onSpinWait();
+                }
+                assertThat(again.port()).isEqualTo(port);
+                assertThat(insert(cache, 2)).isEqualTo("stored");
+            }
+        }
+    }
+
+    @Test
+    void failsWhenRedisHangs() throws Exception {
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder);
+                ResponseCache cache = open(redis, Map.of("socket_timeout", "200"))) {
+            redis.signal("STOP");
+
+            assertThat(lookup(cache)).startsWith("failed ").contains("200 millisecond");
+            assertThat(insert(cache, 1)).startsWith("failed ");
+            redis.signal("CONT");
+        }
+    }
+
+    /** Also those that never get an answer: the end of the server waits for them. */
+    @Test
+    void tellsEveryLookupWhenItIsClosed() throws Exception {
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder)) {
+            ResponseCache cache = open(redis, Map.of("socket_timeout", "60000"));
+            redis.signal("STOP");
+            Told told = new Told();
+            cache.lookup(KEY, told);
+            cache.close();
+
+            assertThat(told.await()).startsWith("failed ");
+            redis.signal("CONT");
+        }
+    }
+
+    @Test
+    void doesNotStartWithoutRedis() throws IOException {
+        int port = RedisServer.freePort();
+
+        assertThatThrownBy(() -> open(Map.of("host", "127.0.0.1", "port", String.valueOf(port))))
+                .isInstanceOf(BackendException.class)
+                .hasMessageStartingWith("Redis at 127.0.0.1:" + port + " cannot be used: ");
+    }
+
+    private void makeCertificate() throws IOException, InterruptedException {
+        int status = new ProcessBuilder(
+                        ("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
+                                        + " -addext subjectAltName=DNS:localhost,IP:127.0.0.1")
+                                .split(" "))
+                .directory(folder.toFile())
+                .redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .start()
+                .waitFor();
+        assertThat(status).isZero();
+    }
+
+    private static ResponseCache open(RedisServer redis, Map<String, String> more) throws BackendException {
+        Map<String, String> settings = new HashMap<>(Map.of("host", "127.0.0.1", "port", String.valueOf(redis.port())));
+        settings.putAll(more);
+        return open(settings);
+    }
+
+    private static ResponseCache open(Map<String, String> settings) throws BackendException {
+        return new RedisCacheProvider().create(new CacheContext() {
+            @Override
+            public Map<String, String> settings() {
+                return settings;
+            }
+
+            @Override
+            public System.Logger logger() {
+                return System.getLogger("redis");
+            }
+        });
+    }
+
+    private static String lookup(ResponseCache cache) throws Exception {
+        Told told = new Told();
+        cache.lookup(KEY, told);
+        return told.await();
+    }
+
+    private static String insert(ResponseCache cache, int value) throws Exception {
+        Told told = new Told();
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment content = arena.allocate(100).fill((byte) value);
+            cache.insert(KEY, content.asReadOnly(), told);
+            return told.await();
+        }
+    }
+
+    /** What an observer is told, as text. */
+    private static final class Told implements LookupObserver, InsertObserver {
+        private final CompletableFuture<String> text = new CompletableFuture<>();
+
+        String await() throws Exception {
+            return text.get(30, TimeUnit.SECONDS);
+        }
+
+        @Override
+        public void found(CacheEntry entry) {
+            MemorySegment content = entry.content();
+            boolean right = content.isNative() && content.isReadOnly() && content.address() % 64 == 0;
+            text.complete("found " + (right ? content.get(ValueLayout.JAVA_BYTE, content.byteSize() - 1) : "wrong"));
+            entry.close();
+        }
+
+        @Override
+        public void missing() {
+            text.complete("missing");
+        }
+
+        @Override
+        public void stored() {
+            text.complete("stored");
+        }
+
+        @Override
+        public void exists() {
+            text.complete("exists");
+        }
+
+        @Override
+        public void refused() {
+            text.complete("refused");
+        }
+
+        @Override
+        public void failed(String reason) {
+            text.complete("failed " + reason);
+        }
+    }
+}

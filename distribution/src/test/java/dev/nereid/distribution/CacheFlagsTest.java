@@ -1,0 +1,59 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.server.cache.CacheOptions;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+final class CacheFlagsTest {
+    private static final Path OWN = Path.of("caches");
+
+    private static Optional<CacheOptions> options(String... arguments) throws UsageException, StartFailure {
+        CacheFlags cache = new CacheFlags();
+        Flags flags = new Flags();
+        cache.declare(flags);
+        flags.read(List.of(arguments), Map.of());
+        return cache.options(OWN);
+    }
+
+    @Test
+    void asksForNoCacheUnlessTold() throws UsageException, StartFailure {
+        assertThat(options()).isEmpty();
+        assertThat(options("--cache-directory=more")).isEmpty();
+    }
+
+    @Test
+    void collectsTheSettingsOfOneCache() throws UsageException, StartFailure {
+        assertThat(options("--cache-config=redis,host=a=b", "--cache-config", "redis,port=1", "--cache-directory=more"))
+                .contains(new CacheOptions("redis", Map.of("host", "a=b", "port", "1"), List.of(Path.of("more"), OWN)));
+    }
+
+    @Test
+    void takesTheOldFlagForALocalCache() throws UsageException, StartFailure {
+        assertThat(options("--response-cache-byte-size=4096")).contains(CacheOptions.local(4096));
+    }
+
+    @Test
+    void refusesTwoCaches() {
+        assertThatThrownBy(() -> options("--cache-config=local,size=1", "--cache-config=redis,host=a"))
+                .isInstanceOf(StartFailure.class)
+                .hasMessage("--cache-config: redis (expected: one cache, and local was given before)");
+        assertThatThrownBy(() -> options("--cache-config=local,size=1", "--response-cache-byte-size=1"))
+                .isInstanceOf(StartFailure.class)
+                .hasMessage("--response-cache-byte-size: given with --cache-config (expected: --cache-config alone)");
+    }
+
+    @Test
+    void refusesASettingWithoutCacheKeyOrValue() {
+        for (String wrong : List.of("local", "size=1", ",size=1", "local,=1", "local,size", "")) {
+            assertThatThrownBy(() -> options("--cache-config=" + wrong))
+                    .isInstanceOf(UsageException.class)
+                    .hasMessage("--cache-config: '" + wrong + "' (expected: cache,key=value)");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.google.protobuf.ByteString;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelInferRequest;
+import inference.ModelInferResponse;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The installed server answers from its cache: what it executes takes many seconds, which no answer from the cache does, also
+ * while other builds run on the same machine.
+ */
+final class CacheIT {
+    private static final long DELAY_MILLIS = 10_000;
+    private static final long PLAIN_DELAY_MILLIS = 1_000;
+    private static final String EXAMPLES =
+            "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins");
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void answersTheSameRequestFromTheCacheOverEveryProtocol() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(models(), "--cache-config=local,size=1048576", EXAMPLES)) {
+            grpcAnswer(server, "plain", 5);
+            assertThat(millis(() -> httpAnswer(server, "cached", "a", 5))).isGreaterThanOrEqualTo(DELAY_MILLIS);
+
+            assertThat(millis(() -> httpAnswer(server, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
+            assertThat(millis(() -> grpcAnswer(server, "cached", 5))).isLessThan(DELAY_MILLIS);
+        }
+    }
+
+    @Test
+    void executesOtherRequestsAndThoseToModelsThatDoNotAskForTheCache() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(models(), "--response-cache-byte-size=1048576", EXAMPLES)) {
+            assertThat(millis(() -> httpAnswer(server, "plain", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+            assertThat(millis(() -> httpAnswer(server, "plain", "b", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+            assertThat(millis(() -> httpAnswer(server, "brief", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+            assertThat(millis(() -> httpAnswer(server, "brief", "b", 6))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+        }
+    }
+
+    /** What one server executed another one answers, which was started later. */
+    @Test
+    void sharesARedis() throws Exception {
+        assumeTrue(isInstalled("redis-server"), "redis-server is not installed");
+        int port = freePort();
+        String redis = "--cache-config=redis,port=" + port;
+        Process store = new ProcessBuilder(
+                        "redis-server", "--port", String.valueOf(port), "--bind", "127.0.0.1", "--save", "")
+                .redirectErrorStream(true)
+                .start();
+        try {
+            awaitReady(store);
+            try (InstalledServer one =
+                    InstalledServer.serve(models(), "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
+                assertThat(millis(() -> httpAnswer(one, "cached", "a", 5))).isGreaterThanOrEqualTo(DELAY_MILLIS);
+            }
+            try (InstalledServer other =
+                    InstalledServer.serve(models(), "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
+                assertThat(millis(() -> httpAnswer(other, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
+                assertThat(millis(() -> grpcAnswer(other, "cached", 5))).isLessThan(DELAY_MILLIS);
+            }
+        } finally {
+            store.destroyForcibly();
+        }
+    }
+
+    private static boolean isInstalled(String program) throws InterruptedException {
+        try {
+            Process process = new ProcessBuilder(program, "--version")
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            return process.waitFor() == 0;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    private static void awaitReady(Process redis) throws IOException {
+        BufferedReader reader = redis.inputReader(StandardCharsets.UTF_8);
+        for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+            if (line.contains("Ready to accept connections")) {
+                return;
+            }
+        }
+        throw new AssertionError("redis-server ended");
+    }
+
+    @Test
+    void doesNotStartWithACacheThatCannotBe() throws IOException, InterruptedException {
+        assertThat(start("--cache-config=local,size=some"))
+                .contains("nereid serve: cache 'local': size: 'some' (expected: a number of bytes");
+        assertThat(start("--cache-config=attic,size=1"))
+                .contains("nereid serve: cache 'attic': unknown (expected: local");
+    }
+
+    private String start(String flag) throws IOException, InterruptedException {
+        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + models(), flag);
+        assertThat(result.status()).isNotZero();
+        return result.err();
+    }
+
+    private Path models() {
+        String cache = "response_cache { enable: true }";
+        return new Repository(folder)
+                .model("cached", Repository.identity(8, "INT32", "[2]", delay(DELAY_MILLIS) + cache))
+                .model("brief", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS) + cache))
+                .model("plain", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS)))
+                .folder();
+    }
+
+    private static String delay(long millis) {
+        return "parameters { key: \"execute_delay_ms\" value { string_value: \"" + millis + "\" } }\n";
+    }
+
+    private static String httpAnswer(InstalledServer server, String model, String id, int number)
+            throws IOException, InterruptedException {
+        String body =
+                "{\"id\":\"%s\",\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[1,2],\"data\":[%d,7]}]}"
+                        .formatted(id, number);
+        String answer = server.post("/v2/models/" + model + "/infer", body).body();
+        assertThat(answer).contains("\"id\":\"" + id + "\"", "[1,2]", "[" + number + ",7]");
+        return answer;
+    }
+
+    private static ModelInferResponse grpcAnswer(InstalledServer server, String model, int number) {
+        ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
+                .build();
+        try {
+            ByteString content = ByteString.copyFrom(new byte[] {(byte) number, 0, 0, 0, 7, 0, 0, 0});
+            ModelInferResponse answer = GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                    .modelInfer(ModelInferRequest.newBuilder()
+                            .setModelName(model)
+                            .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
+                                    .setName("INPUT0")
+                                    .setDatatype("INT32")
+                                    .addShape(1)
+                                    .addShape(2))
+                            .addRawInputContents(content)
+                            .build());
+            assertThat(answer.getRawOutputContentsList()).containsExactly(content);
+            return answer;
+        } finally {
+            channel.shutdownNow();
+        }
+    }
+
+    private static long millis(Callable<?> call) throws Exception {
+        long start = System.nanoTime();
+        call.call();
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+    }
+}

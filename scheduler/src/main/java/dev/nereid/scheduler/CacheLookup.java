@@ -1,0 +1,135 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.cache.CachedResponse;
+import dev.nereid.scheduler.cache.CallDigest;
+import dev.nereid.spi.cache.CacheEntry;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.LookupObserver;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One search for the answer to a call. Lock-free: whoever takes {@code told} first says how it ended, so that a cache which
+ * tells twice does no harm.
+ *
+ * <p>A user of the request until then: the call may be withdrawn meanwhile, which answers it at once, but its inputs stay as
+ * long as they are hashed.
+ */
+final class CacheLookup implements LookupObserver {
+    private final CacheGate gate;
+    private final ScheduledRequest request;
+    private final long startNanos;
+    private final AtomicBoolean told = new AtomicBoolean();
+
+    /** The thread that submits the call, while it does: no other thread ever reads itself here. */
+    private @Nullable Thread submitter = Thread.currentThread();
+
+    private @Nullable CacheKey key;
+
+    CacheLookup(CacheGate gate, ScheduledRequest request, long startNanos) {
+        this.gate = gate;
+        this.request = request;
+        this.startNanos = startNanos;
+        request.retain();
+    }
+
+    /** Searches; what is found is told on this thread or another one. */
+    void start() {
+        search();
+        submitter = null;
+    }
+
+    /** Searches on another thread. */
+    void startOn(Executor executor) {
+        try {
+            executor.execute(this::search);
+        } catch (RejectedExecutionException e) {
+            failed("the server is ending");
+        }
+        submitter = null;
+    }
+
+    private void search() {
+        try {
+            CacheKey made = CallDigest.of(request.call());
+            key = made;
+            gate.cache().lookup(made, this);
+        } catch (RuntimeException | Error e) {
+            failed(e.toString());
+        }
+    }
+
+    @Override
+    public void found(CacheEntry entry) {
+        if (!told.compareAndSet(false, true)) {
+            entry.close();
+            return;
+        }
+        List<NamedTensor> outputs = CachedResponse.decode(entry.content()).orElse(null);
+        if (outputs == null || !gate.fits(request, outputs)) {
+            entry.close();
+            gate.report("entry " + key + " is no answer to its call");
+            enqueue();
+            return;
+        }
+        FinishedResponse response =
+                new FinishedResponse(request, outputs, List.of(CountedMemory.of(entry::close, null)), Map.of(), true);
+        long now = gate.now();
+        long queueNanos = startNanos - request.enqueuedNanos();
+        long requestNanos = now - request.arrivedNanos();
+        Answer hit = new Hit(response, () -> gate.counter().hit(queueNanos, now - startNanos, requestNanos));
+        if (!request.answerUnqueued(hit)) {
+            hit.discard();
+        }
+        request.release();
+    }
+
+    @Override
+    public void missing() {
+        if (told.compareAndSet(false, true)) {
+            if (key != null) {
+                request.insertInto(new CacheMiss(gate, key, gate.now() - startNanos));
+            }
+            enqueue();
+        }
+    }
+
+    @Override
+    public void failed(String reason) {
+        if (told.compareAndSet(false, true)) {
+            gate.report(reason);
+            enqueue();
+        }
+    }
+
+    /** Queues the call, unless it was withdrawn meanwhile. */
+    private void enqueue() {
+        try {
+            if (request.isWaiting()) {
+                gate.queue().enter(request, Thread.currentThread().equals(submitter));
+            }
+        } finally {
+            request.release();
+        }
+    }
+
+    /** A response that is counted before it is told. */
+    private record Hit(FinishedResponse response, Runnable counting) implements Answer {
+        @Override
+        public void tell(ResponseObserver observer) {
+            counting.run();
+            response.tell(observer);
+        }
+
+        @Override
+        public void discard() {
+            response.discard();
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package dev.nereid.scheduler.cache;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.cache.ResponseCache;
+import java.util.concurrent.Executor;
+
+/**
+ * The server's cache of responses, and who makes the keys that take long. Immutable.
+ *
+ * @param cache the cache, owned by the server, which closes it after all models
+ * @param background runs the making of keys of large inputs; never blocks its callers
+ */
+public record CacheAccess(ResponseCache cache, Executor background) {
+    /** Checks the components. */
+    public CacheAccess {
+        requireNonNull(cache, "cache");
+        requireNonNull(background, "background");
+    }
+}

@@ -1,0 +1,380 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.scheduler.cache.CachedResponse;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Queue;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What a cache changes in the life of calls, step by step. */
+final class CachedCallsTest {
+    private static final int LARGE = (int) CacheGate.LARGE_INPUTS / Float.BYTES + 1;
+
+    private final ModelSettings settings = ModelSettings.builder("m", 7)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .build();
+
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+    private final FakeCache cache = new FakeCache();
+    private final Counts counts = new Counts();
+    private final Queue<Runnable> background = new ArrayDeque<>();
+    private final List<RecordingObserver> observers = new ArrayList<>();
+    private final List<Boolean> submitting = new ArrayList<>();
+    private FakeInstance.Execution execution = FakeInstance::copy;
+    private final FakeInstance instance = new FakeInstance(batch -> execution.execute(batch));
+    private final SteppedScheduler scheduler =
+            new SteppedScheduler(settings, new BatchPlanner(64, List.of(), 0), memory, instance);
+    private final CacheGate gate = new CacheGate(
+            scheduler.model, new CacheAccess(cache, background::add), counts, scheduler.clock, this::enqueue);
+
+    @AfterEach
+    void everythingWasGivenBack() {
+        observers.forEach(RecordingObserver::check);
+        observers.forEach(observer -> assertThat(observer.hasEnded()).isTrue());
+        observers.forEach(RecordingObserver::close);
+        assertThat(instance.mistakes()).isEmpty();
+        assertThat(scheduler.inFlight()).isZero();
+        assertThat(cache.open).as("entries that are read").isZero();
+        memory.close();
+    }
+
+    @Test
+    void answersTheSameCallWithoutExecution() {
+        RecordingObserver first = submit(call(1, 2).id("a").of(1));
+        scheduler.drain();
+
+        RecordingObserver second = submit(call(1, 2).id("b").of(1));
+
+        assertThat(first.floats("OUT")).containsExactly(1, 2);
+        assertThat(second.floats("OUT")).containsExactly(1, 2);
+        assertThat(second.output("OUT").shape()).isEqualTo(Shape.of(1, 2));
+        assertThat(second.response().id()).isEqualTo("b");
+        assertThat(second.response().version()).isEqualTo(7);
+        assertThat(second.response().isLast()).isTrue();
+        assertThat(instance.batches()).containsExactly(List.of("a"));
+        assertThat(cache.open).isEqualTo(1); // no copy: the client reads where the cache keeps it
+    }
+
+    @Test
+    void executesAnotherCall() {
+        submit(call(1, 2).id("a").of(1));
+        scheduler.drain();
+
+        RecordingObserver other = submit(call(4, 2).id("b").of(1));
+
+        assertThat(other.hasEnded()).isFalse();
+        scheduler.drain();
+        assertThat(other.floats("OUT")).containsExactly(4, 5);
+    }
+
+    @Test
+    void keepsNoFailure() {
+        execution = batch -> {
+            throw new BackendException(ErrorCode.INTERNAL, "not today");
+        };
+        submit(call(1).id("a").of(1));
+        scheduler.drain();
+        execution = FakeInstance::copy;
+
+        RecordingObserver second = submit(call(1).id("b").of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(counts.all).containsExactly("missed 0");
+    }
+
+    @Test
+    void keepsTheAnswerBeforeItIsTold() {
+        List<Integer> kept = new ArrayList<>();
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+        ScheduledRequest request = new ScheduledRequest(
+                scheduler.model,
+                scheduler.queue,
+                call(1).of(1),
+                new Forwarding(observer, () -> kept.add(cache.entries.size())),
+                0,
+                0);
+        gate.submit(request);
+        scheduler.drain();
+
+        assertThat(kept).containsExactly(1);
+    }
+
+    @Test
+    void countsHitsAndMisses() {
+        scheduler.clock.advanceNanos(100);
+        cache.waits = true;
+        submit(call(1).of(1));
+        scheduler.clock.advanceNanos(5);
+        cache.tellOnly();
+        scheduler.drain();
+        scheduler.clock.advanceNanos(3);
+        assertThat(counts.all).isEmpty();
+        cache.inserts.values().iterator().next().stored();
+        submit(call(1).of(1));
+        scheduler.clock.advanceNanos(2);
+        cache.tellOnly();
+
+        assertThat(counts.all).containsExactly("missed 8", "hit 0 2 2");
+    }
+
+    @Test
+    void countsAnAnswerThatIsTooLargeButNotOneThatWasKeptMeanwhile() {
+        cache.refuses = true;
+        submit(call(1).of(1));
+        scheduler.drain();
+        assertThat(counts.all).containsExactly("missed 0");
+        cache.refuses = false;
+
+        submit(call(2).of(1));
+        submit(call(2).of(1));
+        scheduler.drain();
+
+        assertThat(counts.all).containsExactly("missed 0", "missed 0");
+    }
+
+    @Test
+    void executesWithoutACacheThatFails() {
+        cache.fails = true;
+        RecordingObserver first = submit(call(1).of(1));
+        scheduler.drain();
+        assertThat(first.floats("OUT")).containsExactly(1);
+
+        cache.fails = false;
+        RecordingObserver second = submit(call(1).of(1));
+        cache.fails = true;
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(counts.all).isEmpty();
+    }
+
+    @Test
+    void heedsOnlyTheFirstThingThatALookupTells() {
+        RecordingObserver observer = submit(call(1).of(1));
+        scheduler.drain();
+        cache.tellOnly();
+        cache.lookups.values().iterator().next().missing();
+        cache.inserts.values().iterator().next().failed("late");
+
+        assertThat(observer.floats("OUT")).containsExactly(1);
+        assertThat(instance.batches()).hasSize(1);
+    }
+
+    @Test
+    void takesABrokenEntryForNone() {
+        submit(call(1).of(1));
+        scheduler.drain();
+        cache.entries.replaceAll((key, content) -> content.asSlice(0, content.byteSize() - 1));
+
+        RecordingObserver second = submit(call(1).of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(instance.batches()).hasSize(2);
+    }
+
+    @Test
+    void takesAnEntryOfAnotherModelForNone() {
+        submit(call(1).of(1));
+        scheduler.drain();
+        MemorySegment other = Arena.ofAuto().allocate(1024, 64);
+        var outputs = List.of(new NamedTensor("OUT", Tensor.ofStrings(Shape.of(1), List.of("x"))));
+        CachedResponse.encode(outputs, other);
+        cache.entries.replaceAll((key, content) -> other);
+
+        RecordingObserver second = submit(call(1).of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+    }
+
+    @Test
+    void withdrawsACallDuringItsLookup() {
+        cache.waits = true;
+        RecordingObserver miss = new RecordingObserver();
+        Cancellation cancellation = submit(call(1).of(1), miss);
+
+        cancellation.cancel();
+
+        miss.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        cache.tellOnly();
+        scheduler.drain();
+        assertThat(instance.batches()).isEmpty();
+    }
+
+    @Test
+    void givesAHitBackThatComesAfterTheWithdrawal() {
+        submit(call(1).of(1));
+        scheduler.drain();
+        cache.waits = true;
+        RecordingObserver hit = new RecordingObserver();
+        Cancellation cancellation = submit(call(1).of(1), hit);
+
+        cancellation.cancel();
+        cache.tellOnly();
+
+        hit.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        assertThat(counts.all).containsExactly("missed 0");
+    }
+
+    @Test
+    void keepsNoAnswerOfAWithdrawnCall() {
+        List<Cancellation> cancellations = new ArrayList<>();
+        execution = batch -> {
+            FakeInstance.copy(batch);
+            cancellations.getFirst().cancel();
+        };
+        RecordingObserver observer = new RecordingObserver();
+        cancellations.add(submit(call(1).of(1), observer));
+        scheduler.drain();
+
+        observer.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        assertThat(cache.entries).isEmpty();
+    }
+
+    @Test
+    void hashesLargeInputsInTheBackground() {
+        RecordingObserver observer = submit(call(0, LARGE).of(1));
+
+        assertThat(cache.lookups).isEmpty();
+        background.remove().run();
+        assertThat(cache.lookups).hasSize(1);
+        scheduler.drain();
+
+        assertThat(observer.floats("OUT")).hasSize(LARGE);
+    }
+
+    /** The inputs of a withdrawn call must not go while they are read. */
+    @Test
+    void keepsTheInputsWhileTheyAreHashed() {
+        Cancellation cancellation = submit(call(0, LARGE).of(1), new RecordingObserver());
+        cancellation.cancel();
+
+        assertThat(memory.bytesInUse()).isPositive();
+        background.remove().run();
+        assertThat(memory.bytesInUse()).isZero();
+    }
+
+    @Test
+    void looksNothingUpForCallsWhoseAnswerIsNotTheirsAlone() {
+        MemorySegment target = Arena.ofAuto().allocate(4);
+        submit(call(1).into("OUT", target).of(1));
+        submit(call(1).options(new CallOptions(
+                        0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(4), true, false))))
+                .of(1));
+        submit(Calls.to(settings, memory)
+                .input(
+                        "IN",
+                        Tensor.of(DataType.FP32, Shape.of(1, 1), target, new MemoryPlace(MemoryPlace.Kind.PINNED, 0)))
+                .of(1));
+
+        assertThat(cache.lookups).hasSize(1); // the last one: pinned memory is the host's
+        scheduler.drain();
+    }
+
+    @Test
+    void leavesRefusalsToTheSubmission() {
+        scheduler.queue.stop();
+        RecordingObserver observer = submit(call(1).id("a").of(1));
+
+        assertThat(submitting).containsExactly(true);
+        assertThat(observer.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+    }
+
+    private Calls call(float number) {
+        return call(number, 1);
+    }
+
+    private Calls call(float first, int length) {
+        return Calls.to(settings, memory).floats("IN", Shape.of(1, length), first);
+    }
+
+    private RecordingObserver submit(CheckedCall call) {
+        RecordingObserver observer = new RecordingObserver();
+        submit(call, observer);
+        return observer;
+    }
+
+    private Cancellation submit(CheckedCall call, RecordingObserver observer) {
+        observers.add(observer);
+        ScheduledRequest request = new ScheduledRequest(
+                scheduler.model,
+                scheduler.queue,
+                call,
+                observer,
+                scheduler.clock.getAsLong(),
+                scheduler.clock.getAsLong());
+        gate.submit(request);
+        return request;
+    }
+
+    private void enqueue(ScheduledRequest request, boolean duringSubmission) {
+        submitting.add(duringSubmission);
+        if (scheduler.queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
+            request.refuse(SchedulerErrors.stopped(request.call()));
+        }
+    }
+
+    /** What was counted, as text. */
+    private static final class Counts implements CacheCounter {
+        private final List<String> all = new ArrayList<>();
+
+        @Override
+        public void hit(long queueNanos, long lookupNanos, long requestNanos) {
+            all.add("hit " + queueNanos + " " + lookupNanos + " " + requestNanos);
+        }
+
+        @Override
+        public void missed(long lookupAndInsertNanos) {
+            all.add("missed " + lookupAndInsertNanos);
+        }
+    }
+
+    /** Looks around before it passes a response on. */
+    private record Forwarding(RecordingObserver observer, Runnable look) implements ResponseObserver {
+        @Override
+        public void onResponse(InferResponse response) {
+            look.run();
+            observer.onResponse(response);
+        }
+
+        @Override
+        public void onEnd() {
+            observer.onEnd();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            observer.onError(error);
+        }
+    }
+}

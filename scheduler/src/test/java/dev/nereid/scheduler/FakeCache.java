@@ -1,0 +1,88 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.spi.cache.CacheEntry;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.InsertObserver;
+import dev.nereid.spi.cache.LookupObserver;
+import dev.nereid.spi.cache.ResponseCache;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** A cache without bounds, which can be told to fail, or to wait with its answers. Confined to the test's thread. */
+final class FakeCache implements ResponseCache {
+    final Map<CacheKey, MemorySegment> entries = new HashMap<>();
+    final Map<CacheKey, LookupObserver> lookups = new LinkedHashMap<>();
+    final Map<CacheKey, InsertObserver> inserts = new LinkedHashMap<>();
+
+    boolean waits;
+    boolean fails;
+    boolean refuses;
+    int open;
+
+    @Override
+    public void lookup(CacheKey key, LookupObserver observer) {
+        if (fails) {
+            throw new IllegalStateException("cache is broken");
+        }
+        lookups.put(key, observer);
+        if (!waits) {
+            tell(key);
+        }
+    }
+
+    /** Tells what a lookup found, which may be told before. */
+    void tell(CacheKey key) {
+        LookupObserver observer = lookups.get(key);
+        MemorySegment content = entries.get(key);
+        if (content == null) {
+            observer.missing();
+        } else {
+            open++;
+            observer.found(new CacheEntry() {
+                @Override
+                public MemorySegment content() {
+                    return content;
+                }
+
+                @Override
+                public void close() {
+                    open--;
+                }
+            });
+        }
+    }
+
+    /** Tells what the only lookup that waits found. */
+    void tellOnly() {
+        tell(lookups.keySet().iterator().next());
+    }
+
+    @Override
+    public void insert(CacheKey key, MemorySegment content, InsertObserver observer) {
+        if (fails) {
+            throw new IllegalStateException("cache is broken");
+        }
+        inserts.put(key, observer);
+        if (refuses) {
+            observer.refused();
+        } else if (entries.containsKey(key)) {
+            observer.exists();
+        } else {
+            entries.put(
+                    key,
+                    Arena.ofAuto()
+                            .allocate(content.byteSize(), 64)
+                            .copyFrom(content)
+                            .asReadOnly());
+            if (!waits) {
+                observer.stored();
+            }
+        }
+    }
+
+    @Override
+    public void close() {}
+}

@@ -1,0 +1,39 @@
+package dev.nereid.server.cache;
+
+import static java.util.Objects.requireNonNull;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Which cache keeps responses, for models that ask for it. Immutable.
+ *
+ * @param name the cache's name: {@value #LOCAL} for the one in the server's own memory, or that of a plugin
+ * @param settings its settings by name; {@value #LOCAL} needs {@value #SIZE}, in bytes
+ * @param directories where plugins with caches lie, in the order of their precedence; what does not exist is left out
+ */
+public record CacheOptions(String name, Map<String, String> settings, List<Path> directories) {
+    /** The cache in the server's own memory. */
+    public static final String LOCAL = "local";
+
+    /** How much a local cache keeps, in bytes. */
+    public static final String SIZE = "size";
+
+    /** Copies the components. */
+    public CacheOptions {
+        requireNonNull(name, "name");
+        settings = Map.copyOf(settings);
+        directories = List.copyOf(directories);
+    }
+
+    /**
+     * Asks for a cache in the server's own memory.
+     *
+     * @param bytes how much it keeps
+     * @return the options
+     */
+    public static CacheOptions local(long bytes) {
+        return new CacheOptions(LOCAL, Map.of(SIZE, String.valueOf(bytes)), List.of());
+    }
+}

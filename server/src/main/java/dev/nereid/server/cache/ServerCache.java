@@ -1,0 +1,60 @@
+package dev.nereid.server.cache;
+
+import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.server.plugin.CachePlugin;
+import dev.nereid.server.plugin.SpiVersion;
+import dev.nereid.spi.cache.ResponseCache;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/**
+ * The cache of a server, with the threads that make keys of large inputs. Immutable but for its end; safe for use by any
+ * thread.
+ */
+public final class ServerCache implements AutoCloseable {
+    private static final int BACKGROUND_THREADS = 2;
+
+    private final ResponseCache cache;
+    private final ExecutorService background;
+    private final CacheAccess access;
+
+    private ServerCache(ResponseCache cache) {
+        this.cache = cache;
+        // Starts no thread before there is work for it.
+        background = Executors.newFixedThreadPool(
+                BACKGROUND_THREADS,
+                Thread.ofPlatform().name("background/", 0).daemon(true).factory());
+        access = new CacheAccess(cache, background);
+    }
+
+    /**
+     * Opens a cache. Blocks while a plugin does.
+     *
+     * @param options which one
+     * @param spi the version of the SPI that plugins are checked against
+     * @return the cache, owned by the caller
+     * @throws IllegalArgumentException if there is no such cache, if a setting is wrong, or if the cache cannot be used
+     */
+    public static ServerCache open(CacheOptions options, SpiVersion spi) {
+        return new ServerCache(
+                options.name().equals(CacheOptions.LOCAL)
+                        ? LocalCache.of(options.settings())
+                        : CachePlugin.open(options.name(), options.settings(), options.directories(), spi));
+    }
+
+    /**
+     * Returns what schedulers use.
+     *
+     * @return the cache and the threads, which this object goes on to own
+     */
+    public CacheAccess access() {
+        return access;
+    }
+
+    /** Ends the cache. Called once, after the last model was closed. */
+    @Override
+    public void close() {
+        background.shutdown();
+        cache.close();
+    }
+}

@@ -1,0 +1,55 @@
+package dev.nereid.server.cache;
+
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.cache.CacheEntry;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A response that a local cache keeps, with a count of its users: the cache, and whoever reads it. Lock-free; safe for use by
+ * any thread. Each user closes it once.
+ *
+ * <p>The count begins at one, for the cache, and reaches zero once: a reader takes part only while it is above.
+ */
+final class StoredEntry implements CacheEntry {
+    private final TensorBuffer buffer;
+    private final MemorySegment content;
+    private final AtomicInteger users = new AtomicInteger(1);
+
+    private StoredEntry(TensorBuffer buffer) {
+        this.buffer = buffer;
+        content = buffer.segment().asReadOnly();
+    }
+
+    /** Copies a response into memory of the cache. */
+    static StoredEntry of(MemorySegment content, TensorMemory memory) {
+        TensorBuffer buffer = memory.allocate(content.byteSize());
+        buffer.segment().copyFrom(content);
+        return new StoredEntry(buffer);
+    }
+
+    /** Adds a user, unless the last one has gone. */
+    boolean tryRetain() {
+        int before = users.get();
+        while (before > 0) {
+            if (users.compareAndSet(before, before + 1)) {
+                return true;
+            }
+            before = users.get();
+        }
+        return false;
+    }
+
+    @Override
+    public MemorySegment content() {
+        return content;
+    }
+
+    @Override
+    public void close() {
+        if (users.decrementAndGet() == 0) {
+            buffer.close();
+        }
+    }
+}

@@ -1,0 +1,114 @@
+package dev.nereid.server.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import dev.nereid.spi.cache.CacheEntry;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.LookupObserver;
+import dev.nereid.spi.cache.ResponseCache;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class CachePluginTest {
+    private static final SpiVersion SPI = new SpiVersion(1, 0);
+    private static final String SERVICE = "META-INF/services/dev.nereid.spi.cache.CacheProvider";
+
+    private static final String SOURCE = """
+            package shop;
+
+            import dev.nereid.spi.BackendException;
+            import dev.nereid.spi.ErrorCode;
+            import dev.nereid.spi.cache.*;
+            import java.lang.foreign.MemorySegment;
+
+            public final class Shop implements CacheProvider {
+                public String name() {
+                    return "shop";
+                }
+
+                public ResponseCache create(CacheContext context) throws BackendException {
+                    if (!context.settings().getOrDefault("open", "").equals("yes")) {
+                        throw new BackendException(ErrorCode.INVALID_ARGUMENT, "open: missing (expected: yes)");
+                    }
+                    return new ResponseCache() {
+                        public void lookup(CacheKey key, LookupObserver observer) {
+                            observer.failed(Thread.currentThread().getContextClassLoader().getName()
+                                    + context.logger().getName());
+                        }
+
+                        public void insert(CacheKey key, MemorySegment content, InsertObserver observer) {
+                            observer.refused();
+                        }
+
+                        public void close() {
+                            throw new IllegalStateException("not today");
+                        }
+                    };
+                }
+            }
+            """;
+
+    @TempDir
+    Path folder;
+
+    @Test
+    void makesTheCacheOfItsNameBehindABoundary() {
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(folder.resolve("shop/shop.jar"));
+        List<String> told = new ArrayList<>();
+
+        try (ResponseCache cache = open("shop", Map.of("open", "yes"))) {
+            cache.lookup(new CacheKey(1, 2), new LookupObserver() {
+                @Override
+                public void found(CacheEntry entry) {}
+
+                @Override
+                public void missing() {}
+
+                @Override
+                public void failed(String reason) {
+                    told.add(reason);
+                }
+            });
+        }
+
+        assertThat(told).containsExactly("plugin shop" + "nereid.cache.shop");
+    }
+
+    @Test
+    void tellsWhatThePluginFindsWrong() {
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(folder.resolve("shop.jar"));
+
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> open("shop", Map.of()))
+                .withMessage("cache 'shop': open: missing (expected: yes)");
+    }
+
+    @Test
+    void tellsOfAPluginThatIsMissingOrBroken() {
+        PluginJar.of(SOURCE).write(folder.resolve("mute.jar"));
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").spiVersion("2.0").write(folder.resolve("young.jar"));
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(folder.resolve("alias.jar"));
+
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> open("other", Map.of()))
+                .withMessageContaining("cache 'other': unknown (expected: local, or the name of a plugin in one of");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> open("mute", Map.of()))
+                .withMessageContaining("no provider: none of its jars has a file " + SERVICE);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> open("young", Map.of()))
+                .withMessageContaining("Backend-Spi-Version: 2.0");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> open("alias", Map.of()))
+                .withMessageContaining("0 providers of its name");
+    }
+
+    private ResponseCache open(String name, Map<String, String> settings) {
+        return CachePlugin.open(name, settings, List.of(folder, folder.resolve("none")), SPI);
+    }
+}
