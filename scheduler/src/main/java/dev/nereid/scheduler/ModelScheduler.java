@@ -67,8 +67,7 @@ public final class ModelScheduler implements AutoCloseable {
                 environment.timer());
         this.cache = environment
                 .cache()
-                .map(access ->
-                        new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
+                .map(access -> new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
                 .orElse(null);
         this.workers = instances.stream()
                 .map(instance -> new InstanceWorker(model, instance, queue, executions, nanoTime))

@@ -357,10 +357,7 @@ final class DirectExecutionTest {
 
     private ModelScheduler start(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
         ModelScheduler scheduler = ModelScheduler.start(
-                settings,
-                policy,
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
-                environment(shortExecutions));
+                settings, policy, List.of(new InstanceSlot("i0", Device.CPU, instance)), environment(shortExecutions));
         Thread own = Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(OWN_THREAD))
                 .findFirst()

@@ -39,8 +39,9 @@ final class RequestQueueLincheckTest {
         private static final long NOW = 100;
 
         private final Alarms alarms = new Alarms(() -> {});
-        private final ModelScope model =
-                ModelScope.of(ModelSettings.builder("m", 1).build(), new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
+        private final ModelScope model = ModelScope.of(
+                ModelSettings.builder("m", 1).build(),
+                new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
         private final RequestQueue queue = new RequestQueue(
                 BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), null, () -> NOW, alarms);
         private final Seat seat = queue.seat(() -> {});

@@ -1,10 +1,10 @@
 package dev.nereid.scheduler;
 
-import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.List;
@@ -78,7 +78,8 @@ final class ScheduledRequestLincheckTest {
 
         Subject() {
             ModelScope model = ModelScope.of(
-                    ModelSettings.builder("m", 1).build(), new SchedulerEnvironment(new LeakCheckingMemory(), () -> 0, new Alarms(() -> {})));
+                    ModelSettings.builder("m", 1).build(),
+                    new SchedulerEnvironment(new LeakCheckingMemory(), () -> 0, new Alarms(() -> {})));
             CheckedCall call = new CheckedCall(
                     "m",
                     1,

@@ -29,8 +29,7 @@ final class SteppedScheduler {
             TensorMemory memory,
             BackendTerms terms,
             FakeInstance... instances) {
-        model = ModelScope.of(
-                settings, new SchedulerEnvironment(memory, clock, alarms).with(terms));
+        model = ModelScope.of(settings, new SchedulerEnvironment(memory, clock, alarms).with(terms));
         ShortExecutions executions = new ShortExecutions(settings, terms);
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
         queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);
