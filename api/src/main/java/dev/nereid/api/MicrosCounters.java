@@ -8,5 +8,14 @@ package dev.nereid.api;
  * @param computeInput preparing inputs
  * @param computeInfer computing
  * @param computeOutput giving outputs back
+ * @param cacheHit looking responses up that the cache had
+ * @param cacheMiss looking responses up that it had not, and putting them in
  */
-public record MicrosCounters(long request, long queue, long computeInput, long computeInfer, long computeOutput) {}
+public record MicrosCounters(
+        long request,
+        long queue,
+        long computeInput,
+        long computeInfer,
+        long computeOutput,
+        long cacheHit,
+        long cacheMiss) {}

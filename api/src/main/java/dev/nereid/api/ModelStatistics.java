@@ -19,6 +19,7 @@ import java.util.Map;
  * @param batches the executions by their batch sizes, in rising order
  * @param failures how many requests failed for which reason; every reason is there
  * @param micros the durations of requests as metrics tell them
+ * @param cached whether responses of the model are kept in a cache
  * @param pending how many requests wait in the queue
  * @param loadSeconds how long the version took to load, in seconds
  */
@@ -33,6 +34,7 @@ public record ModelStatistics(
         List<BatchStatistics> batches,
         Map<FailureReason, Long> failures,
         MicrosCounters micros,
+        boolean cached,
         int pending,
         double loadSeconds) {
     /** Checks and copies the components. */

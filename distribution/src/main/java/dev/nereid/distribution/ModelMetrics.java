@@ -53,6 +53,24 @@ final class ModelMetrics {
                     "Cumulative inference compute output duration in microseconds (does not include cached requests)",
                     model -> model.micros().computeOutput()));
 
+    private static final List<Counter> CACHE_COUNTERS = List.of(
+            new Counter(
+                    "nv_cache_num_hits_per_model",
+                    "Number of cache hits per model",
+                    model -> model.inferences().cacheHit().count()),
+            new Counter(
+                    "nv_cache_num_misses_per_model",
+                    "Number of cache misses per model",
+                    model -> model.inferences().cacheMiss().count()),
+            new Counter(
+                    "nv_cache_hit_duration_per_model",
+                    "Total cache hit duration per model, in microseconds",
+                    model -> model.micros().cacheHit()),
+            new Counter(
+                    "nv_cache_miss_duration_per_model",
+                    "Total cache miss duration per model, in microseconds",
+                    model -> model.micros().cacheMiss()));
+
     private final List<ModelStatistics> models;
 
     ModelMetrics(List<ModelStatistics> models) {
@@ -90,11 +108,11 @@ final class ModelMetrics {
         if (models.isEmpty()) {
             return text.toByteArray();
         }
-        for (Counter counter : COUNTERS) {
-            text.family(counter.name(), counter.help());
-            for (ModelStatistics model : models) {
-                text.sample(counter.name(), labels(model), counter.value().applyAsLong(model));
-            }
+        write(COUNTERS, models, text);
+        List<ModelStatistics> cached =
+                models.stream().filter(ModelStatistics::cached).toList();
+        if (!cached.isEmpty()) {
+            write(CACHE_COUNTERS, cached, text);
         }
         text.family(FAILURES, "Number of failed inference requests, all batch sizes");
         for (ModelStatistics model : models) {
@@ -105,6 +123,15 @@ final class ModelMetrics {
             }
         }
         return text.toByteArray();
+    }
+
+    private static void write(List<Counter> counters, List<ModelStatistics> models, CounterText text) {
+        for (Counter counter : counters) {
+            text.family(counter.name(), counter.help());
+            for (ModelStatistics model : models) {
+                text.sample(counter.name(), labels(model), counter.value().applyAsLong(model));
+            }
+        }
     }
 
     /** The names of tags are free, those of labels are not. */

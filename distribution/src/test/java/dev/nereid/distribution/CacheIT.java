@@ -42,6 +42,18 @@ final class CacheIT {
 
             assertThat(millis(() -> httpAnswer(server, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
             assertThat(millis(() -> grpcAnswer(server, "cached", 5))).isLessThan(DELAY_MILLIS);
+
+            String cached = "{model=\"cached\",version=\"1\"} ";
+            assertThat(server.metrics("GET", "/metrics").body())
+                    .contains(
+                            "\nnv_cache_num_hits_per_model" + cached + "2\n",
+                            "\nnv_cache_num_misses_per_model" + cached + "1\n",
+                            "\nnv_cache_hit_duration_per_model" + cached,
+                            "\nnv_cache_miss_duration_per_model" + cached,
+                            "\nnv_inference_request_success" + cached + "3\n",
+                            "\nnv_inference_count" + cached + "1\n",
+                            "\nnv_inference_exec_count" + cached + "1\n")
+                    .doesNotContain("nv_cache_num_hits_per_model{model=\"plain\"");
         }
     }
 

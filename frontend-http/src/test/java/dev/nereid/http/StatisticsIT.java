@@ -76,7 +76,8 @@ class StatisticsIT {
                         new BatchStatistics(1, none, new Timing(2, 50), none),
                         new BatchStatistics(5, none, none, none)),
                 Map.of(),
-                new MicrosCounters(0, 0, 0, 0, 0),
+                new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
+                false,
                 0,
                 0);
     }

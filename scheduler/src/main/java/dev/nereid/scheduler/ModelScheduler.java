@@ -184,6 +184,15 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
+     * Says whether calls are answered from a cache of responses where it has them.
+     *
+     * @return {@code true} if the model has one
+     */
+    public boolean isCached() {
+        return cache != null;
+    }
+
+    /**
      * Tells what became of the calls.
      *
      * @return the figures at this moment

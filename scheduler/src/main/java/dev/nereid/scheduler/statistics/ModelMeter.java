@@ -57,6 +57,12 @@ public final class ModelMeter {
     private long queueMicros;
 
     @GuardedBy("lock")
+    private long hitMicros;
+
+    @GuardedBy("lock")
+    private long missMicros;
+
+    @GuardedBy("lock")
     private long inferences;
 
     @GuardedBy("lock")
@@ -139,6 +145,7 @@ public final class ModelMeter {
             cacheHit.add(1, lookupNanos);
             requestMicros += TimeUnit.NANOSECONDS.toMicros(requestNanos);
             queueMicros += TimeUnit.NANOSECONDS.toMicros(queueNanos);
+            hitMicros += TimeUnit.NANOSECONDS.toMicros(lookupNanos);
         } finally {
             lock.unlock();
         }
@@ -155,6 +162,7 @@ public final class ModelMeter {
             success.add(0, lookupAndInsertNanos);
             cacheMiss.add(1, lookupAndInsertNanos);
             requestMicros += TimeUnit.NANOSECONDS.toMicros(lookupAndInsertNanos);
+            missMicros += TimeUnit.NANOSECONDS.toMicros(lookupAndInsertNanos);
         } finally {
             lock.unlock();
         }
@@ -178,7 +186,13 @@ public final class ModelMeter {
                     cacheHit.read(),
                     cacheMiss.read());
             MicrosCounters micros = new MicrosCounters(
-                    requestMicros, queueMicros, requests.inputMicros, requests.inferMicros, requests.outputMicros);
+                    requestMicros,
+                    queueMicros,
+                    requests.inputMicros,
+                    requests.inferMicros,
+                    requests.outputMicros,
+                    hitMicros,
+                    missMicros);
             return new MeterReading(
                     lastInferenceMillis, inferences, executions, timings, readBatches(), failures, micros);
         } finally {

@@ -36,7 +36,7 @@ final class ModelMeterTest {
                                 Timing.NONE),
                         List.of(),
                         Map.of(),
-                        new MicrosCounters(0, 0, 0, 0, 0)));
+                        new MicrosCounters(0, 0, 0, 0, 0, 0, 0)));
     }
 
     /** Two requests of 1 and 3 items that came at 1 and 2 µs, and a third of 2 items whose answer failed. */
@@ -67,7 +67,7 @@ final class ModelMeterTest {
         assertThat(read.failures()).containsExactly(Map.entry(FailureReason.BACKEND, 1L));
         assertThat(read.micros())
                 .as("cut for each request, before they are added")
-                .isEqualTo(new MicrosCounters(21 + 20, 8 + 7, 2, 16, 4));
+                .isEqualTo(new MicrosCounters(21 + 20, 8 + 7, 2, 16, 4, 0, 0));
     }
 
     @ParameterizedTest
@@ -141,6 +141,6 @@ final class ModelMeterTest {
         assertThat(times.cacheHit()).isEqualTo(new Timing(1, 3_000));
         assertThat(times.cacheMiss()).isEqualTo(new Timing(1, 4_000));
         assertThat(meter.read().inferenceCount()).isZero();
-        assertThat(meter.read().micros()).isEqualTo(new MicrosCounters(10, 2, 0, 0, 0));
+        assertThat(meter.read().micros()).isEqualTo(new MicrosCounters(10, 2, 0, 0, 0, 3, 4));
     }
 }

@@ -123,6 +123,7 @@ public final class ServedModel implements AutoCloseable {
                 read.batches(),
                 read.failures(),
                 read.micros(),
+                scheduler.isCached(),
                 scheduler.waiting(),
                 loadTime.toNanos() / NANOS_PER_SECOND);
     }
