@@ -243,6 +243,19 @@ class GenerateIT {
         }
     }
 
+    @Test
+    void withdrawsTheCallAtTheSecondResponse() throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
+            FakeCall call = take();
+            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+
+            assertThat(connection.receive().text()).isEqualTo(NOT_ONE);
+            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void tellsTheErrorOfTheModel(int responses) throws Exception {
