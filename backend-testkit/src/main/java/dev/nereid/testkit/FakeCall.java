@@ -124,6 +124,19 @@ public final class FakeCall implements Cancellation {
     }
 
     /**
+     * Refuses the call; to be called by a model's way of answering, as long as the front end waits for it.
+     *
+     * @param code the kind of error
+     * @param message the text for the client
+     */
+    public void refuse(ErrorCode code, String message) {
+        if (answered.compareAndSet(false, true)) {
+            observer.onRefused(new InferenceException(code, message));
+            release();
+        }
+    }
+
+    /**
      * Says how many responses the front end holds.
      *
      * @return how many were given and not closed

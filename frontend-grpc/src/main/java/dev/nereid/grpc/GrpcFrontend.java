@@ -33,6 +33,12 @@ public final class GrpcFrontend implements AutoCloseable {
     /** How far decoupled models may be ahead of the client of a stream. */
     private static final long MAX_BYTES_AHEAD = 64L << 20;
 
+    /**
+     * How many calls a connection may have in progress; clients wait with more. Answers that a client does not read wait
+     * in the memory of the transport, which nothing else bounds.
+     */
+    private static final int MOST_CALLS_OF_A_CONNECTION = 1024;
+
     private final Server transport;
     private final GrpcOptions options;
     private final Stopping stopping;
@@ -123,6 +129,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 .workerEventLoopGroup(groups.workers())
                 .channelFactory(groups.channels())
                 .directExecutor()
+                .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
                 .compressorRegistry(options.messages().compression().registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())

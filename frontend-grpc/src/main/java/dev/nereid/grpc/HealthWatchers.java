@@ -20,14 +20,18 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The method {@code Watch}. Safe for use by any thread.
  *
  * <p>A watcher is told the status at once, on the event loop of its connection, and joins the others then. From there
- * on one timer, which runs as long as there are watchers, tells it of changes.
+ * on one timer, which runs as long as there are watchers, tells it of changes. Whoever cannot be told is asked about
+ * again with the next tick, and keeps nobody else from being told.
  */
 final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckRequest>, HealthCheckResponse> {
+    private static final Logger LOG = LoggerFactory.getLogger(HealthWatchers.class);
     private static final long INTERVAL_MILLIS = 200;
 
     private final Function<String, ServingStatus> statuses;
@@ -82,23 +86,35 @@ final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckReques
     }
 
     private void tick() {
-        look();
-        ticking.set(false); // first: whoever joins from now on starts the timer itself
-        tickIfNeeded();
+        try {
+            look();
+        } finally {
+            ticking.set(false); // first: whoever joins from now on starts the timer itself
+            tickIfNeeded();
+        }
     }
 
     private void look() {
         if (stopped) {
             for (Watcher watcher : List.copyOf(watchers)) {
                 if (watchers.remove(watcher)) {
-                    watcher.end();
+                    alone(watcher::end);
                 }
             }
             return;
         }
         Map<String, ServingStatus> known = new HashMap<>();
         for (Watcher watcher : watchers) {
-            watcher.tell(known.computeIfAbsent(watcher.service, statuses));
+            alone(() -> watcher.tell(known.computeIfAbsent(watcher.service, statuses)));
+        }
+    }
+
+    /** Does something for one watcher, whose failure is no matter of the others. */
+    private static void alone(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException e) {
+            LOG.atWarn().setCause(e).log("watcher of health not told");
         }
     }
 

@@ -90,7 +90,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
             refuse(names, isDecoupled, error);
             return;
         }
-        Optional<StreamedRequest> request = enter(names, isDecoupled);
+        Optional<StreamedRequest> request =
+                enter(names, isDecoupled, message.bytes().length());
         if (request.isPresent()) {
             request.get().ask(method.server(), assembled);
         } else {
@@ -99,12 +100,12 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     }
 
     private void refuse(StreamedRequest.Names names, boolean isDecoupled, InferenceException error) {
-        enter(names, isDecoupled).ifPresent(request -> request.refuse(error));
+        enter(names, isDecoupled, 0).ifPresent(request -> request.refuse(error));
     }
 
-    private Optional<StreamedRequest> enter(StreamedRequest.Names names, boolean isDecoupled) {
+    private Optional<StreamedRequest> enter(StreamedRequest.Names names, boolean isDecoupled, long bytes) {
         StreamedRequest request = new StreamedRequest(this, names, isDecoupled);
-        Optional<StreamOutbox.Lane> lane = outbox.open(request, isDecoupled);
+        Optional<StreamOutbox.Lane> lane = outbox.open(request, isDecoupled, bytes);
         lane.ifPresent(request::enter);
         return lane.map(_ -> request);
     }

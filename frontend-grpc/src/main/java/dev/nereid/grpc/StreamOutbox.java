@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * take turns with each other.
  *
  * <p>Nobody ever waits for a client. Two bounds keep one that reads slowly, or not at all, from filling the memory. While
- * much waits the stream is not read on, so that a client that sends more than it reads is slowed down. And the responses
+ * much waits, or many requests are not answered, the stream is not read on, so that a client that sends more than it reads
+ * or than models answer is slowed down. One request more than a bound is always taken, of any size. And the responses
  * of decoupled models that wait behind others of the same request may take so much together and no more: the model is
  * ahead of the client then, and does not slow down. The first that waits of each request is not counted among them, so
  * that one response may have any size, and requests that are answered once never break this bound; their number is
@@ -30,10 +31,15 @@ final class StreamOutbox {
      * How much may wait.
      *
      * @param responses so many responses, or requests of a client that does not read, and the stream is not read on
-     * @param bytes responses of so many bytes, and the stream is not read on
+     *     {@link #OPEN_FOR_EACH_WAITING} times so many requests of any client, likewise
+     * @param bytes responses of so many bytes, or requests of {@link #OPEN_FOR_EACH_WAITING} times as many, and the stream
+     *     is not read on
      * @param bytesAhead responses of so many bytes that wait behind others of their requests, and no further one is taken
      */
     record Limits(int responses, long bytes, long bytesAhead) {}
+
+    /** How many requests may be open for each response that may wait: models work on them, whatever the client reads. */
+    private static final int OPEN_FOR_EACH_WAITING = 16;
 
     /** What becomes of something that is to be written. */
     enum Admission {
@@ -49,12 +55,14 @@ final class StreamOutbox {
     static final class Lane {
         private final StreamedRequest request;
         private final boolean isDecoupled;
+        private final long requestBytes;
         private final ArrayDeque<Outgoing> waiting = new ArrayDeque<>();
         private boolean ended;
 
-        private Lane(StreamedRequest request, boolean isDecoupled) {
+        private Lane(StreamedRequest request, boolean isDecoupled, long requestBytes) {
             this.request = request;
             this.isDecoupled = isDecoupled;
+            this.requestBytes = requestBytes;
         }
     }
 
@@ -80,6 +88,10 @@ final class StreamOutbox {
     /** All that were not answered to the end. */
     @GuardedBy("lock")
     private final Set<Lane> open = new HashSet<>();
+
+    /** How much memory their inputs take. */
+    @GuardedBy("lock")
+    private long openBytes;
 
     /** Those of them whose answers have an order, in that order. */
     @GuardedBy("lock")
@@ -119,16 +131,18 @@ final class StreamOutbox {
     /**
      * Takes in a request, in the order in which they come.
      *
+     * @param bytes how much memory its inputs take
      * @return where its answers go; empty if the outbox is closed
      */
-    Optional<Lane> open(StreamedRequest request, boolean isDecoupled) {
+    Optional<Lane> open(StreamedRequest request, boolean isDecoupled, long bytes) {
         lock.lock();
         try {
             if (closed) {
                 return Optional.empty();
             }
-            Lane lane = new Lane(request, isDecoupled);
+            Lane lane = new Lane(request, isDecoupled, bytes);
             open.add(lane);
+            openBytes += bytes;
             if (!isDecoupled) {
                 ordered.add(lane);
             }
@@ -179,6 +193,7 @@ final class StreamOutbox {
             }
             if (outgoing.isLast()) {
                 open.remove(lane);
+                openBytes -= lane.requestBytes;
             }
             if (!lane.isDecoupled) {
                 orderedWasLast = true;
@@ -218,7 +233,8 @@ final class StreamOutbox {
                     && !closed
                     && waiting < limits.responses()
                     && waitingBytes < limits.bytes()
-                    && (isRead || open.size() < limits.responses());
+                    && open.size() < limits.responses() * (isRead ? (long) OPEN_FOR_EACH_WAITING : 1)
+                    && openBytes / OPEN_FOR_EACH_WAITING < limits.bytes();
             reading |= allowed;
             return allowed;
         } finally {
@@ -268,6 +284,7 @@ final class StreamOutbox {
                 requests.add(lane.request);
             }
             open.clear();
+            openBytes = 0;
             ordered.clear();
             turns.clear();
             waiting = 0;

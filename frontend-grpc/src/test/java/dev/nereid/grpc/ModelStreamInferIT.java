@@ -193,7 +193,7 @@ final class ModelStreamInferIT {
     @Test
     void tellsErrorsAsMessagesAndGoesOn() throws Exception {
         frontend.server.add(FakeModel.identity("refusing", DataType.FP32, 64, -1)
-                .answering(call -> call.fail(ErrorCode.INVALID_ARGUMENT, "no")));
+                .answering(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
         frontend.server.add(FakeModel.identity("failing", DataType.FP32, 64, -1)
                 .on(instance)
                 .answering(call -> call.fail(ErrorCode.INTERNAL, "broken")));

@@ -19,7 +19,11 @@ final class StreamOutboxTest {
     private final StreamOutbox outbox = new StreamOutbox(new StreamOutbox.Limits(RESPONSES, BYTES, AHEAD));
 
     private StreamOutbox.Lane open(boolean isDecoupled) {
-        return outbox.open(harness.request(isDecoupled), isDecoupled).orElseThrow();
+        return open(isDecoupled, 0);
+    }
+
+    private StreamOutbox.Lane open(boolean isDecoupled, long bytes) {
+        return outbox.open(harness.request(isDecoupled), isDecoupled, bytes).orElseThrow();
     }
 
     private static Outgoing response(long bytes, boolean isLast) {
@@ -140,6 +144,46 @@ final class StreamOutboxTest {
     }
 
     @Test
+    void isReadOnUntilManyRequestsAreOpenWhateverTheClientReads() {
+        StreamOutbox.Lane first = open(false);
+        for (int i = 1; i < 16 * RESPONSES; i++) {
+            assertThat(outbox.takePermitToRead(true)).isTrue();
+            outbox.hasRead();
+            open(false);
+        }
+        assertThat(outbox.takePermitToRead(true)).isFalse();
+
+        outbox.offer(first, response(1, true));
+        outbox.poll();
+
+        assertThat(outbox.takePermitToRead(true)).isTrue();
+    }
+
+    @Test
+    void isReadOnUntilOpenRequestsTakeMuchMemory() {
+        StreamOutbox.Lane first = open(false, 16 * BYTES - 1);
+        assertThat(outbox.takePermitToRead(true)).isTrue();
+        outbox.hasRead();
+        open(false, 100 * BYTES);
+        assertThat(outbox.takePermitToRead(true)).isFalse();
+
+        outbox.offer(first, response(1, true));
+        outbox.poll();
+        assertThat(outbox.takePermitToRead(true)).isFalse();
+    }
+
+    @Test
+    void isReadOnOnceLargeRequestsAreAnswered() {
+        StreamOutbox.Lane large = open(true, 100 * BYTES);
+        assertThat(outbox.takePermitToRead(true)).isFalse();
+
+        outbox.offer(large, response(1, true));
+        outbox.poll();
+
+        assertThat(outbox.takePermitToRead(true)).isTrue();
+    }
+
+    @Test
     void leavesWhatComesAfterItsEndToWhoeverBringsIt() {
         StreamOutbox.Lane lane = open(true);
         offer(lane, 1);
@@ -150,7 +194,7 @@ final class StreamOutboxTest {
         assertThat(remains.waiting()).hasSize(2);
         assertThat(remains.requests()).hasSize(1);
         assertThat(offer(lane, 1)).isEqualTo(UNWANTED);
-        assertThat(outbox.open(harness.request(true), true)).isEmpty();
+        assertThat(outbox.open(harness.request(true), true, 1)).isEmpty();
         assertThat(outbox.close().waiting()).isEmpty();
     }
 }

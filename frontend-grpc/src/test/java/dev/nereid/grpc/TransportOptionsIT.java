@@ -2,6 +2,7 @@ package dev.nereid.grpc;
 
 import static dev.nereid.grpc.Frontend.floats;
 import static dev.nereid.grpc.Frontend.request;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.DataType;
@@ -18,7 +19,13 @@ import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
 import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -72,6 +79,27 @@ final class TransportOptionsIT {
             stream.send(REQUEST).halfClose().end();
             assertThat(stream.next().getInferResponse().getRawOutputContents(0))
                     .isEqualTo(REQUEST.getRawInputContents(0));
+        }
+    }
+
+    /** The first frame of the server tells its settings; each has a number of two bytes and a value of four. */
+    @Test
+    void tellsClientsHowManyCallsAConnectionMayHave() throws IOException {
+        try (Frontend frontend = new Frontend();
+                Socket socket = new Socket(InetAddress.getLoopbackAddress(), frontend.frontend.port())) {
+            socket.setSoTimeout(20_000);
+            socket.getOutputStream().write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(US_ASCII));
+            socket.getOutputStream().write(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+            DataInputStream in = new DataInputStream(socket.getInputStream());
+            int length = in.readInt() >>> 8;
+            in.skipNBytes(5);
+
+            Map<Integer, Integer> settings = new HashMap<>();
+            for (int i = 0; i < length / 6; i++) {
+                settings.put(in.readUnsignedShort(), in.readInt());
+            }
+
+            assertThat(settings).containsEntry(3, 1024);
         }
     }
 

@@ -6,21 +6,14 @@ import java.util.concurrent.RejectedExecutionException;
 /** An event loop, as those see it that hand over to it. Immutable. */
 final class EventLoop {
     private final Context context;
-    private final Thread thread;
 
     /**
-     * Takes the event loop of the current thread.
+     * Takes an event loop.
      *
      * @param context its context
      */
     EventLoop(Context context) {
         this.context = context;
-        this.thread = Thread.currentThread();
-    }
-
-    /** Says whether the current thread is the event loop. */
-    boolean isHere() {
-        return thread.equals(Thread.currentThread());
     }
 
     /**

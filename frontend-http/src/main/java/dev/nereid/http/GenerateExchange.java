@@ -9,12 +9,14 @@ import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One call whose only response is the answer. Confined to its event loop, but for the observer's methods, which hand
  * over to it.
  *
- * <p>The first response is kept as text until the call ends; further ones are counted and closed.
+ * <p>The first response is kept as text until the call ends. The second decides the answer: the call is withdrawn, since
+ * a model may go on for ever.
  */
 final class GenerateExchange implements ResponseObserver {
     private static final String NOT_ONE =
@@ -24,7 +26,8 @@ final class GenerateExchange implements ResponseObserver {
     private final HttpServerResponse http;
     private final EventLoop loop;
     private final GenerateResponseWriter writer;
-    private Buffer text = Buffer.buffer();
+    private Cancellation cancellation = () -> {};
+    private @Nullable Buffer text;
     /** How many responses came. Touched by one thread at a time, as the observer is. */
     private long count;
 
@@ -36,18 +39,22 @@ final class GenerateExchange implements ResponseObserver {
 
     /** Makes the call. A client that leaves withdraws it. */
     void start(InferenceServer server, InferCall call) {
-        Cancellation cancellation = server.infer(call, this);
         http.closeHandler(left -> cancellation.cancel());
+        cancellation = server.infer(call, this);
     }
 
     @Override
     public void onResponse(InferResponse response) {
         count++;
         boolean last = response.isLast();
-        boolean first = count == 1;
-        if (!first) {
+        if (count > 1) {
             response.close();
-        } else if (!loop.run(() -> keep(response))) {
+            if (count == 2) {
+                loop.run(this::refuseMore);
+            }
+            return;
+        }
+        if (!loop.run(() -> keep(response))) {
             response.close();
         }
         if (last) {
@@ -70,7 +77,14 @@ final class GenerateExchange implements ResponseObserver {
             text = writer.write(response);
         } catch (InferenceException e) {
             HttpErrors.send(http, e, HttpErrors.JSON);
+            cancellation.cancel();
         }
+    }
+
+    private void refuseMore() {
+        text = null;
+        finish();
+        cancellation.cancel();
     }
 
     private void finish() {
@@ -78,6 +92,6 @@ final class GenerateExchange implements ResponseObserver {
             return;
         }
         http.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON);
-        http.end(count == 1 ? text : HttpErrors.body(NOT_ONE));
+        http.end(text == null ? HttpErrors.body(NOT_ONE) : text);
     }
 }

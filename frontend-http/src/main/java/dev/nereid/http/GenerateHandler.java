@@ -9,7 +9,6 @@ import dev.nereid.api.ModelRef;
 import io.vertx.core.Context;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
-import io.vertx.core.http.HttpServerResponse;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
@@ -51,15 +50,13 @@ final class GenerateHandler {
     }
 
     private void receive(HttpServerRequest request, ModelPath path, Exchange exchange) {
-        HttpServerResponse response = request.response();
         try {
             ModelRef model = path.ref();
             ModelDescription description = server.models().describe(model);
             checkEncoding(request);
             JsonBody.receive(request, server.memory(), options, body -> exchange.start(read(model, description, body)));
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
-            InferHandler.discard(request);
+            UnwantedBody.refuse(request, e, HttpErrors.JSON);
         }
     }
 

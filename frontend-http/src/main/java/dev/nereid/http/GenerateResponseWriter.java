@@ -33,7 +33,7 @@ final class GenerateResponseWriter {
      */
     Buffer write(InferResponse response) {
         json.clear();
-        return take(response);
+        return take(response, "");
     }
 
     /**
@@ -44,7 +44,7 @@ final class GenerateResponseWriter {
     Buffer writeEvent(InferResponse response) {
         json.clear();
         json.raw(EVENT);
-        return take(response).appendString(END);
+        return take(response, END);
     }
 
     /** Writes an error as an event of a stream. */
@@ -54,16 +54,16 @@ final class GenerateResponseWriter {
                 .appendString(END);
     }
 
-    private Buffer take(InferResponse response) {
+    private Buffer take(InferResponse response, String end) {
         try (response) {
             writeMembers(response);
-            return Buffer.buffer(json.size() + END.length()).appendBytes(json.array(), 0, json.size());
+            return json.raw(end).take();
         } catch (InferenceException e) {
             throw e;
         } catch (RuntimeException e) {
             log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
             throw JsonFields.internal("internal error");
-        } catch (OutOfMemoryError e) { // a text that the heap cannot hold; nothing else was under way
+        } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
             throw new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY);
         }
     }

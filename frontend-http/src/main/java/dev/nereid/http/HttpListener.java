@@ -155,20 +155,18 @@ final class HttpListener extends VerticleBase {
         if (request.isEnded()) {
             request.connection().close();
         } else {
-            InferHandler.discard(request);
+            UnwantedBody.discard(request);
             request.endHandler(end -> request.connection().close());
         }
     }
 
     private static void handle(HttpServerRequest request, Routes routes) {
         try {
-            if (UnwantedBody.isWaiting(request)) {
-                request.response().writeContinue();
-            }
             routes.handle(request);
         } catch (RuntimeException e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(request.response());
+            UnwantedBody.discard(request);
         }
     }
 

@@ -100,7 +100,7 @@ final class InferAnswer implements ResponseObserver {
         } catch (InferenceException e) {
             response.close();
             HttpErrors.send(http, e, HttpErrors.TEXT);
-        } catch (OutOfMemoryError e) { // a text that the heap cannot hold; nothing else was under way
+        } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
             response.close();
             HttpErrors.send(http, new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), HttpErrors.JSON);
         } catch (InternalError e) { // how the JVM tells that mapped memory is not there any more

@@ -155,7 +155,7 @@ final class InferExchange {
     private void refuseUnread(InferenceException error) {
         UnwantedBody.announceClose(request);
         refuse(error);
-        InferHandler.discard(request);
+        UnwantedBody.discard(request);
     }
 
     private void refuse(InferenceException error) {

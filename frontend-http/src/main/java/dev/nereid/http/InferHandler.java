@@ -44,18 +44,14 @@ final class InferHandler {
                         "HTTP end point doesn't support models with decoupled transaction policy");
             }
             InferHead head = InferHead.of(request, options);
-            if (UnwantedBody.isWaiting(request)) {
-                request.response().writeContinue();
-            }
+            UnwantedBody.invite(request);
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
-            UnwantedBody.announceClose(request);
-            HttpErrors.send(request.response(), e, HttpErrors.TEXT);
-            discard(request);
+            UnwantedBody.refuse(request, e, HttpErrors.TEXT);
         } catch (RuntimeException e) {
             log.atError().addKeyValue("model", path.model()).setCause(e).log("inference not begun");
             HttpErrors.sendInternal(request.response());
-            discard(request);
+            UnwantedBody.discard(request);
         }
     }
 
@@ -77,10 +73,5 @@ final class InferHandler {
 
     InferResponseWriter writer() {
         return writer;
-    }
-
-    /** Reads a body that nobody wants, up to a point. */
-    static void discard(HttpServerRequest request) {
-        UnwantedBody.discard(request);
     }
 }

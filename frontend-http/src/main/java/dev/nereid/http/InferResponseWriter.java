@@ -67,7 +67,7 @@ final class InferResponseWriter {
             return;
         }
         putHeaders(http, binaryBytes, jsonSize);
-        Buffer body = Buffer.buffer(json.size()).appendBytes(json.array(), 0, json.size());
+        Buffer body = json.take();
         response.close();
         http.end(body);
     }

@@ -45,8 +45,7 @@ final class JsonBody {
         try {
             head = InferHead.ofJson(request, options);
         } catch (InferenceException e) {
-            HttpErrors.send(request.response(), e, HttpErrors.JSON);
-            InferHandler.discard(request);
+            UnwantedBody.refuse(request, e, HttpErrors.JSON);
             return;
         }
         new JsonBody(request, new RequestBody(memory, head, options), reader).start();
@@ -59,6 +58,7 @@ final class JsonBody {
         });
         request.handler(this::append);
         request.endHandler(end -> read());
+        UnwantedBody.invite(request);
     }
 
     private void append(Buffer chunk) {
@@ -70,8 +70,7 @@ final class JsonBody {
         } catch (InferenceException e) {
             refused = true;
             body.close();
-            HttpErrors.send(response, e, HttpErrors.JSON);
-            InferHandler.discard(request);
+            UnwantedBody.refuse(request, e, HttpErrors.JSON);
         }
     }
 

@@ -1,5 +1,8 @@
 package dev.nereid.http;
 
+import io.netty.buffer.Unpooled;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.internal.buffer.BufferInternal;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -53,6 +56,22 @@ final class JsonWriter {
     /** Returns the memory that was written to, valid up to {@link #size()} and until something else is written. */
     byte[] array() {
         return bytes;
+    }
+
+    /**
+     * Gives away what was written, and forgets it. A large text is not copied: its memory goes with it.
+     *
+     * @return the text, of a size that cannot change
+     */
+    Buffer take() {
+        Buffer text;
+        if (bytes.length > KEPT_SIZE) {
+            text = BufferInternal.buffer(Unpooled.wrappedBuffer(bytes, 0, size));
+        } else {
+            text = Buffer.buffer(size).appendBytes(bytes, 0, size);
+        }
+        clear();
+        return text;
     }
 
     /** Returns a copy of what was written. */

@@ -40,14 +40,13 @@ final class RepositoryHandler {
 
     /** Waits for the body, and does what is asked. */
     void handle(HttpServerRequest request, RepositoryPath path) {
-        HttpServerResponse response = request.response();
         try {
             check(path);
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
-            InferHandler.discard(request);
+            UnwantedBody.refuse(request, e, HttpErrors.JSON);
             return;
         }
+        HttpServerResponse response = request.response();
         JsonBody.receive(request, server.memory(), options, body -> {
             switch (path.verb()) {
                 case INDEX -> sendIndex(response, ControlRequests.isReadyOnly(body));

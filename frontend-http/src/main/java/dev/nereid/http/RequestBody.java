@@ -16,10 +16,15 @@ import org.jspecify.annotations.Nullable;
  * one event loop; owns the memory until {@link #take}.
  */
 final class RequestBody implements AutoCloseable {
-    /** Clients that send more chunks than this, and small ones, waste the time of everybody else. */
+    /**
+     * Clients that send more chunks than this, and small ones, waste the time of everybody else. The size matters because
+     * the transport does not say where a chunk ends: it brings a large one in pieces, as they come.
+     */
     private static final int MOST_CHUNKS = 65536;
 
+    /** So many bytes or more are no small chunk, on average. */
     private static final int SMALL_CHUNK = 512;
+
     /** So many bytes are inflated before others have their turn. */
     private static final int MOST_INFLATED_AT_ONCE = 1 << 20;
 

@@ -4,7 +4,9 @@ import dev.nereid.api.ApiAccess;
 import io.vertx.core.Handler;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
 import java.util.Optional;
+import java.util.function.Consumer;
 
 /**
  * Finds the handler of a request, and decides whether the request may have it. Confined to one event loop.
@@ -68,7 +70,9 @@ final class Routes implements Handler<HttpServerRequest> {
     public void handle(HttpServerRequest request) {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
+            UnwantedBody.announceClose(request);
             HttpErrors.sendNotFound(request.response());
+            UnwantedBody.discard(request);
         } else if (admits(request, route.get().resource())) {
             route.get().action().accept(request);
         }
@@ -80,11 +84,13 @@ final class Routes implements Handler<HttpServerRequest> {
         if (missing.isPresent()) {
             UnwantedBody.announceClose(request);
             HttpErrors.sendRestricted(request.response(), missing.get());
-            InferHandler.discard(request);
+            UnwantedBody.discard(request);
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
+            UnwantedBody.announceClose(request);
             HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType());
+            UnwantedBody.discard(request);
             return false;
         }
         return true;
@@ -92,8 +98,8 @@ final class Routes implements Handler<HttpServerRequest> {
 
     private Optional<Route> find(String path) {
         if (path.equals(ALL_STATISTICS)) {
-            return Optional.of(new Route(
-                    Resource.STATISTICS, request -> handlers.statistics().all(request.response())));
+            return Optional.of(withoutBody(
+                    Resource.STATISTICS, response -> handlers.statistics().all(response)));
         }
         Optional<ModelPath> model = ModelPath.parse(path);
         if (model.isPresent()) {
@@ -113,10 +119,9 @@ final class Routes implements Handler<HttpServerRequest> {
     private Optional<Route> ofServer(String path) {
         ServerHandler server = handlers.server();
         return switch (path) {
-            case "/v2" -> Optional.of(new Route(Resource.SERVER, request -> server.describe(request.response())));
-            case "/v2/health/live" -> Optional.of(new Route(Resource.LIVE, request -> server.live(request.response())));
-            case "/v2/health/ready" ->
-                Optional.of(new Route(Resource.READY, request -> server.ready(request.response())));
+            case "/v2" -> Optional.of(withoutBody(Resource.SERVER, server::describe));
+            case "/v2/health/live" -> Optional.of(withoutBody(Resource.LIVE, server::live));
+            case "/v2/health/ready" -> Optional.of(withoutBody(Resource.READY, server::ready));
             default -> Optional.empty();
         };
     }
@@ -133,15 +138,22 @@ final class Routes implements Handler<HttpServerRequest> {
             case "generate_stream" ->
                 Optional.of(new Route(
                         Resource.GENERATE, request -> handlers.generate().generateStream(request, path)));
-            case "" -> Optional.of(new Route(Resource.MODEL, request -> models.describe(path, request.response())));
-            case "config" ->
-                Optional.of(new Route(Resource.MODEL_CONFIG, request -> models.config(path, request.response())));
+            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.describe(path, response)));
+            case "config" -> Optional.of(withoutBody(Resource.MODEL_CONFIG, response -> models.config(path, response)));
             case "stats" ->
-                Optional.of(new Route(
-                        Resource.STATISTICS, request -> handlers.statistics().ofModel(path, request.response())));
-            case "ready" ->
-                Optional.of(new Route(Resource.MODEL_READY, request -> models.ready(path, request.response())));
+                Optional.of(withoutBody(
+                        Resource.STATISTICS, response -> handlers.statistics().ofModel(path, response)));
+            case "ready" -> Optional.of(withoutBody(Resource.MODEL_READY, response -> models.ready(path, response)));
             default -> Optional.empty();
         };
+    }
+
+    /** Makes a route of what answers at once, whatever body comes. */
+    private static Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
+        return new Route(resource, request -> {
+            UnwantedBody.allow(request);
+            action.accept(request.response());
+            UnwantedBody.discard(request);
+        });
     }
 }

@@ -42,7 +42,6 @@ final class StreamExchange implements ResponseObserver {
     private volatile boolean cut;
 
     private Cancellation cancellation = () -> {};
-    private boolean isCalling;
 
     StreamExchange(HttpServerRequest request, EventLoop loop, GenerateResponseWriter writer) {
         this.request = request;
@@ -54,9 +53,7 @@ final class StreamExchange implements ResponseObserver {
     /** Makes the call. A client that leaves withdraws it. */
     void start(InferenceServer server, InferCall call) {
         http.closeHandler(left -> withdraw());
-        isCalling = true;
         cancellation = server.infer(call, this);
-        isCalling = false;
     }
 
     @Override
@@ -82,8 +79,12 @@ final class StreamExchange implements ResponseObserver {
 
     @Override
     public void onError(InferenceException error) {
-        boolean refused = loop.isHere() && isCalling;
-        loop.run(() -> fail(error, refused));
+        loop.run(() -> fail(error));
+    }
+
+    @Override
+    public void onRefused(InferenceException error) {
+        HttpErrors.send(http, error, HttpErrors.JSON);
     }
 
     /** Counts what is to be sent; if that is too much, gives the client up. */
@@ -108,7 +109,7 @@ final class StreamExchange implements ResponseObserver {
         try {
             event = writer.writeEvent(response);
         } catch (InferenceException e) {
-            fail(e, false);
+            fail(e);
             withdraw();
             return;
         }
@@ -122,13 +123,9 @@ final class StreamExchange implements ResponseObserver {
         }
     }
 
-    /** Tells of an error: as the whole answer if the call was refused at once, otherwise as an event. */
-    private void fail(InferenceException error, boolean refused) {
+    /** Tells of an error by an event. */
+    private void fail(InferenceException error) {
         if (isOver()) {
-            return;
-        }
-        if (refused) {
-            HttpErrors.send(http, error, HttpErrors.JSON);
             return;
         }
         if (!http.headWritten()) {

@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.api.InferenceException;
 import io.vertx.core.Vertx;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
@@ -48,8 +49,31 @@ final class UnwantedBody {
         }
     }
 
+    /** Answers a request with an error, whatever its body. */
+    static void refuse(HttpServerRequest request, InferenceException error, CharSequence contentType) {
+        announceClose(request);
+        HttpErrors.send(request.response(), error, contentType);
+        discard(request);
+    }
+
+    /** Has the client send a body that is to be read, if it waits to be told. */
+    static void invite(HttpServerRequest request) {
+        if (isWaiting(request)) {
+            request.response().writeContinue();
+        }
+    }
+
+    /** Prepares for the answer to a request whose body does not matter: a small one may come. */
+    static void allow(HttpServerRequest request) {
+        if (isWaiting(request) && isSmall(request)) {
+            request.response().writeContinue();
+        } else {
+            announceClose(request);
+        }
+    }
+
     /** Says whether a client waits to be told to send the body. */
-    static boolean isWaiting(HttpServerRequest request) {
+    private static boolean isWaiting(HttpServerRequest request) {
         return "100-continue".equalsIgnoreCase(request.getHeader(HttpHeaders.EXPECT))
                 && request.version() != HttpVersion.HTTP_1_0;
     }

@@ -243,6 +243,19 @@ class GenerateIT {
         }
     }
 
+    @Test
+    void withdrawsTheCallAtTheSecondResponse() throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
+            FakeCall call = take();
+            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+
+            assertThat(connection.receive().text()).isEqualTo(NOT_ONE);
+            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void tellsTheErrorOfTheModel(int responses) throws Exception {
@@ -329,13 +342,30 @@ class GenerateIT {
     @Test
     void answersACallThatIsRefusedAtOnceWithoutAStream() throws IOException {
         frontend.server.add(FakeModel.identity("refusing", DataType.INT32, 0, -1)
-                .answering(call -> call.fail(ErrorCode.INVALID_ARGUMENT, "no")));
+                .answering(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
 
         HttpConnection.Answer answer = post("/v2/models/refusing/generate_stream", "{\"INPUT0\":5}");
 
         assertThat(answer.status()).isEqualTo(400);
         assertThat(answer.header("content-type")).isEqualTo("application/json");
         assertThat(answer.text()).isEqualTo("{\"error\":\"no\"}");
+    }
+
+    /** A model that runs on the event loop itself fails before the call is known to be taken. */
+    @Test
+    void streamsTheErrorOfACallThatFailsAtOnce() throws IOException {
+        frontend.server.add(FakeModel.identity("failing", DataType.INT32, 0, -1)
+                .answering(call -> call.fail(ErrorCode.INTERNAL, "no")));
+
+        try (HttpConnection connection = frontend.connect()) {
+            connection.post("/v2/models/failing/generate_stream", "", bytes("{\"INPUT0\":5}"));
+
+            HttpConnection.Answer head = connection.receiveHead();
+            assertThat(head.status()).isEqualTo(500);
+            assertThat(head.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
+            assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"no\"}\n\n");
+            assertThat(connection.receiveChunk()).isEmpty();
+        }
     }
 
     @ParameterizedTest

@@ -364,6 +364,27 @@ class InferIT {
     }
 
     @Test
+    void takesAnyNumberOfLargeChunks() throws IOException {
+        int size = 65600 << 10;
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
+                + "\"parameters\":{\"binary_data_size\":" + size + "}}]," + BINARY_OUT + "}";
+        String head = "POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n";
+        byte[] chunks = bytes(("400\r\n" + "x".repeat(1024) + "\r\n").repeat(64));
+        try (RunningFrontend roomy = new RunningFrontend(RunningFrontend.OPTIONS.limitedTo(1 << 20, 1 << 30));
+                HttpConnection connection = roomy.connect()) {
+            connection.send(bytes(head + jsonLength(json) + "\r\n"));
+            connection.send(bytes(Integer.toHexString(json.length()) + "\r\n" + json + "\r\n"));
+            for (int sent = 0; sent < size; sent += 64 << 10) {
+                connection.send(chunks);
+            }
+
+            HttpConnection.Answer answer = connection.send(bytes("0\r\n\r\n")).receive();
+
+            assertThat(answer.status()).isEqualTo(200);
+        }
+    }
+
+    @Test
     void saysThatThereIsNoMemory() throws IOException {
         try (RunningFrontend poor = new RunningFrontend(RunningFrontend.OPTIONS, new LeakCheckingMemory(1000));
                 HttpConnection connection = poor.connect()) {

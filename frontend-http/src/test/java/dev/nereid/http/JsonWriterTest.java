@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.internal.buffer.BufferInternal;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.StringJoiner;
@@ -120,6 +122,31 @@ class JsonWriterTest {
         assertThat(written(json.raw(text).string(text))).isEqualTo(text + "\"" + text + "\"");
         json.clear();
         assertThat(written(json.raw("[]"))).isEqualTo("[]");
+    }
+
+    @Test
+    void givesLargeTextsAwayWithoutACopy() {
+        String text = "0123456789".repeat(200_000);
+        json.raw(text);
+        byte[] memory = json.array();
+
+        Buffer taken = json.take();
+        json.raw("[]");
+
+        assertThat(((BufferInternal) taken).getByteBuf().array()).isSameAs(memory);
+        assertThat(taken.toString().equals(text)).isTrue();
+        assertThat(written(json)).isEqualTo("[]");
+    }
+
+    @Test
+    void keepsTheMemoryOfSmallTexts() {
+        byte[] memory = json.raw("{}").array();
+
+        Buffer taken = json.take();
+        json.raw("[]");
+
+        assertThat(taken.toString()).isEqualTo("{}");
+        assertThat(json.array()).isSameAs(memory);
     }
 
     private static String written(JsonWriter json) {

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What HTTP asks of a server whatever it serves: limits, and connections that end well. */
@@ -107,6 +108,50 @@ class TransportIT {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "POST, /v2/repository/models/m/load, 10737418240, 400",
+        "POST, /v2/repository/r/models/m/load, 2, 501",
+        "POST, /v2/models/id/generate, 10737418240, 400",
+        "POST, /v2/models/nope/generate, 2, 404",
+        "POST, /v2/nowhere, 10737418240, 404",
+        "POST, /v2, 10737418240, 405",
+        "GET, /v2, 10737418240, 200",
+    })
+    void doesNotTellClientsToSendWhatNobodyReads(String method, String path, long length, int status)
+            throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            HttpConnection.Answer answer =
+                    connection.send(expecting(method, path, length)).receive();
+
+            assertThat(answer.status()).isEqualTo(status);
+            assertThat(answer.header("connection")).isEqualTo("close");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/v2/nowhere", "/v2", "/v2/models/id/generate", "/v2/repository/models/m/load"})
+    void announcesThatTooMuchIsNotRead(String path) throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            HttpConnection.Answer answer = connection
+                    .send(bytes("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 10737418240\r\n\r\n"))
+                    .receive();
+
+            assertThat(answer.status()).isGreaterThanOrEqualTo(400);
+            assertThat(answer.header("connection")).isEqualTo("close");
+        }
+    }
+
+    @Test
+    void tellsClientsToContinueWithABodyThatIsRead() throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(expecting("POST", "/v2/repository/index", 2));
+
+            assertThat(connection.receive().status()).isEqualTo(100);
+            assertThat(connection.send(bytes("{}")).receive().status()).isEqualTo(200);
+        }
+    }
+
     @Test
     void tellsClientsToContinueWhateverTheyAskFor() throws IOException {
         try (HttpConnection connection = frontend.connect()) {
@@ -183,6 +228,11 @@ class TransportIT {
             assertThat(answer.status()).isEqualTo(status);
             assertThat(connection.isClosedByServer()).isTrue();
         }
+    }
+
+    private static byte[] expecting(String method, String path, long length) {
+        return bytes(method + " " + path + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: " + length
+                + "\r\n\r\n");
     }
 
     private HttpConnection.Answer ask(String request) throws IOException {
