@@ -87,6 +87,7 @@ final class ScheduledRequest implements Cancellation {
     /** When its time is over, if that is bounded. */
     @Nullable
     Due due;
+
     /** Where the answer is kept for later calls; set before the request is queued. */
     private @Nullable CacheMiss miss;
 
