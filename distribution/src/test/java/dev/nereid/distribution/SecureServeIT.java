@@ -121,40 +121,34 @@ final class SecureServeIT {
 
     @Test
     void saysInOneLineWhatIsWrongWithTheKeyOfGrpc() throws IOException, InterruptedException {
-        InstalledServer.Result result = InstalledServer.run(
-                "serve",
-                "--model-repository=" + InstalledServer.MODELS,
-                "--http-port=0",
-                "--grpc-port=0",
-                "--metrics-port=0",
-                "--grpc-use-ssl=true",
-                "--grpc-server-cert=" + certificate,
-                "--grpc-server-key=" + certificate);
-
-        assertThat(result.status()).isNotZero();
-        assertThat(result.err().lines().filter(line -> line.startsWith("nereid serve: ")))
-                .singleElement()
-                .asString()
+        assertThat(complaint("grpc", certificate, certificate))
                 .contains(certificate + " (expected: an RSA or EC private key in PEM, PKCS #8; ");
     }
 
     @Test
     void saysInOneLineWhatIsWrongWithTheFiles() throws IOException, InterruptedException {
+        assertThat(complaint("http", key, key)).startsWith("nereid serve: --http-server-cert: " + key + " (expected: ");
+    }
+
+    /** Starts a server with wrong files, and returns the one line in which it says so. */
+    private static String complaint(String protocol, Path certificate, Path key)
+            throws IOException, InterruptedException {
         InstalledServer.Result result = InstalledServer.run(
                 "serve",
                 "--model-repository=" + InstalledServer.MODELS,
                 "--http-port=0",
                 "--grpc-port=0",
                 "--metrics-port=0",
-                "--http-use-ssl=true",
-                "--http-server-cert=" + key,
-                "--http-server-key=" + key);
-
+                "--" + protocol + "-use-ssl=true",
+                "--" + protocol + "-server-cert=" + certificate,
+                "--" + protocol + "-server-key=" + key);
         assertThat(result.status()).isNotZero();
-        assertThat(result.err().lines().filter(line -> line.startsWith("nereid serve: ")))
-                .singleElement()
-                .asString()
-                .startsWith("nereid serve: --http-server-cert: " + key + " (expected: ");
+        List<String> lines = result.err()
+                .lines()
+                .filter(line -> line.startsWith("nereid serve: "))
+                .toList();
+        assertThat(lines).hasSize(1);
+        return lines.getFirst();
     }
 
     private String status(String url, String... options) throws IOException, InterruptedException {

@@ -4,48 +4,15 @@ import static dev.nereid.grpc.Frontend.assertFails;
 import static io.grpc.Status.Code.INVALID_ARGUMENT;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.BatchStatistics;
-import dev.nereid.api.InferenceTimings;
-import dev.nereid.api.MicrosCounters;
-import dev.nereid.api.ModelStatistics;
-import dev.nereid.api.Timing;
+import dev.nereid.testkit.FakeStatistics;
 import inference.ModelStatisticsRequest;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 final class StatisticsIT {
     @AutoClose
     private final Frontend frontend = new Frontend();
-
-    private static ModelStatistics statistics(String name, long version, long executions) {
-        Timing none = Timing.NONE;
-        return new ModelStatistics(
-                name,
-                version,
-                1_795_205_332_817L,
-                7,
-                executions,
-                Map.of(),
-                new InferenceTimings(
-                        new Timing(4, 1_045_713),
-                        new Timing(1, 20),
-                        new Timing(4, 676_129),
-                        new Timing(4, 30),
-                        new Timing(4, 346_043),
-                        new Timing(4, 40),
-                        none,
-                        none),
-                List.of(
-                        new BatchStatistics(1, none, new Timing(2, 50), none),
-                        new BatchStatistics(5, none, none, none)),
-                Map.of(),
-                new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
-                false,
-                0,
-                0);
-    }
 
     private String ask(String name, String version) {
         return frontend.client
@@ -66,7 +33,8 @@ final class StatisticsIT {
 
     @Test
     void tellsWhatModelsHaveDone() {
-        frontend.server.setStatistics(List.of(statistics("a", 1, 6), statistics("a", 3, 0), statistics("b", 1, 2)));
+        frontend.server.setStatistics(
+                List.of(FakeStatistics.of("a", 1, 6), FakeStatistics.of("a", 3, 0), FakeStatistics.of("b", 1, 2)));
 
         assertThat(versions("", ""))
                 .containsExactly(
@@ -82,7 +50,7 @@ final class StatisticsIT {
 
     @Test
     void tellsEveryField() {
-        frontend.server.setStatistics(List.of(statistics("a", 1, 6)));
+        frontend.server.setStatistics(List.of(FakeStatistics.of("a", 1, 6)));
 
         assertThat(ask("a", "1")).isEqualTo("""
                 model_stats {

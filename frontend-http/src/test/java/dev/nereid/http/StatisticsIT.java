@@ -2,14 +2,9 @@ package dev.nereid.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.BatchStatistics;
-import dev.nereid.api.InferenceTimings;
-import dev.nereid.api.MicrosCounters;
-import dev.nereid.api.ModelStatistics;
-import dev.nereid.api.Timing;
+import dev.nereid.testkit.FakeStatistics;
 import java.io.IOException;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -41,7 +36,8 @@ class StatisticsIT {
     @BeforeEach
     void start() throws IOException {
         frontend = new RunningFrontend(RunningFrontend.OPTIONS);
-        frontend.server.setStatistics(List.of(statistics("a", 1, 6), statistics("a", 3, 0), statistics("stats", 1, 2)));
+        frontend.server.setStatistics(
+                List.of(FakeStatistics.of("a", 1, 6), FakeStatistics.of("a", 3, 0), FakeStatistics.of("stats", 1, 2)));
     }
 
     @AfterEach
@@ -52,34 +48,6 @@ class StatisticsIT {
     private static String figures(String name, long version, long executions) {
         return "{\"name\":\"" + name + "\",\"version\":\"" + version
                 + "\",\"last_inference\":1795205332817,\"inference_count\":7,\"execution_count\":" + executions + REST;
-    }
-
-    private static ModelStatistics statistics(String name, long version, long executions) {
-        Timing none = Timing.NONE;
-        return new ModelStatistics(
-                name,
-                version,
-                1_795_205_332_817L,
-                7,
-                executions,
-                Map.of(),
-                new InferenceTimings(
-                        new Timing(4, 1_045_713),
-                        new Timing(1, 20),
-                        new Timing(4, 676_129),
-                        new Timing(4, 30),
-                        new Timing(4, 346_043),
-                        new Timing(4, 40),
-                        none,
-                        none),
-                List.of(
-                        new BatchStatistics(1, none, new Timing(2, 50), none),
-                        new BatchStatistics(5, none, none, none)),
-                Map.of(),
-                new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
-                false,
-                0,
-                0);
     }
 
     private HttpConnection.Answer ask(String method, String path) throws IOException {

@@ -12,8 +12,8 @@ import java.util.List;
  *   <li>A batch is a run of requests from the front of the queue, over priority levels: it ends before the first one
  *       that would exceed the largest batch or whose inputs cannot be joined. The first request is taken whatever its
  *       size.
- *   <li>Without a delay, or once the oldest request of the run has waited for the whole delay, everything that fits is taken, at
- *       once, preferred size or not.
+ *   <li>Without a delay, or once the oldest request of the run has waited for the whole delay, everything that fits is
+ *       taken, at once, preferred size or not.
  *   <li>Before, the largest preferred size that the run passes through is taken, and the rest waits; where a run passes
  *       through none, but its next request would exceed the largest preferred size, what is before that request. A run
  *       that cannot grow is taken as it is. Any other waits.

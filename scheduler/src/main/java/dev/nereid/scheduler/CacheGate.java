@@ -63,7 +63,8 @@ final class CacheGate {
             return;
         }
         CacheLookup lookup = new CacheLookup(this, request, nanoTime.getAsLong());
-        if (inputSize(request.call()) > LARGE_INPUTS) {
+        // Whoever finds an answer tells it, which may take long too.
+        if (request.isHeavy() || inputSize(request.call()) > LARGE_INPUTS) {
             lookup.startOn(access.background());
         } else {
             lookup.start();

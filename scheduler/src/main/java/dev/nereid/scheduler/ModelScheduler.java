@@ -27,8 +27,9 @@ import org.slf4j.LoggerFactory;
  * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
  * that submits or withdraws a call, or that of the timer. A call that is withdrawn, or that comes to its deadline, while it
  * waits is never executed and is answered {@link dev.nereid.spi.ErrorCode#CANCELLED} at once; so is, with
- * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, one that has waited for longer than the model lets it. A call that is withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its
- * deadline then matters no more.
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, one that has waited for longer than the model lets it. A call that is
+ * withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its deadline
+ * then matters no more.
  *
  * <p>Once all calls have ended, no observer is called and no memory of the model is touched any more: {@link #close}
  * waits for that moment and closes the instances only then.

@@ -302,6 +302,22 @@ final class CachedCallsTest {
     }
 
     @Test
+    void tellsAnswersThatTakeLongOnAnotherThreadThanThatOfTheSubmission() {
+        submit(call(1).of(1));
+        scheduler.drain();
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+        ScheduledRequest heavy = new ScheduledRequest(scheduler.model, scheduler.queue, call(1).of(1), observer, 0, 0);
+        heavy.keepToInstances();
+
+        gate.submit(heavy);
+
+        assertThat(observer.hasEnded()).isFalse();
+        background.remove().run();
+        assertThat(observer.floats("OUT")).containsExactly(1);
+    }
+
+    @Test
     void leavesRefusalsToTheSubmission() {
         scheduler.queue.stop();
         RecordingObserver observer = submit(call(1).id("a").of(1));

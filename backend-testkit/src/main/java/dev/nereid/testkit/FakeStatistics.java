@@ -1,0 +1,50 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.InferenceTimings;
+import dev.nereid.api.MicrosCounters;
+import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.Timing;
+import java.util.List;
+import java.util.Map;
+
+/** Statistics of models that did nothing: figures that can be told apart. Static functions only. */
+public final class FakeStatistics {
+    private FakeStatistics() {}
+
+    /**
+     * Makes the statistics of a version.
+     *
+     * @param name the model's name
+     * @param version the version
+     * @param executions how many batches were executed
+     * @return the statistics, the same but for these three
+     */
+    public static ModelStatistics of(String name, long version, long executions) {
+        Timing none = Timing.NONE;
+        return new ModelStatistics(
+                name,
+                version,
+                1_795_205_332_817L,
+                7,
+                executions,
+                Map.of(),
+                new InferenceTimings(
+                        new Timing(4, 1_045_713),
+                        new Timing(1, 20),
+                        new Timing(4, 676_129),
+                        new Timing(4, 30),
+                        new Timing(4, 346_043),
+                        new Timing(4, 40),
+                        none,
+                        none),
+                List.of(
+                        new BatchStatistics(1, none, new Timing(2, 50), none),
+                        new BatchStatistics(5, none, none, none)),
+                Map.of(),
+                new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
+                false,
+                0,
+                0);
+    }
+}
