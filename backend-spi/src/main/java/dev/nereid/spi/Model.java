@@ -27,6 +27,16 @@ public interface Model extends AutoCloseable {
         return Optional.empty();
     }
 
+    /**
+     * Makes the model's own rule for what goes into a batch. Asked once, after the load.
+     *
+     * @return the rule, owned and later closed by the server; empty, as by default, for what the configuration says alone
+     * @throws BackendException if it cannot be made; the load of the model fails with it
+     */
+    default Optional<BatchingStrategy> batching() throws BackendException {
+        return Optional.empty();
+    }
+
     /** Frees what the model holds. Called once, after the last of its instances was closed. Does nothing by default. */
     @Override
     default void close() {}

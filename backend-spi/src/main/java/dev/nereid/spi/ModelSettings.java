@@ -37,6 +37,8 @@ public final class ModelSettings {
     private final boolean decoupled;
     private final List<TensorSpec> inputs;
     private final List<TensorSpec> outputs;
+    private final List<BatchInput> batchInputs;
+    private final List<BatchOutput> batchOutputs;
     private final Map<String, String> parameters;
     private final String modelFilename;
     private final OptionalInt graphLevel;
@@ -51,6 +53,8 @@ public final class ModelSettings {
         decoupled = builder.decoupled;
         inputs = List.copyOf(builder.inputs);
         outputs = List.copyOf(builder.outputs);
+        batchInputs = List.copyOf(builder.batchInputs);
+        batchOutputs = List.copyOf(builder.batchOutputs);
         parameters = Map.copyOf(builder.parameters);
         modelFilename = builder.modelFilename;
         graphLevel = builder.graphLevel;
@@ -154,6 +158,24 @@ public final class ModelSettings {
     }
 
     /**
+     * Returns the inputs that the server derives from the requests of a batch, in the order of the configuration.
+     *
+     * @return the derived inputs, which are not among {@link #inputs()}; immutable
+     */
+    public List<BatchInput> batchInputs() {
+        return batchInputs;
+    }
+
+    /**
+     * Returns which outputs the server cuts into the shapes of inputs, in the order of the configuration.
+     *
+     * @return how outputs are cut that are among {@link #outputs()}; immutable
+     */
+    public List<BatchOutput> batchOutputs() {
+        return batchOutputs;
+    }
+
+    /**
      * Returns the free parameters of the configuration ({@code parameters}).
      *
      * @return the parameters by key; immutable
@@ -222,6 +244,8 @@ public final class ModelSettings {
         private final long version;
         private final List<TensorSpec> inputs = new ArrayList<>();
         private final List<TensorSpec> outputs = new ArrayList<>();
+        private final List<BatchInput> batchInputs = new ArrayList<>();
+        private final List<BatchOutput> batchOutputs = new ArrayList<>();
         private final Map<String, String> parameters = new LinkedHashMap<>();
         private final List<Accelerator> accelerators = new ArrayList<>();
         private final List<String> operatorLibraries = new ArrayList<>();
@@ -283,6 +307,28 @@ public final class ModelSettings {
          */
         public Builder output(TensorSpec spec) {
             outputs.add(spec);
+            return this;
+        }
+
+        /**
+         * Adds an input that the server derives.
+         *
+         * @param derived the input
+         * @return this builder
+         */
+        public Builder batchInput(BatchInput derived) {
+            batchInputs.add(requireNonNull(derived, "derived"));
+            return this;
+        }
+
+        /**
+         * Adds how outputs are cut.
+         *
+         * @param cut the outputs, and the input whose shape their parts have
+         * @return this builder
+         */
+        public Builder batchOutput(BatchOutput cut) {
+            batchOutputs.add(requireNonNull(cut, "cut"));
             return this;
         }
 

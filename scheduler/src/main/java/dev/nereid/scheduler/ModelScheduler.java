@@ -48,13 +48,11 @@ public final class ModelScheduler implements AutoCloseable {
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
-    private ModelScheduler(
-            ModelSettings settings,
-            BatchingPolicy policy,
-            List<PluginInstance> instances,
-            SchedulerEnvironment environment) {
-        this.model = ModelScope.of(settings, environment);
-        this.executions = new ShortExecutions(settings, environment.backend());
+    private ModelScheduler(ModelPlan plan, List<PluginInstance> instances, SchedulerEnvironment environment) {
+        ModelSettings settings = plan.settings();
+        BatchingPolicy policy = plan.policy();
+        this.model = ModelScope.of(plan, environment);
+        this.executions = new ShortExecutions(settings, plan.backend());
         this.nanoTime = environment.nanoTime();
         BatchPlanner planner = policy.dynamic() && settings.batches()
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
@@ -79,25 +77,20 @@ public final class ModelScheduler implements AutoCloseable {
      * Starts a scheduler with one platform thread for each instance, named
      * {@code instance/<model>/<version>/<instance name>}.
      *
-     * @param settings the model's configuration
-     * @param policy how requests are batched; a model without batch dimension executes them one by one in any case
+     * @param plan the model
      * @param instances at least one instance; owned and later closed by the scheduler, whatever happens
-     * @param environment memory, clock and timer
+     * @param environment what the server around it gives
      * @return the scheduler, which takes calls at once
      */
-    public static ModelScheduler start(
-            ModelSettings settings,
-            BatchingPolicy policy,
-            List<InstanceSlot> instances,
-            SchedulerEnvironment environment) {
+    public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
         if (instances.isEmpty()) {
             throw new IllegalArgumentException("instances: none (expected: at least one)");
         }
         List<PluginInstance> owned = instances.stream().map(PluginInstance::new).toList();
         ModelScheduler scheduler;
         try {
-            scheduler = new ModelScheduler(settings, policy, owned, environment);
-        } catch (RuntimeException | Error e) { // such as a wrong policy: nobody else knows the instances
+            scheduler = new ModelScheduler(plan, owned, environment);
+        } catch (RuntimeException | Error e) { // such as a wrong plan: nobody else knows the instances
             owned.reversed().forEach(PluginInstance::close);
             throw e;
         }

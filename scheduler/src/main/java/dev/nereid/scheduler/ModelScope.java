@@ -37,7 +37,8 @@ record ModelScope(
         Map<String, OutputSpec> outputs) {
 
     /** Looks up what requests of a model need. */
-    static ModelScope of(ModelSettings settings, SchedulerEnvironment environment) {
+    static ModelScope of(ModelPlan plan, SchedulerEnvironment environment) {
+        ModelSettings settings = plan.settings();
         Set<String> inputs = new LinkedHashSet<>();
         for (TensorSpec input : settings.inputs()) {
             inputs.add(input.name());
@@ -52,7 +53,7 @@ record ModelScope(
         return new ModelScope(
                 settings,
                 environment.memory(),
-                environment.backend().clientMemory(),
+                plan.backend().clientMemory(),
                 environment.nanoTime(),
                 new ModelMeter(environment.wallClock()),
                 new InFlight(),

@@ -16,45 +16,28 @@ import java.util.function.LongSupplier;
  * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
  * @param wallClock tells the time of day
  * @param timer rings when the time of a waiting request is over; runs on the same clock as {@code nanoTime}
- * @param backend what the backend of the model allows
  * @param cache the cache of responses that the model uses; empty for none
  */
 public record SchedulerEnvironment(
-        TensorMemory memory,
-        LongSupplier nanoTime,
-        InstantSource wallClock,
-        Timer timer,
-        BackendTerms backend,
-        Optional<CacheAccess> cache) {
+        TensorMemory memory, LongSupplier nanoTime, InstantSource wallClock, Timer timer, Optional<CacheAccess> cache) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
         requireNonNull(nanoTime, "nanoTime");
         requireNonNull(wallClock, "wallClock");
         requireNonNull(timer, "timer");
-        requireNonNull(backend, "backend");
         requireNonNull(cache, "cache");
     }
 
     /**
-     * Makes an environment for any backend, with the time of day of the machine.
+     * Makes an environment without cache, with the time of day of the machine.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
      * @param timer rings when the time of a waiting request is over; runs on the same clock
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
-        this(memory, nanoTime, InstantSource.system(), timer, BackendTerms.DEFAULT, Optional.empty());
-    }
-
-    /**
-     * Returns the same environment for a certain backend.
-     *
-     * @param terms what the backend allows
-     * @return the changed environment
-     */
-    public SchedulerEnvironment with(BackendTerms terms) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, terms, cache);
+        this(memory, nanoTime, InstantSource.system(), timer, Optional.empty());
     }
 
     /**
@@ -64,6 +47,6 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, backend, changed);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed);
     }
 }

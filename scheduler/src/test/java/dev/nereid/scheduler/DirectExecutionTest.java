@@ -263,10 +263,9 @@ final class DirectExecutionTest {
             throw new StackOverflowError("deep");
         };
         ModelScheduler scheduler = ModelScheduler.start(
-                model,
-                BatchingPolicy.NONE,
+                plan(model, BatchingPolicy.NONE, true),
                 List.of(new InstanceSlot("i1", Device.CPU, other), new InstanceSlot("i0", Device.CPU, instance)),
-                environment(true));
+                environment());
         try (scheduler) {
             for (int i = 0; i < 20; i++) {
                 submit(scheduler, "r" + i).await();
@@ -357,7 +356,9 @@ final class DirectExecutionTest {
 
     private ModelScheduler start(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
         ModelScheduler scheduler = ModelScheduler.start(
-                settings, policy, List.of(new InstanceSlot("i0", Device.CPU, instance)), environment(shortExecutions));
+                plan(settings, policy, shortExecutions),
+                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                environment());
         Thread own = Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(OWN_THREAD))
                 .findFirst()
@@ -368,9 +369,12 @@ final class DirectExecutionTest {
         return scheduler;
     }
 
-    private SchedulerEnvironment environment(boolean shortExecutions) {
-        return new SchedulerEnvironment(memory, clock, new Alarms(() -> {}))
-                .with(new BackendTerms("liar", false, shortExecutions));
+    private static ModelPlan plan(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
+        return new ModelPlan(settings, policy).with(new BackendTerms("liar", false, shortExecutions));
+    }
+
+    private SchedulerEnvironment environment() {
+        return new SchedulerEnvironment(memory, clock, new Alarms(() -> {}));
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {

@@ -18,8 +18,8 @@ final class DueHeapTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     private final ModelSettings model = ModelSettings.builder("m", 1).build();
-    private final ModelScope scope =
-            ModelScope.of(model, new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
+    private final ModelScope scope = ModelScope.of(
+            new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
     private final ScheduledRequest request = new ScheduledRequest(
             scope, SteppedScheduler.queue(scope), Calls.to(model, memory).of(1), new RecordingObserver(), 0, 0);
 

@@ -71,7 +71,9 @@ final class EqualInputsTest {
     void readsNoMemoryOfRequestsThatAreGone() {
         ModelSettings model =
                 model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
-        ModelScope scope = ModelScope.of(model, new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
+        ModelScope scope = ModelScope.of(
+                new ModelPlan(model, BatchingPolicy.NONE),
+                new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
         ScheduledRequest waiting = request(scope, shapeTensor(model, 1, 2));
         ScheduledRequest gone = request(scope, shapeTensor(model, 1, 2));
         gone.cancel();
@@ -81,7 +83,9 @@ final class EqualInputsTest {
     }
 
     private boolean join(ModelSettings model, CheckedCall one, CheckedCall other) {
-        ModelScope scope = ModelScope.of(model, new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
+        ModelScope scope = ModelScope.of(
+                new ModelPlan(model, BatchingPolicy.NONE),
+                new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
         ScheduledRequest first = request(scope, one);
         ScheduledRequest second = request(scope, other);
         try {

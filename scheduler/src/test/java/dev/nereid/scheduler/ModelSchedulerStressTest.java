@@ -77,11 +77,10 @@ final class ModelSchedulerStressTest {
         FakeInstance one = new FakeInstance(new Moody(1)::execute);
         FakeInstance two = new FakeInstance(new Moody(2)::execute);
         ModelScheduler scheduler = ModelScheduler.start(
-                model,
-                new BatchingPolicy(dynamic, List.of(4, 8), delayNanos, ordered, PRIORITIES),
+                new ModelPlan(model, new BatchingPolicy(dynamic, List.of(4, 8), delayNanos, ordered, PRIORITIES))
+                        .with(new BackendTerms("moody", false, shortExecutions)),
                 List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
-                new SchedulerEnvironment(memory, System::nanoTime, timer)
-                        .with(new BackendTerms("moody", false, shortExecutions)));
+                new SchedulerEnvironment(memory, System::nanoTime, timer));
         List<Thread> submitters = new ArrayList<>();
         CountDownLatch nearlyDone = new CountDownLatch(SUBMITTERS);
         for (int i = 0; i < SUBMITTERS; i++) {

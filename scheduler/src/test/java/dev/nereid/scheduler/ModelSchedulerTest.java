@@ -114,8 +114,7 @@ final class ModelSchedulerTest {
         List<String> closedBy = new ArrayList<>();
         FakeInstance inner = new FakeInstance(batch -> deferred.add(batch.defer()));
         ModelScheduler scheduler = ModelScheduler.start(
-                model,
-                BatchingPolicy.NONE,
+                new ModelPlan(model, BatchingPolicy.NONE),
                 List.of(new InstanceSlot("i0", Device.CPU, new ClosingOn(inner, closedBy))),
                 environment());
         RecordingObserver observer = new RecordingObserver();
@@ -208,8 +207,7 @@ final class ModelSchedulerTest {
         RecordingObserver second = new RecordingObserver();
 
         try (ModelScheduler scheduler = ModelScheduler.start(
-                model,
-                BatchingPolicy.NONE,
+                new ModelPlan(model, BatchingPolicy.NONE),
                 List.of(new InstanceSlot("a", Device.CPU, mortal), new InstanceSlot("b", Device.CPU, healthy)),
                 environment())) {
             scheduler.submit(call("x"), first);
@@ -239,7 +237,8 @@ final class ModelSchedulerTest {
     @Test
     void needsAnInstance() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> ModelScheduler.start(model, BatchingPolicy.NONE, List.of(), environment()))
+                .isThrownBy(
+                        () -> ModelScheduler.start(new ModelPlan(model, BatchingPolicy.NONE), List.of(), environment()))
                 .withMessage("instances: none (expected: at least one)");
     }
 
@@ -265,7 +264,7 @@ final class ModelSchedulerTest {
         List<InstanceSlot> slots =
                 List.of(new InstanceSlot("i0", Device.CPU, one), new InstanceSlot("i1", Device.CPU, other));
 
-        assertThatNullPointerException().isThrownBy(() -> ModelScheduler.start(model, null, slots, environment()));
+        assertThatNullPointerException().isThrownBy(() -> ModelScheduler.start(null, slots, environment()));
 
         assertThat(one.isClosed()).isTrue();
         assertThat(other.isClosed()).isTrue();
@@ -274,8 +273,7 @@ final class ModelSchedulerTest {
 
     private ModelScheduler start(FakeInstance instance) {
         return ModelScheduler.start(
-                model,
-                new BatchingPolicy(true, List.of(), 0),
+                new ModelPlan(model, new BatchingPolicy(true, List.of(), 0)),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
                 environment());
     }

@@ -23,8 +23,8 @@ final class PriorityLevelsTest {
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
             .build();
-    private final ModelScope scope =
-            ModelScope.of(model, new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
+    private final ModelScope scope = ModelScope.of(
+            new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
     private final PriorityLevels levels =
             new PriorityLevels(new PriorityPolicy(9, 5, QueuePolicy.NONE, Map.of()), scope.equalInputs());
     private final List<ScheduledRequest> requests = new ArrayList<>();

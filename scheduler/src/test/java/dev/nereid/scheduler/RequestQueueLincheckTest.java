@@ -40,7 +40,7 @@ final class RequestQueueLincheckTest {
 
         private final Alarms alarms = new Alarms(() -> {});
         private final ModelScope model = ModelScope.of(
-                ModelSettings.builder("m", 1).build(),
+                new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE),
                 new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
         private final RequestQueue queue = new RequestQueue(
                 BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), null, () -> NOW, alarms);

@@ -78,7 +78,7 @@ final class ScheduledRequestLincheckTest {
 
         Subject() {
             ModelScope model = ModelScope.of(
-                    ModelSettings.builder("m", 1).build(),
+                    new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE),
                     new SchedulerEnvironment(new LeakCheckingMemory(), () -> 0, new Alarms(() -> {})));
             CheckedCall call = new CheckedCall(
                     "m",

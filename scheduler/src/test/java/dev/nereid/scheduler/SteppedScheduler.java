@@ -29,7 +29,8 @@ final class SteppedScheduler {
             TensorMemory memory,
             BackendTerms terms,
             FakeInstance... instances) {
-        model = ModelScope.of(settings, new SchedulerEnvironment(memory, clock, alarms).with(terms));
+        ModelPlan plan = new ModelPlan(settings, policy).with(terms);
+        model = ModelScope.of(plan, new SchedulerEnvironment(memory, clock, alarms));
         ShortExecutions executions = new ShortExecutions(settings, terms);
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
         queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);

@@ -6,6 +6,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.BackendTerms;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.InstanceSlot;
+import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.server.classification.Classifier;
@@ -143,16 +144,15 @@ final class VersionLoader {
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
-        SchedulerEnvironment surroundings = environment
-                .with(parts.terms())
-                .with(environment
-                        .cache()
-                        .filter(cache -> parts.config().getResponseCache().getEnable()));
+        ModelPlan plan = new ModelPlan(parts.settings(), batching).with(parts.terms());
+        SchedulerEnvironment surroundings = environment.with(environment
+                .cache()
+                .filter(cache -> parts.config().getResponseCache().getEnable()));
         // From here on the scheduler closes the instances that run, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);
         passive.forEach(instance -> undo.add(instance::close));
-        ModelScheduler scheduler = ModelScheduler.start(parts.settings(), batching, List.copyOf(active), surroundings);
+        ModelScheduler scheduler = ModelScheduler.start(plan, List.copyOf(active), surroundings);
         undo.add(scheduler::close);
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());

@@ -1,0 +1,57 @@
+package dev.nereid.scheduler;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.ModelSettings;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A model version as its scheduler needs to know it. Immutable.
+ *
+ * @param settings the model's configuration
+ * @param policy how requests wait and are put together; a model without batch dimension executes them one by one in any
+ *     case
+ * @param backend what the backend allows and promises
+ * @param strategy the model's own rule for what goes into a batch, owned and closed by the scheduler; empty for none
+ * @param warmup what each instance executes before it takes its first request, in this order
+ * @param limits how many calls, and how many bytes of their inputs, the version takes at a time
+ */
+public record ModelPlan(
+        ModelSettings settings,
+        BatchingPolicy policy,
+        BackendTerms backend,
+        Optional<BatchingStrategy> strategy,
+        List<WarmupSample> warmup,
+        LoadLimits limits) {
+    /** Checks and copies the components. */
+    public ModelPlan {
+        requireNonNull(settings, "settings");
+        requireNonNull(policy, "policy");
+        requireNonNull(backend, "backend");
+        requireNonNull(strategy, "strategy");
+        warmup = List.copyOf(warmup);
+        requireNonNull(limits, "limits");
+    }
+
+    /**
+     * Makes a plan for any backend, without warm-up or limits.
+     *
+     * @param settings the model's configuration
+     * @param policy how requests wait and are put together
+     */
+    public ModelPlan(ModelSettings settings, BatchingPolicy policy) {
+        this(settings, policy, BackendTerms.DEFAULT, Optional.empty(), List.of(), LoadLimits.NONE);
+    }
+
+    /**
+     * Returns the same plan for a certain backend.
+     *
+     * @param terms what the backend allows and promises
+     * @return the changed plan
+     */
+    public ModelPlan with(BackendTerms terms) {
+        return new ModelPlan(settings, policy, terms, strategy, warmup, limits);
+    }
+}

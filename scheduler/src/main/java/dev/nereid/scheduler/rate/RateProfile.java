@@ -1,0 +1,26 @@
+package dev.nereid.scheduler.rate;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.List;
+
+/**
+ * What the executions of an instance take of the resources of the machine, and how often it gets its turn. Immutable.
+ *
+ * @param priority the weight of an execution: an instance of priority 2 gets half the turns of one of priority 1; 0
+ *     counts as 1
+ * @param resources what each execution takes; empty for nothing
+ */
+public record RateProfile(int priority, List<RateResource> resources) {
+    /** Takes nothing, and has its turn like most. */
+    public static final RateProfile NONE = new RateProfile(0, List.of());
+
+    /** Checks and copies the components. */
+    public RateProfile {
+        requireNonNull(resources, "resources");
+        resources = List.copyOf(resources);
+        if (priority < 0) {
+            throw new IllegalArgumentException("priority: " + priority + " (expected: >= 0)");
+        }
+    }
+}

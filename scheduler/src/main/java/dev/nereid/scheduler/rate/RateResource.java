@@ -1,0 +1,20 @@
+package dev.nereid.scheduler.rate;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * So much of a resource, taken by each execution of an instance. Immutable.
+ *
+ * @param name the resource's name
+ * @param global whether all devices share it; otherwise each device has its own
+ * @param count how much of it; 0 or more
+ */
+public record RateResource(String name, boolean global, int count) {
+    /** Checks the components. */
+    public RateResource {
+        requireNonNull(name, "name");
+        if (count < 0) {
+            throw new IllegalArgumentException("count: " + count + " (expected: >= 0)");
+        }
+    }
+}
