@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
@@ -24,6 +25,9 @@ final class DigitChunk {
     private static final long TENTH = 103;
 
     private static final long LOW_BITS = EVERY_BYTE * 0x7F;
+    /** The bits that brackets and braces differ in; with all of them set, each has all seven. */
+    private static final long ALIKE = 0x26;
+
     private static final long HIGH_BITS = 0x8080_8080_8080_8080L;
     /** Selects the first and the fifth byte. */
     private static final long FIRST_AND_FIFTH = 0x0000_00FF_0000_00FFL;
@@ -81,6 +85,48 @@ final class DigitChunk {
         long difference = (long) LONG.get(text, from) ^ (EVERY_BYTE * ',');
         long same = (difference - EVERY_BYTE) & ~difference & HIGH_BITS;
         return Long.numberOfTrailingZeros(same) >>> BITS_TO_BYTES;
+    }
+
+    /**
+     * Finds the next bracket, brace or quotation mark.
+     *
+     * @param text a text of at most as many bytes as an {@code int} can count
+     * @param from where to begin
+     * @return its offset, or that of the text's end if there is none
+     */
+    static int findBracket(MemorySegment text, int from) {
+        int end = (int) text.byteSize();
+        int index = from;
+        while (index <= end - Long.BYTES) {
+            long found = brackets(text.get(LittleEndian.LONG, index));
+            if (found == 0) {
+                index += Long.BYTES;
+            } else {
+                index += Long.numberOfTrailingZeros(found) >>> BITS_TO_BYTES;
+                if (isBracket(text.get(LittleEndian.BYTE, index))) {
+                    return index;
+                }
+                index++;
+            }
+        }
+        while (index < end && !isBracket(text.get(LittleEndian.BYTE, index))) {
+            index++;
+        }
+        return index;
+    }
+
+    /** Marks the first bracket, brace or quotation mark, or one of a few letters that look alike, and perhaps others behind. */
+    private static long brackets(long characters) {
+        long different = (characters | (EVERY_BYTE * ALIKE)) ^ LOW_BITS;
+        long unquoted = characters ^ (EVERY_BYTE * '"');
+        return (((different - EVERY_BYTE) & ~different) | ((unquoted - EVERY_BYTE) & ~unquoted)) & HIGH_BITS;
+    }
+
+    private static boolean isBracket(byte character) {
+        return switch (character) {
+            case '[', ']', '{', '}', '"' -> true;
+            default -> false;
+        };
     }
 
     /** Returns the eight digits of a number below 100,000,000, zeros in front included. */

@@ -59,6 +59,15 @@ final class InferRequestReader {
      * @throws InferenceException if anything is wrong with it
      */
     InferRequest read() {
+        try {
+            return readParts();
+        } catch (InferenceException e) {
+            JsonFields.check(json); // an error of syntax goes first, wherever it is
+            throw e;
+        }
+    }
+
+    private InferRequest readParts() {
         RequestIndex index = RequestIndex.of(json);
         if (index.id() != JsonFields.ABSENT) {
             id = JsonFields.string(json, index.id(), "id");

@@ -1,13 +1,26 @@
 package dev.nereid.http;
 
 /**
- * The elements of a tensor's data in a valid JSON text, however they are nested, in row-major order. Confined to the
- * thread that reads a request.
+ * The elements of a tensor's data in a JSON text, however they are nested, in row-major order. Confined to the thread
+ * that reads a request.
+ *
+ * <p>The text need not be valid: what is between the elements is checked here.
  */
 final class JsonElements {
     private static final int MAX_DEPTH = 100;
 
+    /** What may come next. */
+    private enum Next {
+        /** An element or an array. */
+        VALUE,
+        /** The same, or the end of the array. */
+        VALUE_OR_END,
+        /** A comma or the end of the array. */
+        COMMA_OR_END
+    }
+
     private final JsonReader json;
+    private Next next = Next.VALUE;
     private int depth;
     private long index = -1;
 
@@ -29,20 +42,30 @@ final class JsonElements {
         for (; ; ) {
             json.skipSpace();
             switch (json.peek()) {
-                case ',' -> json.take();
-                case ']' -> {
+                case ',' -> {
+                    require(next == Next.COMMA_OR_END);
                     json.take();
+                    next = Next.VALUE;
+                }
+                case ']' -> {
+                    require(next != Next.VALUE);
+                    json.take();
+                    next = Next.COMMA_OR_END;
                     if (--depth == 0) {
                         return false;
                     }
                 }
                 case '[' -> {
+                    require(next != Next.COMMA_OR_END);
                     checkDepth();
                     json.take();
+                    next = Next.VALUE_OR_END;
                     depth++;
                 }
                 default -> {
+                    require(next != Next.COMMA_OR_END);
                     checkDepth();
+                    next = Next.COMMA_OR_END;
                     index++;
                     return true;
                 }
@@ -50,14 +73,21 @@ final class JsonElements {
         }
     }
 
-    /** Takes note of elements that were read after the current one. */
+    /** Takes note that elements were read after the current one, each with the comma before it, and a comma at last. */
     void passOver(long elements) {
         index += elements;
+        next = Next.VALUE;
     }
 
     /** Returns the place of the element in the tensor. */
     long index() {
         return index;
+    }
+
+    private static void require(boolean valid) {
+        if (!valid) {
+            throw JsonFields.unparsable("data", "invalid array");
+        }
     }
 
     private void checkDepth() {

@@ -34,6 +34,12 @@ final class JsonFields {
         return root;
     }
 
+    /** Checks a whole text. */
+    static void check(JsonReader json) {
+        json.moveTo(0);
+        root(json);
+    }
+
     /** Finds a member of an object by name, as {@link #find(JsonReader, int, String[], int[])} does. */
     static int find(JsonReader json, int at, String name) {
         int[] offset = new int[1];

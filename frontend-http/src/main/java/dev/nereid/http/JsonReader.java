@@ -14,7 +14,7 @@ import java.util.Arrays;
  * and a zero byte as the end. Syntax errors carry the texts and offsets that clients know.
  *
  * <p>Reading starts with {@link #begin} and goes through a value at a time; what was passed over once is known to be
- * valid and may be read again after {@link #moveTo}.
+ * valid and may be read again after {@link #moveTo}, but for what was passed by {@link #passNumbers}.
  */
 final class JsonReader {
     /** Stands at the end of the text, as a zero byte does within it. */
@@ -258,6 +258,33 @@ final class JsonReader {
             } while (index < last);
             at = window.offsetOf(index);
         }
+    }
+
+    /**
+     * Reads past an array of numbers, however it is nested, without looking at them: each of them is to be read later by
+     * {@link JsonElements}, or to be checked by {@link #skipValue}.
+     *
+     * @return {@code false} if there is no array, or one that holds anything else; then nothing was read
+     */
+    boolean passNumbers() {
+        if (peek() != '[') {
+            return false;
+        }
+        int depth = 0;
+        for (int index = at; index < end; index = DigitChunk.findBracket(text, index + 1)) {
+            switch (text.get(ValueLayout.JAVA_BYTE, index)) {
+                case '[' -> depth++;
+                case ']' -> depth--;
+                default -> {
+                    return false;
+                }
+            }
+            if (depth == 0) {
+                at = index + 1;
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Reads past a value of any kind and depth, checking it. */

@@ -29,17 +29,19 @@ final class JsonTensorReader {
      * Reads the data of an input.
      *
      * @param json a text that was passed over
-     * @param at the offset of the data in it
+     * @param at the offset of the data in it, of which the numbers need not have been looked at. Unless this throws, they
+     *     are valid
      * @param input name, type and dimensions as the client claims them
      * @param memory where to take memory from
      * @return the elements
      */
     MemorySegment read(JsonReader json, int at, InputClaim input, CallMemory memory) {
         long expected = InputTensor.elementCount(input.name(), input.dims());
+        json.moveTo(at);
         if (expected == 0) {
+            json.skipValue();
             return memory.allocate(0);
         }
-        json.moveTo(at);
         if (json.peek() != '[') {
             throw JsonFields.unparsable("data", JsonFields.NOT_ARRAY);
         }
@@ -83,7 +85,12 @@ final class JsonTensorReader {
             if (type == DataType.BOOL) {
                 data.set(LittleEndian.BYTE, index, readBool(json));
             } else {
-                elements.passOver(readNumbers(json, type, data, index, expected, input.name()));
+                long plain = readPlainNumbers(json, type, data, index, expected, input.name()) - index;
+                if (plain > 0) {
+                    elements.passOver(plain - 1);
+                } else {
+                    readNumber(json, type, data, index, input.name());
+                }
             }
         }
         if (elements.index() + 1 != expected) {
@@ -91,24 +98,24 @@ final class JsonTensorReader {
         }
     }
 
-    /** Reads a number, and those after it in the same array as far as they are plain; returns how many came after. */
-    private long readNumbers(
+    /** Reads plain numbers as far as each is followed by a comma, and returns the index of the next element. */
+    private long readPlainNumbers(
             JsonReader json, DataType type, MemorySegment data, long first, long expected, String name) {
-        long index = json.readPlainElements(
+        return json.readPlainElements(
                 number,
                 type == DataType.FP32
                         ? (read, i) -> data.set(LittleEndian.FLOAT, i * Float.BYTES, read.floatValue())
                         : (read, i) -> put(type, data, i, name),
                 first,
                 expected);
-        if (index > first) {
-            return index - 1 - first;
-        }
+    }
+
+    private void readNumber(JsonReader json, DataType type, MemorySegment data, long index, String name) {
         if (!json.readNumber(number)) {
             throw notNumber(type);
         }
-        put(type, data, first, name);
-        return 0;
+        number.checkRange();
+        put(type, data, index, name);
     }
 
     private void put(DataType type, MemorySegment data, long index, String name) {

@@ -5,8 +5,9 @@ import java.util.Arrays;
 /**
  * Where the parts of an inference request lie in its JSON text. Confined to the thread that reads the request.
  *
- * <p>Made in one pass that checks the whole text, so that a syntax error anywhere is found before anything is
- * understood, and so that members may come in any order. Of several members with one name, the first counts.
+ * <p>Made in one pass over the whole text, so that members may come in any order. Of several members with one name, the
+ * first counts. The pass checks the text, but for the numbers of an input's data, since those are most of a text and are
+ * looked at again when they are read.
  */
 final class RequestIndex {
     static final int NAME = 0;
@@ -105,13 +106,17 @@ final class RequestIndex {
 
     private void readInput(JsonReader json, int base) {
         for (boolean more = json.firstMember(); more; more = json.nextMember()) {
-            for (int i = 0; i < INPUT_MEMBERS.length; i++) {
-                if (members[base + i] == JsonFields.ABSENT && json.keyIs(INPUT_MEMBERS[i])) {
-                    members[base + i] = json.position();
-                    break;
-                }
+            int found = 0;
+            while (found < INPUT_MEMBERS.length
+                    && (members[base + found] != JsonFields.ABSENT || !json.keyIs(INPUT_MEMBERS[found]))) {
+                found++;
             }
-            json.skipValue();
+            if (found < INPUT_MEMBERS.length) {
+                members[base + found] = json.position();
+            }
+            if (found != DATA || !json.passNumbers()) {
+                json.skipValue();
+            }
         }
     }
 }
