@@ -4,15 +4,8 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.http.JsonCodec;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.Locale;
-import org.openjdk.jmh.results.RunResult;
-import org.openjdk.jmh.runner.Runner;
-import org.openjdk.jmh.runner.RunnerException;
-import org.openjdk.jmh.runner.options.Options;
-import org.openjdk.jmh.runner.options.OptionsBuilder;
-import org.openjdk.jmh.runner.options.TimeValue;
-import org.openjdk.jmh.runner.options.VerboseMode;
+import java.util.Map;
 import org.openjdk.jmh.util.Statistics;
 
 /**
@@ -51,27 +44,11 @@ final class CodecSection {
 
     /** Returns how many megabytes were read or written in a second, for every second. */
     private static Statistics run(Pace pace, String method, JsonCodec.Values values) throws IOException {
-        Options options = new OptionsBuilder()
-                .include(CodecBenchmark.class.getName() + "." + method + "$")
-                .param("values", values.name())
-                .forks(1)
-                .warmupIterations(seconds(pace.warmUp()))
-                .warmupTime(TimeValue.seconds(1))
-                .measurementIterations(seconds(pace.measured()) * pace.rounds())
-                .measurementTime(TimeValue.seconds(1))
-                .shouldFailOnError(true)
-                .verbosity(VerboseMode.SILENT)
-                .build();
-        try {
-            RunResult result = new Runner(options).runSingle();
-            return requireNonNull(result.getSecondaryResults().get("bytes")).getStatistics();
-        } catch (RunnerException e) {
-            throw new IOException("JMH: " + e.getMessage(), e);
-        }
-    }
-
-    private static int seconds(Duration duration) {
-        return Math.toIntExact(duration.toSeconds());
+        return requireNonNull(new Microbenchmark(CodecBenchmark.class, method, Map.of("values", values.name()))
+                        .run(pace)
+                        .getSecondaryResults()
+                        .get("bytes"))
+                .getStatistics();
     }
 
     private static String rate(double megabytes) {

@@ -13,6 +13,8 @@ enum Section {
     JSON(true),
     /** What reads and writes JSON, by itself. */
     CODEC(false),
+    /** Requests in process, without a server. */
+    SCHEDULER(false),
     /** Tensors in shared memory. */
     SHM(true),
     /** Tensors over HTTP, encrypted. */
@@ -43,6 +45,7 @@ enum Section {
             case HTTP -> HttpSection.measure(bench);
             case JSON -> JsonSection.measure(bench);
             case CODEC -> CodecSection.measure(bench);
+            case SCHEDULER -> SchedulerSection.measure(bench);
             case SHM -> SharedMemorySection.measure(bench);
             case TLS -> TlsSection.measure(bench);
             case GRPC -> GrpcSection.measure(bench);
