@@ -10,7 +10,8 @@ import java.util.Random;
 
 /** A request with one FP32 input, made once and sent often. Immutable. */
 final class InferBody {
-    private static final String TYPE = "FP32";
+    /** The type of the input. */
+    static final String TYPE = "FP32";
 
     private final String input;
     private final List<Long> shape;

@@ -8,17 +8,23 @@ import java.util.Optional;
 
 /** A model so cheap that what the server adds shows, batched dynamically, over HTTP. */
 final class MlpSection {
-    private static final String MODEL = "mlp_256_random";
+    static final String MODEL = "mlp_256_random";
     private static final String INPUT = "features";
     private static final long FEATURES = 256;
-    private static final String CONFIG = """
+
+    /** The configuration without batching. */
+    static final String TENSORS = """
             max_batch_size: 64
             input [ { name: "features" data_type: TYPE_FP32 dims: [ 256 ] } ]
             output [ { name: "scores" data_type: TYPE_FP32 dims: [ 64 ] } ]
-            dynamic_batching { }
             """;
 
-    private static final InferBody ONE = InferBody.of(INPUT, 1L, FEATURES);
+    /** The configuration with batching. */
+    static final String BATCHED = TENSORS + "dynamic_batching { }\n";
+
+    /** A request of one item. */
+    static final InferBody ONE = InferBody.of(INPUT, 1L, FEATURES);
+
     private static final InferBody BATCH = InferBody.of(INPUT, 32L, FEATURES);
 
     private MlpSection() {}
@@ -30,7 +36,7 @@ final class MlpSection {
             table.note("left out: ../shared/models/" + MODEL + ".onnx is not there");
             return table;
         }
-        Path repository = ModelFolder.onnx(bench, MODEL, file.get(), CONFIG);
+        Path repository = ModelFolder.onnx(bench, MODEL, file.get(), BATCHED);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
                 EchoProcess echo = EchoProcess.start(bench, server.jvm(), Main.HTTP_ECHO)) {
             check(server, file.get());

@@ -34,7 +34,18 @@ final class ModelFolder {
      * @param config the rest of the configuration
      */
     static Path onnx(Bench bench, String name, Path file, String config) throws IOException {
-        Path repository = bench.workspace().path("models-" + name);
+        return onnx(bench.workspace().path("models-" + name), name, file, config);
+    }
+
+    /**
+     * Adds a model whose file is linked to a repository, and returns the path of the repository.
+     *
+     * @param repository where to write
+     * @param name the model's name
+     * @param file the model's file
+     * @param config the rest of the configuration
+     */
+    static Path onnx(Path repository, String name, Path file, String config) throws IOException {
         Path version = write(repository, name, "name: \"%s\"\nbackend: \"onnxruntime\"\n%s".formatted(name, config));
         Files.createSymbolicLink(version.resolve("model.onnx"), file.toRealPath());
         return repository;

@@ -23,6 +23,8 @@ enum Section {
     GRPC(false),
     /** A cheap model. */
     MLP(true),
+    /** The same, with batches and without. */
+    BATCHING(true),
     /** A model that computes. */
     SQUEEZENET(true),
     /** Start and memory. */
@@ -50,6 +52,7 @@ enum Section {
             case TLS -> TlsSection.measure(bench);
             case GRPC -> GrpcSection.measure(bench);
             case MLP -> MlpSection.measure(bench);
+            case BATCHING -> BatchingSection.measure(bench);
             case SQUEEZENET -> SqueezenetSection.measure(bench);
             case START -> StartSection.measure(bench);
         };
