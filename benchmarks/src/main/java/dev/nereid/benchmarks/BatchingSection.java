@@ -53,8 +53,10 @@ final class BatchingSection {
     private static void inProcess(Bench bench, int calls, Goal goal, NereidServer server, Table table)
             throws IOException, InterruptedException {
         String load = "in process x " + calls;
-        try (EmbeddedLoad batched = new EmbeddedLoad(load + ", batched", server, BATCHED, MlpSection.ONE, calls);
-                EmbeddedLoad alone = new EmbeddedLoad("one by one", server, ALONE, MlpSection.ONE, calls)) {
+        try (EmbeddedLoad batched = new EmbeddedLoad(
+                        load + ", batched", server, BATCHED, MlpSection.ONE, calls, EmbeddedLane.Ending.RESPONSE);
+                EmbeddedLoad alone = new EmbeddedLoad(
+                        "one by one", server, ALONE, MlpSection.ONE, calls, EmbeddedLane.Ending.RESPONSE)) {
             bench.run(new Contest(batched, List.of(new Ceiling(alone, goal))), table);
         }
     }

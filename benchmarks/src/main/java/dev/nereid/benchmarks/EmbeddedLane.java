@@ -14,8 +14,19 @@ import java.util.concurrent.CountDownLatch;
  * call on safely.
  */
 final class EmbeddedLane {
+    /** How a call may end. */
+    enum Ending {
+        /** It is answered. */
+        RESPONSE,
+        /** It waited too long. */
+        TIMEOUT
+    }
+
+    private static final String TIMED_OUT = "Request timeout expired";
+
     private final InferenceServer server;
     private final InferCall call;
+    private final Ending counted;
     private final LatencyHistogram latencies = new LatencyHistogram();
     private String failure = "";
     private CountDownLatch done = new CountDownLatch(0);
@@ -26,10 +37,12 @@ final class EmbeddedLane {
      *
      * @param server who is asked
      * @param call what it is asked, over and over; its release does nothing
+     * @param counted which calls count
      */
-    EmbeddedLane(InferenceServer server, InferCall call) {
+    EmbeddedLane(InferenceServer server, InferCall call, Ending counted) {
         this.server = server;
         this.call = call;
+        this.counted = counted;
     }
 
     /**
@@ -60,6 +73,18 @@ final class EmbeddedLane {
         server.infer(call, new Answer(System.nanoTime()));
     }
 
+    private void ended(Ending ending, long startNanos) {
+        long now = System.nanoTime();
+        if (now - endNanos >= 0) {
+            done.countDown();
+            return;
+        }
+        if (ending == counted) {
+            latencies.record(now - startNanos);
+        }
+        call();
+    }
+
     private void fail(String reason) {
         failure = reason;
         done.countDown();
@@ -75,13 +100,7 @@ final class EmbeddedLane {
         @Override
         public void onResponse(InferResponse response) {
             response.close();
-            long now = System.nanoTime();
-            if (now - endNanos < 0) {
-                latencies.record(now - startNanos);
-                call();
-            } else {
-                done.countDown();
-            }
+            ended(Ending.RESPONSE, startNanos);
         }
 
         @Override
@@ -91,7 +110,11 @@ final class EmbeddedLane {
 
         @Override
         public void onError(InferenceException error) {
-            fail(error.code() + ": " + error.getMessage());
+            if (counted == Ending.TIMEOUT && TIMED_OUT.equals(error.getMessage())) {
+                ended(Ending.TIMEOUT, startNanos);
+            } else {
+                fail(error.code() + ": " + error.getMessage());
+            }
         }
     }
 }

@@ -35,15 +35,22 @@ final class EmbeddedLoad implements Contender, AutoCloseable {
      * @param model which model
      * @param body what it is asked
      * @param inFlight how many calls are in flight
+     * @param counted which calls count
      */
-    EmbeddedLoad(String name, InferenceServer server, String model, InferBody body, int inFlight) {
+    EmbeddedLoad(
+            String name,
+            InferenceServer server,
+            String model,
+            InferBody body,
+            int inFlight,
+            EmbeddedLane.Ending counted) {
         this.name = name;
         MemorySegment content = MemorySegment.ofBuffer(body.tensor());
         MemorySegment data = arena.allocate(content.byteSize()).copyFrom(content);
         List<InputTensor> inputs =
                 List.of(InputTensor.of(body.input(), InferBody.TYPE, body.shape(), data, MemoryPlace.HOST));
         InferCall call = InferCall.of(ModelRef.latest(model), inputs, () -> {});
-        lanes = Stream.generate(() -> new EmbeddedLane(server, call))
+        lanes = Stream.generate(() -> new EmbeddedLane(server, call, counted))
                 .limit(inFlight)
                 .toList();
     }

@@ -67,7 +67,8 @@ final class ModelFolder {
         return Optional.of(model).filter(Files::isRegularFile);
     }
 
-    private static Path write(Path repository, String name, String config) throws IOException {
+    /** Writes the configuration of a model, and returns the folder of its only version. */
+    static Path write(Path repository, String name, String config) throws IOException {
         Path version = Files.createDirectories(repository.resolve(name).resolve("1"));
         Files.writeString(repository.resolve(name).resolve("config.pbtxt"), config);
         return version;

@@ -23,7 +23,7 @@ record Options(Set<Section> sections, Pace pace, int eventLoops, int onnxThreads
             Usage: benchmarks/run [OPTION...]
             Measures the packaged server beside its ceilings, and prints tables.
 
-              --only=LIST          some of http,json,codec,scheduler,shm,tls,grpc,mlp,batching,squeezenet,start; default: all
+              --only=LIST          some of http,json,codec,scheduler,waiting,shm,tls,grpc,mlp,batching,squeezenet,start; default: all
               --quick              3 s of warm-up and 3 s measured: shows that everything runs, not how fast it is
               --warm-up=SECONDS    load before each contest, for each that takes part; default: 10
               --measure=SECONDS    load that is measured; default: 10

@@ -15,6 +15,8 @@ enum Section {
     CODEC(false),
     /** Requests in process, without a server. */
     SCHEDULER(false),
+    /** Requests that wait. */
+    WAITING(false),
     /** Tensors in shared memory. */
     SHM(true),
     /** Tensors over HTTP, encrypted. */
@@ -48,6 +50,7 @@ enum Section {
             case JSON -> JsonSection.measure(bench);
             case CODEC -> CodecSection.measure(bench);
             case SCHEDULER -> SchedulerSection.measure(bench);
+            case WAITING -> WaitingSection.measure(bench);
             case SHM -> SharedMemorySection.measure(bench);
             case TLS -> TlsSection.measure(bench);
             case GRPC -> GrpcSection.measure(bench);
