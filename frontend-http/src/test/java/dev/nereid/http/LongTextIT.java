@@ -20,9 +20,11 @@ import java.util.AbstractMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -222,6 +224,106 @@ class LongTextIT {
         }
     }
 
+    @Test
+    void answersOthersWhileALongTextIsGenerated() throws Exception {
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            first.post("/v2/models/held/generate", "", generated(COUNT));
+            gate.awaitVisitor();
+
+            assertThat(second.post(OTHER, "", small(8)).receive().text()).contains("\"data\":[8]");
+
+            gate.open();
+            HttpConnection.Answer answer = first.receive();
+            assertThat(answer.text()).contains(numbers(COUNT)).endsWith("}");
+            assertThat(answer.header("content-type")).isEqualTo("application/json");
+        }
+    }
+
+    @Test
+    void generatesTheSameTextWhoeverWritesIt() throws Exception {
+        try (RunningFrontend inline = new RunningFrontend(
+                        RunningFrontend.OPTIONS.limitedTo(8 << 20, 16 << 20).inlineUpTo(1 << 30));
+                HttpConnection here = frontend.connect();
+                HttpConnection there = inline.connect()) {
+            inline.server.add(FakeModel.identity("echo", DataType.FP32, 0, -1));
+
+            byte[] pieces = here.post("/v2/models/echo/generate", "", generated(COUNT))
+                    .receive()
+                    .body();
+
+            assertThat(pieces)
+                    .isEqualTo(there.post("/v2/models/echo/generate", "", generated(COUNT))
+                            .receive()
+                            .body());
+        }
+    }
+
+    @Test
+    void streamsLongAndShortEventsInOrder() throws Exception {
+        BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+        frontend.server.add(
+                FakeModel.identity("stream", DataType.FP32, 0, -1).decoupled().answering(calls::add));
+        try (HttpConnection connection = frontend.connect();
+                HttpConnection other = frontend.connect()) {
+            connection.post("/v2/models/stream/generate_stream", "", generated(COUNT));
+            FakeCall call = calls.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            call.respond(List.of(call.input(0, "LONG")), new HeldParameters(gate), false);
+            call.respond(List.of(), Map.of("n", new ParameterValue.Int(1)), false);
+            call.respond(List.of(call.input(0, "LONG")), Map.of("n", new ParameterValue.Int(2)), false);
+            call.end();
+            gate.awaitVisitor();
+            assertThat(other.post(OTHER, "", small(9)).receive().text()).contains("\"data\":[9]");
+            gate.open();
+
+            connection.receiveHead();
+            StringBuilder text = new StringBuilder();
+            for (String chunk = connection.receiveChunk(); !chunk.isEmpty(); chunk = connection.receiveChunk()) {
+                text.append(chunk);
+            }
+            String[] events = text.toString().split("\n\n", -1);
+            assertThat(events).hasSize(4);
+            assertThat(events[0])
+                    .startsWith("data: {")
+                    .contains("\"LONG\":" + numbers(COUNT))
+                    .endsWith("}");
+            assertThat(events[1]).contains("\"n\":1");
+            assertThat(events[2]).contains("\"LONG\":" + numbers(COUNT), "\"n\":2");
+            assertThat(events[3]).isEmpty();
+        }
+    }
+
+    @Test
+    void givesTheMemoryBackOfAClientThatLeavesItsStream() throws Exception {
+        HttpConnection connection = frontend.connect();
+        connection.post("/v2/models/held/generate_stream", "", generated(COUNT));
+        gate.awaitVisitor();
+
+        connection.close();
+        gate.open();
+
+        assertThat(memory.awaitAllReturned(PATIENCE)).isTrue();
+    }
+
+    @Test
+    void answersOthersWhileALongTextToGenerateFromIsRead() throws Exception {
+        heldSize = (long) COUNT * Float.BYTES;
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            first.post("/v2/models/echo/generate", "", generated(COUNT));
+            gate.awaitVisitor();
+
+            assertThat(second.post(OTHER, "", small(1)).receive().text()).contains("\"data\":[1]");
+
+            gate.open();
+            assertThat(first.receive().text()).contains(numbers(COUNT));
+        }
+    }
+
+    private static byte[] generated(int count) {
+        return bytes("{\"INPUT0\":" + numbers(count) + "}");
+    }
+
     /** Answers in such a way that whoever writes the text is held up in its middle. */
     private void hold(FakeCall call) {
         call.respond(List.of(call.input(0, "OUTPUT0")), new HeldParameters(gate), true);
@@ -246,9 +348,11 @@ class LongTextIT {
     }
 
     private static String data(int count) {
-        return IntStream.range(0, count)
-                .mapToObj(i -> i % 1000 + ".5")
-                .collect(Collectors.joining(",", "\"data\":[", "]"));
+        return "\"data\":" + numbers(count);
+    }
+
+    private static String numbers(int count) {
+        return IntStream.range(0, count).mapToObj(i -> i % 1000 + ".5").collect(Collectors.joining(",", "[", "]"));
     }
 
     /** Where a thread is held up until the test lets it go on. Safe for use by any thread. */
