@@ -231,10 +231,7 @@ final class GrpcFlags {
         return DEFAULT.listenOn(address, port)
                 .withCloseTimeout(exitTimeout.isZero() ? NO_TIME : exitTimeout)
                 .withMessages(new GrpcOptions.Messages(
-                        maxInputSize,
-                        messages.flowControlWindowBytes(),
-                        maxWaitingResponses,
-                        compression))
+                        maxInputSize, messages.flowControlWindowBytes(), maxWaitingResponses, compression))
                 .withPolicy(new GrpcOptions.Policy(access(), forwardedHeaders))
                 .withConnections(new GrpcOptions.Connections(
                         new GrpcOptions.KeepAlive(

@@ -24,8 +24,7 @@ final class Scenarios {
     static final String REPEAT = "repeat";
     static final String OPTIONAL = "optional";
     static final String DEEP = "deep";
-    private static final String DEEP_DIMS =
-            "[ -1" + ", -1".repeat(InputTensor.MOST_DIMENSIONS - 1) + " ]";
+    private static final String DEEP_DIMS = "[ -1" + ", -1".repeat(InputTensor.MOST_DIMENSIONS - 1) + " ]";
     private static final int MANY_WORDS = 300;
     private static final byte[] FOUR = floats(1, 2, 3, 4);
 
