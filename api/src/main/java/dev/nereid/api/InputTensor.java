@@ -15,6 +15,9 @@ import java.lang.foreign.MemorySegment;
  * configuration before anything reads the memory, and answers with the text that clients know.
  */
 public final class InputTensor {
+    /** How many dimensions an input may have, over whichever protocol: far more than any model has. */
+    public static final int MOST_DIMENSIONS = 255;
+
     private final String name;
     private final String datatype;
     private final long[] dims;
@@ -124,6 +127,20 @@ public final class InputTensor {
     @Override
     public String toString() {
         return name + " " + datatype + " " + text(dims);
+    }
+
+    /**
+     * Checks how many dimensions a caller claims. Front ends do so before they take memory for the next one.
+     *
+     * @param rank how many there are
+     * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if there are more than {@link #MOST_DIMENSIONS}
+     */
+    public static void checkRank(int rank) {
+        if (rank > MOST_DIMENSIONS) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "shape: more than " + MOST_DIMENSIONS + " (expected: at most " + MOST_DIMENSIONS + ")");
+        }
     }
 
     /**

@@ -110,12 +110,18 @@ public final class FakeInferenceServer implements InferenceServer {
     @Override
     public Cancellation infer(InferCall call, ResponseObserver observer) {
         FakeCall fake = new FakeCall(call, observer);
+        FakeModel model;
         try {
-            FakeModel model = catalog.find(call.model());
-            calls.add(fake);
-            if (calls.size() > REMEMBERED) {
-                calls.poll();
-            }
+            model = catalog.find(call.model());
+        } catch (InferenceException e) {
+            fake.refuse(e.code(), e.publicMessage());
+            return fake;
+        }
+        calls.add(fake);
+        if (calls.size() > REMEMBERED) {
+            calls.poll();
+        }
+        try {
             model.answer(fake);
         } catch (InferenceException e) {
             fake.fail(e.code(), e.publicMessage());

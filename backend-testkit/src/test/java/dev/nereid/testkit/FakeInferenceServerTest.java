@@ -76,14 +76,30 @@ class FakeInferenceServerTest {
     }
 
     @Test
-    void saysThatAModelIsUnknown() {
+    void refusesACallToAModelThatIsUnknownAsTheServerDoes() {
         server.infer(call("none"), recorder);
 
-        assertThat(recorder.errors)
+        assertThat(recorder.errors).isEmpty();
+        assertThat(recorder.refusals)
                 .singleElement()
                 .extracting(InferenceException::publicMessage)
                 .isEqualTo("Request for unknown model: 'none' is not found");
         assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void failsACallWhoseModelThrows() {
+        server.add(FakeModel.identity("broken", DataType.INT8, 0, -1).answering(call -> {
+            throw new InferenceException(ErrorCode.INTERNAL, "broken");
+        }));
+
+        server.infer(call("broken"), recorder);
+
+        assertThat(recorder.refusals).isEmpty();
+        assertThat(recorder.errors)
+                .singleElement()
+                .extracting(InferenceException::publicMessage)
+                .isEqualTo("broken");
     }
 
     private InferCall call(String model) {
@@ -107,6 +123,7 @@ class FakeInferenceServerTest {
     private static final class Recorder implements ResponseObserver {
         final List<InferResponse> responses = new ArrayList<>();
         final List<InferenceException> errors = new ArrayList<>();
+        final List<InferenceException> refusals = new ArrayList<>();
         final AtomicInteger ends = new AtomicInteger();
 
         @Override
@@ -122,6 +139,11 @@ class FakeInferenceServerTest {
         @Override
         public void onError(InferenceException error) {
             errors.add(error);
+        }
+
+        @Override
+        public void onRefused(InferenceException error) {
+            refusals.add(error);
         }
     }
 }

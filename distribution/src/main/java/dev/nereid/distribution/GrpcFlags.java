@@ -35,6 +35,7 @@ final class GrpcFlags {
     private Duration maxAge = Duration.ZERO;
     private Duration maxAgeGrace = Duration.ZERO;
 
+    private int maxInputSize = DEFAULT.messages().maxInboundBytes();
     private int maxWaitingResponses = DEFAULT.messages().maxWaitingResponses();
     private ResponseCompression compression = DEFAULT.messages().compression();
     private Optional<Pattern> forwardedHeaders = Optional.empty();
@@ -90,6 +91,11 @@ final class GrpcFlags {
 
     private void declareInference(Flags flags) {
         flags.add(
+                Flag.of(
+                        "--grpc-max-input-size",
+                        FlagValue.TEXT_BYTES,
+                        "The largest request message, decompressed if it is compressed. Default: 2147483647.",
+                        value -> maxInputSize = value),
                 Flag.of(
                         "--grpc-infer-response-compression-level",
                         FlagValue.COMPRESSION,
@@ -225,10 +231,7 @@ final class GrpcFlags {
         return DEFAULT.listenOn(address, port)
                 .withCloseTimeout(exitTimeout.isZero() ? NO_TIME : exitTimeout)
                 .withMessages(new GrpcOptions.Messages(
-                        messages.maxInboundBytes(),
-                        messages.flowControlWindowBytes(),
-                        maxWaitingResponses,
-                        compression))
+                        maxInputSize, messages.flowControlWindowBytes(), maxWaitingResponses, compression))
                 .withPolicy(new GrpcOptions.Policy(access(), forwardedHeaders))
                 .withConnections(new GrpcOptions.Connections(
                         new GrpcOptions.KeepAlive(

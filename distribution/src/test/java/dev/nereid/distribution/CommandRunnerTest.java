@@ -25,7 +25,7 @@ final class CommandRunnerTest {
         assertThat(process.out())
                 .contains("--model-repository=DIR", "--model-store", "--http-port=PORT", "Default: 8000")
                 .contains("127.0.0.1", "--grpc-port=PORT", "--metrics-port=PORT", "--exit-timeout-secs=N")
-                .contains("--allow-client-shm=BOOL");
+                .contains("--allow-client-shm=BOOL", "--grpc-max-input-size=BYTES");
         assertThat(process.err()).isEmpty();
     }
 
@@ -56,6 +56,7 @@ final class CommandRunnerTest {
             serve --grpc-header-forward-pattern=( | nereid serve: --grpc-header-forward-pattern: '(' (expected: a regular expression); see nereid serve --help
             serve --grpc-infer-thread-count=1 | nereid serve: --grpc-infer-thread-count: '1' (expected: a whole number from 2 to 128); see nereid serve --help
             serve --grpc-infer-allocation-pool-size=-1 | nereid serve: --grpc-infer-allocation-pool-size: '-1' (expected: a whole number, 0 or more); see nereid serve --help
+            serve --grpc-max-input-size=0 | nereid serve: --grpc-max-input-size: '0' (expected: a number of bytes from 1 to 2147483647); see nereid serve --help
             serve --grpc-max-response-pool-size=0 | nereid serve: --grpc-max-response-pool-size: '0' (expected: a whole number, 1 or more); see nereid serve --help
             serve --grpc-infer-response-compression-level=max | nereid serve: --grpc-infer-response-compression-level: 'max' (expected: none, low, medium or high); see nereid serve --help
             serve --grpc-max-connection-age=-1 | nereid serve: --grpc-max-connection-age: '-1' (expected: a whole number of milliseconds, 0 or more); see nereid serve --help

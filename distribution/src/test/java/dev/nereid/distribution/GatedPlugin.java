@@ -22,25 +22,27 @@ final class GatedPlugin {
 
     /** Packs the plugin into a folder of plugins. */
     static Path pack(Path plugins) {
+        return pack(plugins, GatedBackendProvider.class);
+    }
+
+    /** Packs another provider, with all of its package, into a folder of plugins. */
+    static Path pack(Path plugins, Class<? extends BackendProvider> provider) {
         try {
             Files.createDirectories(plugins);
-            Path classes = Path.of(GatedBackendProvider.class
-                    .getProtectionDomain()
-                    .getCodeSource()
-                    .getLocation()
-                    .toURI());
+            Path classes = Path.of(
+                    provider.getProtectionDomain().getCodeSource().getLocation().toURI());
             Manifest manifest = new Manifest();
             manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
             manifest.getMainAttributes().putValue("Backend-Spi-Version", "1.0");
-            try (OutputStream out = Files.newOutputStream(plugins.resolve("gated.jar"));
+            try (OutputStream out = Files.newOutputStream(plugins.resolve(provider.getSimpleName() + ".jar"));
                     JarOutputStream jar = new JarOutputStream(out, manifest)) {
-                for (Path file : classFiles(classes)) {
+                for (Path file : classFiles(classes, provider)) {
                     add(jar, classes.relativize(file).toString(), Files.readAllBytes(file));
                 }
                 add(
                         jar,
                         "META-INF/services/" + BackendProvider.class.getName(),
-                        GatedBackendProvider.class.getName().getBytes(StandardCharsets.UTF_8));
+                        provider.getName().getBytes(StandardCharsets.UTF_8));
             }
             return plugins;
         } catch (IOException e) {
@@ -78,8 +80,8 @@ final class GatedPlugin {
         }
     }
 
-    private static List<Path> classFiles(Path classes) throws IOException {
-        String folder = GatedBackendProvider.class.getPackageName().replace('.', '/');
+    private static List<Path> classFiles(Path classes, Class<?> provider) throws IOException {
+        String folder = provider.getPackageName().replace('.', '/');
         try (Stream<Path> files = Files.list(classes.resolve(folder))) {
             return files.filter(file -> !file.endsWith("package-info.class"))
                     .sorted()

@@ -39,8 +39,12 @@ final class GrpcFlagsTest {
     @Test
     void setsWhatMayBeSent() throws UsageException, StartFailure {
         GrpcOptions.Messages messages = options(
-                        "--grpc-max-response-pool-size=7", "--grpc-infer-response-compression-level=high")
+                        "--grpc-max-input-size=9",
+                        "--grpc-max-response-pool-size=7",
+                        "--grpc-infer-response-compression-level=high")
                 .messages();
+
+        assertThat(messages.maxInboundBytes()).isEqualTo(9);
 
         assertThat(messages.maxWaitingResponses()).isEqualTo(7);
         assertThat(messages.compression()).isEqualTo(ResponseCompression.HIGH);

@@ -39,6 +39,12 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class GrpcGoldenIT {
     private static final List<String> EXAMPLES = List.of("identity", "square", "repeat");
+    /**
+     * Statistics of models that nobody had asked anything since they were loaded: the server of the record had died of
+     * case 153 and was started again.
+     */
+    private static final Set<Integer> OF_A_FRESH_SERVER = Set.of(203, 204, 205, 206, 207);
+
     private static final Metadata.Key<String> SECRET =
             Metadata.Key.of("triton-grpc-protocol-admin-key", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -54,20 +60,13 @@ class GrpcGoldenIT {
     @Test
     void answersWhatTheReferenceAnswers() throws Exception {
         Path record = TestPlaces.shared("golden");
-        Repository models = new Repository(folder);
         Set<String> absent = new HashSet<>();
-        for (Path model : list(record.resolve("models"))) {
-            if (isServed(model)) {
-                models.copyOf(model);
-            } else {
-                absent.add(model.getFileName().toString());
-            }
-        }
+        Repository models = models(record, absent);
         Map<Integer, String> accepted = accepted();
         try (TestServer server = TestServer.open(TestServer.of(models).start())) {
             ManagedChannel channel = server.grpc();
             for (GoldenCase one : GoldenCase.read(record.resolve("grpc.jsonl"), "grpc")) {
-                if (one.isWhole() && isServed(one, absent)) {
+                if (one.isWhole() && isServed(one, absent) && !OF_A_FRESH_SERVER.contains(one.number())) {
                     replay(one, channel, accepted);
                 }
             }
@@ -77,6 +76,37 @@ class GrpcGoldenIT {
 
         assertThat(problems).as(String.join("\n\n", problems)).isEmpty();
         assertThat(same).isGreaterThan(115);
+    }
+
+    @Test
+    void beginsToCountAsTheReferenceDoes() throws Exception {
+        Path record = TestPlaces.shared("golden");
+        try (TestServer server =
+                TestServer.open(TestServer.of(models(record, new HashSet<>())).start())) {
+            ManagedChannel channel = server.grpc();
+            for (GoldenCase one : GoldenCase.read(record.resolve("grpc.jsonl"), "grpc")) {
+                if (OF_A_FRESH_SERVER.contains(one.number())) {
+                    replay(one, channel, Map.of());
+                }
+            }
+            channel.shutdown().awaitTermination(10, TimeUnit.SECONDS);
+        }
+
+        assertThat(problems).as(String.join("\n\n", problems)).isEmpty();
+        assertThat(same).isEqualTo(OF_A_FRESH_SERVER.size());
+    }
+
+    /** Puts the models of the record together that can be served, and notes the others. */
+    private Repository models(Path record, Set<String> absent) throws IOException {
+        Repository models = new Repository(folder);
+        for (Path model : list(record.resolve("models"))) {
+            if (isServed(model)) {
+                models.copyOf(model);
+            } else {
+                absent.add(model.getFileName().toString());
+            }
+        }
+        return models;
     }
 
     @Test

@@ -11,6 +11,7 @@ import static dev.nereid.distribution.TensorBytes.strings;
 import static dev.nereid.spi.ErrorCode.INVALID_ARGUMENT;
 import static dev.nereid.spi.ErrorCode.NOT_FOUND;
 
+import dev.nereid.api.InputTensor;
 import java.util.Arrays;
 import java.util.stream.Stream;
 
@@ -100,6 +101,11 @@ final class ScenarioErrors {
                 Scenario.of("a dimension too many without batches", ScenarioTypes.flat("FP32"))
                         .in("INPUT0", "FP32", FOUR, 1, 2, 2)
                         .fails(INVALID_ARGUMENT, ANONYMOUS + "unexpected shape for input 'INPUT0'"),
+                Scenario.of("as many dimensions as there may be", Scenarios.DEEP)
+                        .in("INPUT0", "FP32", FOUR, dimensions(InputTensor.MOST_DIMENSIONS)),
+                Scenario.of("more dimensions than there may be", Scenarios.DEEP)
+                        .in("INPUT0", "FP32", FOUR, dimensions(InputTensor.MOST_DIMENSIONS + 1))
+                        .fails(INVALID_ARGUMENT, "shape: more than 255 (expected: at most 255)"),
                 Scenario.of("another dimension than the model's", Scenarios.PAIR)
                         .in("INPUT0", "INT32", ints(1, 2, 3), 1, 3)
                         .in("INPUT1", "FP32", FOUR, 1, 4)
@@ -134,6 +140,14 @@ final class ScenarioErrors {
                         .in("INPUT0", "FP31", FOUR, 1, 4)
                         .fails(INVALID_ARGUMENT, "")
                         .not("there is no JSON for such a type", HTTP_JSON));
+    }
+
+    /** Returns a shape of four elements. */
+    private static long[] dimensions(int rank) {
+        long[] shape = new long[rank];
+        Arrays.fill(shape, 1);
+        shape[rank / 2] = 4;
+        return shape;
     }
 
     private static Stream<Scenario> sizes() {

@@ -7,6 +7,7 @@ import static dev.nereid.distribution.TensorBytes.floats;
 import static dev.nereid.distribution.TensorBytes.ints;
 import static dev.nereid.distribution.TensorBytes.strings;
 
+import dev.nereid.api.InputTensor;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -22,6 +23,8 @@ final class Scenarios {
     static final String SQUARE = "square";
     static final String REPEAT = "repeat";
     static final String OPTIONAL = "optional";
+    static final String DEEP = "deep";
+    private static final String DEEP_DIMS = "[ -1" + ", -1".repeat(InputTensor.MOST_DIMENSIONS - 1) + " ]";
     private static final int MANY_WORDS = 300;
     private static final byte[] FOUR = floats(1, 2, 3, 4);
 
@@ -50,6 +53,7 @@ final class Scenarios {
             models.model(ScenarioTypes.batching(type), Repository.identity(8, name, "[ -1 ]", ""));
             models.model(ScenarioTypes.flat(type), Repository.identity(0, name, "[ -1, -1 ]", ""));
         }
+        models.model(DEEP, Repository.identity(0, "FP32", DEEP_DIMS, ""));
         models.model(PAIR, pair(""));
         models.model(OPTIONAL, pair(" optional: true"));
         models.model(VERSIONS, Repository.identity(8, "FP32", "[ -1 ]", "version_policy { all { } }\n"));

@@ -96,7 +96,8 @@ final class CallAssembler {
         }
         if (size > maxInputBytes) {
             throw invalid("inputs for model '" + message.model() + "' take " + size
-                    + " bytes, which exceeds the maximum allowed value of " + maxInputBytes + " bytes");
+                    + " bytes, which exceeds the maximum allowed value of " + maxInputBytes
+                    + " bytes. Use --grpc-max-input-size to increase the limit.");
         }
         if (space == 0) {
             return MemorySegment.NULL;

@@ -1,5 +1,6 @@
 package dev.nereid.grpc;
 
+import dev.nereid.api.InputTensor;
 import java.util.Arrays;
 
 /** The dimensions of an input as a client claims them: any numbers. Confined to the event loop of its call. */
@@ -10,8 +11,13 @@ final class Dims {
     private long[] values = NONE;
     private int rank;
 
-    /** Adds an inner dimension. */
+    /**
+     * Adds an inner dimension.
+     *
+     * @throws dev.nereid.api.InferenceException if it is one too many
+     */
     void add(long dim) {
+        InputTensor.checkRank(rank + 1);
         if (rank == values.length) {
             values = Arrays.copyOf(values, Math.max(USUAL_RANK, 2 * rank));
         }

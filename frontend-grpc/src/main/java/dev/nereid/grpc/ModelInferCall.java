@@ -21,7 +21,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The request is read while its bytes are there, in {@link #onMessage}, and asked, or refused, when the client has said
  * that nothing follows. From then on its memory is the server's. The call ends once: with the first answer, the first error,
- * or the client's cancellation, whichever comes first; an answer that comes later is closed unread.
+ * or the client's cancellation, whichever comes first; an answer that comes later is closed unread. A large answer stays
+ * open until the client has it, so that those who do not read are counted like everybody else who has memory.
  */
 final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(ModelInferCall.class);
@@ -37,6 +38,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private @Nullable InferenceException refusal; // event loop only
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
+    private final UnsentResponse unsent = new UnsentResponse();
 
     ModelInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
@@ -98,9 +100,15 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     @Override
     public void onCancel() {
+        unsent.callIsOver();
         if (end()) {
             withdraw();
         }
+    }
+
+    @Override
+    public void onComplete() {
+        unsent.callIsOver();
     }
 
     private void withdraw() {
@@ -113,7 +121,8 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     @Override
     public void onResponse(InferResponse response) {
-        try (response) {
+        boolean sent = false;
+        try {
             if (ended.get()) {
                 return;
             }
@@ -122,19 +131,33 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
                 withdraw();
                 return;
             }
-            try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory())) {
-                if (end()) {
-                    calls.compression().apply(call);
-                    call.sendHeaders(new Metadata());
-                    call.sendMessage(message);
-                    GrpcErrors.succeed(call);
-                }
-            }
+            sent = send(response);
         } catch (InferenceException error) {
             fail(error);
+        } catch (OutOfMemoryError error) { // of the transport, which has ended the call
+            LOG.atWarn().addKeyValue("model", response.model()).setCause(error).log("no memory to send a response");
         } catch (RuntimeException error) {
             LOG.atError().addKeyValue("model", response.model()).setCause(error).log("response not written");
             fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
+        } finally {
+            if (sent) {
+                unsent.hold(response);
+            } else {
+                response.close();
+            }
+        }
+    }
+
+    private boolean send(InferResponse response) {
+        try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory())) {
+            if (!end()) {
+                return false;
+            }
+            calls.compression().apply(call);
+            call.sendHeaders(new Metadata());
+            call.sendMessage(message);
+            GrpcErrors.succeed(call);
+            return true;
         }
     }
 

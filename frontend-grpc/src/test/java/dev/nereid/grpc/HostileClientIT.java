@@ -146,6 +146,10 @@ final class HostileClientIT {
 
             assertThat(codeOf(strict, large, "identity")).isEqualTo(RESOURCE_EXHAUSTED);
             assertFails(
+                    () -> strict.client.modelInfer(large),
+                    RESOURCE_EXHAUSTED,
+                    "gRPC message exceeds maximum size 1000: " + large.getSerializedSize());
+            assertFails(
                     () -> strict.client.withCompression("gzip").modelInfer(large),
                     Status.Code.INVALID_ARGUMENT,
                     "Decompressed gRPC message exceeds maximum size 1000");
@@ -178,7 +182,8 @@ final class HostileClientIT {
             assertFails(
                     () -> strict.client.modelInfer(growing.build()),
                     Status.Code.INVALID_ARGUMENT,
-                    "inputs for model 'fast' take 4000 bytes, which exceeds the maximum allowed value of 1000 bytes");
+                    "inputs for model 'fast' take 4000 bytes, which exceeds the maximum allowed value of 1000 bytes."
+                            + " Use --grpc-max-input-size to increase the limit.");
         }
     }
 

@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The memory of one call's inputs, and what the client shares for its inputs and outputs. Confined to the event loop
- * until the call is handed over; from then on {@link #run()}, which gives everything back, is all that may change it,
+ * The memory of one call's inputs, and what the client shares for its inputs and outputs. Confined to the thread that
+ * reads the request until the call is handed over; from then on {@link #run()}, which gives everything back, is all that may change it,
  * once, on any thread.
  */
 final class CallMemory implements Runnable {

@@ -2,9 +2,13 @@ package dev.nereid.http;
 
 import io.vertx.core.Context;
 import java.util.concurrent.RejectedExecutionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** An event loop, as those see it that hand over to it. Immutable. */
 final class EventLoop {
+    private static final Logger log = LoggerFactory.getLogger(EventLoop.class);
+
     private final Context context;
 
     /**
@@ -24,6 +28,26 @@ final class EventLoop {
     boolean run(Runnable task) {
         try {
             context.runOnContext(now -> task.run());
+            return true;
+        } catch (RejectedExecutionException e) {
+            return false;
+        }
+    }
+
+    /**
+     * Has a worker do what would hold the event loop up. Nothing is told of its end: it hands over by {@link #run}.
+     *
+     * @return {@code false} if the workers have stopped
+     */
+    boolean runElsewhere(Runnable task) {
+        try {
+            context.executeBlocking(
+                            () -> {
+                                task.run();
+                                return true;
+                            },
+                            false)
+                    .onFailure(e -> log.atError().setCause(e).log("work not done"));
             return true;
         } catch (RejectedExecutionException e) {
             return false;

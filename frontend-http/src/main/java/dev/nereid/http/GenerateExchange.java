@@ -24,17 +24,22 @@ final class GenerateExchange implements ResponseObserver {
                     + " model that generates various number of responses";
 
     private final HttpServerResponse http;
-    private final EventLoop loop;
+    private final AnswerSteps steps;
     private final GenerateResponseWriter writer;
+    private final long maxInlineBytes;
     private Cancellation cancellation = () -> {};
+    /** The response, as one text or, if it is long, as pieces. */
     private @Nullable Buffer text;
+
+    private @Nullable TextPieces pieces;
     /** How many responses came. Touched by one thread at a time, as the observer is. */
     private long count;
 
-    GenerateExchange(HttpServerResponse http, EventLoop loop, GenerateResponseWriter writer) {
+    GenerateExchange(HttpServerResponse http, EventLoop loop, GenerateResponseWriter writer, long maxInlineBytes) {
         this.http = http;
-        this.loop = loop;
+        this.steps = new AnswerSteps(loop);
         this.writer = writer;
+        this.maxInlineBytes = maxInlineBytes;
     }
 
     /** Makes the call. A client that leaves withdraws it. */
@@ -50,39 +55,52 @@ final class GenerateExchange implements ResponseObserver {
         if (count > 1) {
             response.close();
             if (count == 2) {
-                loop.run(this::refuseMore);
+                steps.add(this::refuseMore);
             }
             return;
         }
-        if (!loop.run(() -> keep(response))) {
+        if (!steps.add(() -> keep(response))) {
             response.close();
         }
         if (last) {
-            loop.run(this::finish);
+            steps.add(this::finish);
         }
     }
 
     @Override
     public void onEnd() {
-        loop.run(this::finish);
+        steps.add(this::finish);
     }
 
     @Override
     public void onError(InferenceException error) {
-        loop.run(() -> HttpErrors.send(http, error, HttpErrors.JSON));
+        steps.add(() -> HttpErrors.send(http, error, HttpErrors.JSON));
     }
 
     private void keep(InferResponse response) {
+        if (GenerateResponseWriter.jsonBytes(response) > maxInlineBytes) {
+            LongText written = new LongText(response, http::closed, false);
+            steps.doElsewhere(written, () -> {
+                pieces = written.text();
+                written.error().ifPresent(this::fail);
+            });
+            return;
+        }
         try {
             text = writer.write(response);
         } catch (InferenceException e) {
-            HttpErrors.send(http, e, HttpErrors.JSON);
-            cancellation.cancel();
+            fail(e);
         }
+    }
+
+    private void fail(InferenceException error) {
+        HttpErrors.send(http, error, HttpErrors.JSON);
+        cancellation.cancel();
     }
 
     private void refuseMore() {
         text = null;
+        pieces = null;
         finish();
         cancellation.cancel();
     }
@@ -92,6 +110,10 @@ final class GenerateExchange implements ResponseObserver {
             return;
         }
         http.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON);
-        http.end(text == null ? HttpErrors.body(NOT_ONE) : text);
+        if (pieces != null) {
+            new LargeBody(pieces.toList(), TextPieces.PIECE_SIZE).send(http, () -> {});
+        } else {
+            http.end(text == null ? HttpErrors.body(NOT_ONE) : text);
+        }
     }
 }

@@ -35,12 +35,19 @@ final class GenerateHandler {
 
     /** Waits for the body, and answers with the model's only response. */
     void generate(HttpServerRequest request, ModelPath path) {
-        receive(request, path, call -> new GenerateExchange(request.response(), loop, writer).start(server, call));
+        receive(
+                request,
+                path,
+                call -> new GenerateExchange(request.response(), loop, writer, options.maxInlineBytes())
+                        .start(server, call));
     }
 
     /** Waits for the body, and answers with the model's responses, each when it comes. */
     void generateStream(HttpServerRequest request, ModelPath path) {
-        receive(request, path, call -> new StreamExchange(request, loop, writer).start(server, call));
+        receive(
+                request,
+                path,
+                call -> new StreamExchange(request, loop, writer, options.maxInlineBytes()).start(server, call));
     }
 
     /** Takes over a call that was read. */
@@ -54,7 +61,10 @@ final class GenerateHandler {
             ModelRef model = path.ref();
             ModelDescription description = server.models().describe(model);
             checkEncoding(request);
-            JsonBody.receive(request, server.memory(), options, body -> exchange.start(read(model, description, body)));
+            JsonBody.receive(request, server.memory(), options, loop, body -> {
+                InferCall call = read(model, description, body);
+                return new JsonBody.Prepared(() -> exchange.start(call), call.release());
+            });
         } catch (InferenceException e) {
             UnwantedBody.refuse(request, e, HttpErrors.JSON);
         }

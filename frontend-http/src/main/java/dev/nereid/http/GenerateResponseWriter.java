@@ -10,12 +10,13 @@ import io.vertx.core.buffer.Buffer;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CancellationException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Writes what a model generated: one object, in which outputs and parameters stand side by side, by name. Confined to one
- * event loop.
+ * event loop, except for long responses.
  */
 final class GenerateResponseWriter {
     private static final Logger log = LoggerFactory.getLogger(GenerateResponseWriter.class);
@@ -23,8 +24,40 @@ final class GenerateResponseWriter {
     private static final String EVENT = "data: ";
     private static final String END = "\n\n";
 
-    private final JsonWriter json = new JsonWriter();
+    private final JsonWriter json;
     private final JsonWriter elements = new JsonWriter();
+
+    /** Creates the writer of one event loop. */
+    GenerateResponseWriter() {
+        this(new JsonWriter());
+    }
+
+    private GenerateResponseWriter(JsonWriter json) {
+        this.json = json;
+    }
+
+    /** Says how many bytes of tensors are to be written. */
+    static long jsonBytes(InferResponse response) {
+        long bytes = 0;
+        for (NamedTensor output : response.outputs()) {
+            bytes += output.tensor().byteSize();
+        }
+        return bytes;
+    }
+
+    /**
+     * Writes a long response piece by piece, on any thread, and closes it.
+     *
+     * @param isEvent whether it is an event of a stream
+     * @throws InferenceException if it cannot be written
+     * @throws CancellationException if nobody wants it any more
+     */
+    static void writeLong(InferResponse response, TextPieces text, boolean isEvent) {
+        JsonWriter json = new JsonWriter(text);
+        json.raw(isEvent ? EVENT : "");
+        new GenerateResponseWriter(json).close(response, isEvent ? END : "");
+        json.flush();
+    }
 
     /**
      * Writes a response, and closes it.
@@ -55,10 +88,15 @@ final class GenerateResponseWriter {
     }
 
     private Buffer take(InferResponse response, String end) {
+        close(response, end);
+        return json.take();
+    }
+
+    private void close(InferResponse response, String end) {
         try (response) {
             writeMembers(response);
-            return json.raw(end).take();
-        } catch (InferenceException e) {
+            json.raw(end);
+        } catch (InferenceException | CancellationException e) {
             throw e;
         } catch (RuntimeException e) {
             log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");

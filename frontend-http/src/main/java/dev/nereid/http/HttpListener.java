@@ -76,7 +76,7 @@ final class HttpListener extends VerticleBase {
                         new InferHandler(server, options, context),
                         new GenerateHandler(server, options, context),
                         new RepositoryHandler(server, options, context),
-                        new SharedMemoryHandler(server, options)));
+                        new SharedMemoryHandler(server, options, context)));
         HttpServerOptions serving = new HttpServerOptions()
                 .setAcceptBacklog(BACKLOG)
                 .setMaxChunkSize(PIECE_SIZE)

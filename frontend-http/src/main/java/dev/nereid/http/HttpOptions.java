@@ -14,6 +14,8 @@ import java.util.regex.Pattern;
  * @param eventLoops how many event loops serve connections
  * @param maxJsonBytes the largest JSON text, and the largest tensor within one, that is accepted
  * @param maxRequestBytes the largest request body that is accepted
+ * @param maxInlineBytes the longest JSON text that an event loop reads itself, and the most bytes of tensors that it
+ *     writes as JSON itself; longer ones are for a worker, so that other connections have their turns
  * @param closeTimeout how long closing waits for requests in flight
  * @param forwardedHeaders found in the names of those headers that become parameters of an inference
  * @param security who may do what
@@ -24,12 +26,24 @@ public record HttpOptions(
         int eventLoops,
         long maxJsonBytes,
         long maxRequestBytes,
+        long maxInlineBytes,
         Duration closeTimeout,
         Optional<Pattern> forwardedHeaders,
         HttpSecurity security) {
-    /** Port 8000 on this machine only; 64 MiB of JSON, 2 GiB in all; half a minute to close. */
+    /**
+     * Port 8000 on this machine only; 64 MiB of JSON, 256 KiB of it on an event loop, 2 GiB in all; half a minute to
+     * close.
+     */
     public static final HttpOptions DEFAULT = new HttpOptions(
-            "127.0.0.1", 8000, 1, 64L << 20, 2L << 30, Duration.ofSeconds(30), Optional.empty(), HttpSecurity.NONE);
+            "127.0.0.1",
+            8000,
+            1,
+            64L << 20,
+            2L << 30,
+            256L << 10,
+            Duration.ofSeconds(30),
+            Optional.empty(),
+            HttpSecurity.NONE);
 
     private static final int LARGEST_PORT = 65535;
 
@@ -52,6 +66,9 @@ public record HttpOptions(
         if (maxRequestBytes < maxJsonBytes) {
             throw new IllegalArgumentException(
                     "maxRequestBytes: " + maxRequestBytes + " (expected: >= " + maxJsonBytes + ")");
+        }
+        if (maxInlineBytes < 0) {
+            throw new IllegalArgumentException("maxInlineBytes: " + maxInlineBytes + " (expected: >= 0)");
         }
     }
 
@@ -79,6 +96,7 @@ public record HttpOptions(
                 eventLoops,
                 maxJsonBytes,
                 maxRequestBytes,
+                maxInlineBytes,
                 closeTimeout,
                 forwardedHeaders,
                 security);
@@ -92,7 +110,8 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions limitedTo(long json, long request) {
-        return new HttpOptions(address, port, eventLoops, json, request, closeTimeout, forwardedHeaders, security);
+        return new HttpOptions(
+                address, port, eventLoops, json, request, maxInlineBytes, closeTimeout, forwardedHeaders, security);
     }
 
     /**
@@ -103,7 +122,35 @@ public record HttpOptions(
      */
     public HttpOptions withEventLoops(int changed) {
         return new HttpOptions(
-                address, port, changed, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders, security);
+                address,
+                port,
+                changed,
+                maxJsonBytes,
+                maxRequestBytes,
+                maxInlineBytes,
+                closeTimeout,
+                forwardedHeaders,
+                security);
+    }
+
+    /**
+     * Returns the same options with another share of the event loops in long texts.
+     *
+     * @param changed the longest JSON text that an event loop reads itself, and the most bytes of tensors that it writes
+     *     as JSON itself
+     * @return the changed options
+     */
+    public HttpOptions inlineUpTo(long changed) {
+        return new HttpOptions(
+                address,
+                port,
+                eventLoops,
+                maxJsonBytes,
+                maxRequestBytes,
+                changed,
+                closeTimeout,
+                forwardedHeaders,
+                security);
     }
 
     /**
@@ -114,7 +161,15 @@ public record HttpOptions(
      */
     public HttpOptions closingWithin(Duration changed) {
         return new HttpOptions(
-                address, port, eventLoops, maxJsonBytes, maxRequestBytes, changed, forwardedHeaders, security);
+                address,
+                port,
+                eventLoops,
+                maxJsonBytes,
+                maxRequestBytes,
+                maxInlineBytes,
+                changed,
+                forwardedHeaders,
+                security);
     }
 
     /**
@@ -125,7 +180,15 @@ public record HttpOptions(
      */
     public HttpOptions forwarding(Pattern pattern) {
         return new HttpOptions(
-                address, port, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, Optional.of(pattern), security);
+                address,
+                port,
+                eventLoops,
+                maxJsonBytes,
+                maxRequestBytes,
+                maxInlineBytes,
+                closeTimeout,
+                Optional.of(pattern),
+                security);
     }
 
     /**
@@ -136,6 +199,14 @@ public record HttpOptions(
      */
     public HttpOptions securedBy(HttpSecurity changed) {
         return new HttpOptions(
-                address, port, eventLoops, maxJsonBytes, maxRequestBytes, closeTimeout, forwardedHeaders, changed);
+                address,
+                port,
+                eventLoops,
+                maxJsonBytes,
+                maxRequestBytes,
+                maxInlineBytes,
+                closeTimeout,
+                forwardedHeaders,
+                changed);
     }
 }

@@ -6,7 +6,9 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpServerResponse;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,6 +16,10 @@ import org.slf4j.LoggerFactory;
 /**
  * The answer to one inference: comes on whichever thread and is written on the event loop. Confined to that, but for the
  * observer's methods, which hand over to it. If the client left, the answer is closed unseen.
+ *
+ * <p>A long JSON text would keep everybody else on the event loop waiting. A worker writes it, on the heap, and checks
+ * between its pieces that the client is still there; the event loop then sends the pieces. The connection's next answer
+ * waits for this one, whoever writes it.
  */
 final class InferAnswer implements ResponseObserver {
     private static final Logger log = LoggerFactory.getLogger(InferAnswer.class);
@@ -69,48 +75,85 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (handler.isOnEventLoop()) {
+        if (response != null && form.jsonBytes(response) > handler.options().maxInlineBytes()) {
+            writeElsewhere(response);
+        } else if (handler.isOnEventLoop()) {
             answer(response, error);
-        } else {
-            try {
-                handler.context().runOnContext(now -> answer(response, error));
-            } catch (RejectedExecutionException e) { // the event loop has stopped, and the connection with it
-                if (response != null) {
-                    response.close();
-                }
-            }
+        } else if (!handler.loop().run(() -> answer(response, error)) && response != null) {
+            response.close();
         }
     }
 
     private void answer(@Nullable InferResponse response, @Nullable InferenceException error) {
         if (response != null) {
-            write(response);
+            send(response, () -> handler.writer().write(http, response, form));
         } else if (error != null) {
             HttpErrors.send(http, error, HttpErrors.TEXT);
         }
     }
 
-    private void write(InferResponse response) {
+    /** Has a worker write the text, and the event loop send it. */
+    private void writeElsewhere(InferResponse response) {
+        if (!handler.loop().runElsewhere(() -> writeText(response))) {
+            response.close();
+        }
+    }
+
+    private void writeText(InferResponse response) {
+        TextPieces text = new TextPieces(http::closed);
+        AtomicLong binaryBytes = new AtomicLong();
+        Optional<Failure> failure = attempt(() -> {
+            JsonWriter json = new JsonWriter(text);
+            binaryBytes.set(new InferResponseText(json).write(response, form.outputs()));
+            json.flush();
+        });
+        boolean handedOver = failure.isPresent()
+                ? handler.loop().run(() -> fail(response, failure.get()))
+                : handler.loop()
+                        .run(() -> send(
+                                response, () -> handler.writer().write(http, response, form, text, binaryBytes.get())));
+        if (!handedOver) {
+            response.close();
+        }
+    }
+
+    private void send(InferResponse response, Runnable writing) {
         if (http.closed()) {
             response.close();
-            return;
+        } else {
+            attempt(writing).ifPresent(failure -> fail(response, failure));
         }
+    }
+
+    private void fail(InferResponse response, Failure failure) {
+        response.close();
+        HttpErrors.send(http, failure.error(), failure.contentType());
+    }
+
+    /**
+     * What the client is told instead of outputs that could not be written. Immutable.
+     *
+     * @param error what went wrong
+     * @param contentType how errors of this kind are labelled
+     */
+    private record Failure(InferenceException error, CharSequence contentType) {}
+
+    private Optional<Failure> attempt(Runnable writing) {
         try {
-            handler.writer().write(http, response, form);
+            writing.run();
+            return Optional.empty();
+        } catch (CancellationException e) { // the client left: nobody will see this
+            return Optional.of(new Failure(JsonFields.internal("request was cancelled"), HttpErrors.TEXT));
         } catch (InferenceException e) {
-            response.close();
-            HttpErrors.send(http, e, HttpErrors.TEXT);
+            return Optional.of(new Failure(e, HttpErrors.TEXT));
         } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
-            response.close();
-            HttpErrors.send(http, new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), HttpErrors.JSON);
+            return Optional.of(new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), HttpErrors.JSON));
         } catch (InternalError e) { // how the JVM tells that mapped memory is not there any more
-            response.close();
             log.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
-            HttpErrors.send(http, JsonFields.internal(TRUNCATED), HttpErrors.TEXT);
+            return Optional.of(new Failure(JsonFields.internal(TRUNCATED), HttpErrors.TEXT));
         } catch (RuntimeException e) {
-            response.close();
             log.atError().addKeyValue("model", model).setCause(e).log("response not written");
-            HttpErrors.sendInternal(http);
+            return Optional.of(new Failure(JsonFields.internal("internal error"), HttpErrors.JSON));
         }
     }
 }

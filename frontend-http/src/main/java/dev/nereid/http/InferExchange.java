@@ -15,7 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One inference, from its headers to the call. Confined to its event loop.
+ * One inference, from its headers to the call. Confined to its event loop, but for the reading of a long text, which a
+ * worker does while the event loop waits for it with this request, and goes on with others.
  *
  * <p>The steps: the body arrives; it is read and the call goes to the server, which owns all memory from then on; the
  * answer is for the {@link InferAnswer}. The client may go away in any of them: before the call the body is given back,
@@ -35,6 +36,8 @@ final class InferExchange {
     private Cancellation cancellation = NOTHING_TO_CANCEL;
     /** Whether the body is no longer of interest. */
     private boolean refused;
+    /** Whether a worker reads the body, which nobody may close meanwhile. */
+    private boolean isReadElsewhere;
 
     InferExchange(
             InferHandler handler,
@@ -93,27 +96,71 @@ final class InferExchange {
         if (refused) {
             return;
         }
-        CallMemory memory =
-                new CallMemory(handler.server().memory(), handler.server().sharedMemory());
-        InferRequest read;
-        InferCall call;
+        boolean isLong;
         try {
             body.finish();
-            read = read(memory);
-            call = call(read, memory);
+            isLong = head.jsonLength(body.size()) > handler.options().maxInlineBytes();
         } catch (InferenceException e) {
-            memory.run();
             refuse(e);
             return;
-        } catch (RuntimeException e) {
+        }
+        CallMemory memory =
+                new CallMemory(handler.server().memory(), handler.server().sharedMemory());
+        if (!isLong) {
+            prepare(memory).run();
+        } else {
+            isReadElsewhere = true;
+            if (!handler.loop().runElsewhere(() -> prepareElsewhere(memory))) {
+                body.close();
+            }
+        }
+    }
+
+    /** Reads a long text, on a worker. */
+    private void prepareElsewhere(CallMemory memory) {
+        Runnable next = prepare(memory);
+        if (!handler.loop().run(() -> resume(memory, next))) {
             memory.run();
             body.close();
-            log.atError().addKeyValue("model", model).setCause(e).log("request not read");
-            HttpErrors.sendInternal(http);
-            return;
         }
+    }
+
+    private void resume(CallMemory memory, Runnable next) {
+        isReadElsewhere = false;
+        if (refused) {
+            memory.run();
+            body.close();
+        } else {
+            next.run();
+        }
+    }
+
+    /**
+     * Reads the body.
+     *
+     * @return what is to be done next, by the event loop
+     */
+    private Runnable prepare(CallMemory memory) {
+        try {
+            InferRequest read = read(memory);
+            InferCall call = call(read, memory);
+            return () -> infer(call, read.outputs(), memory);
+        } catch (InferenceException e) {
+            memory.run();
+            return () -> refuse(e);
+        } catch (RuntimeException e) {
+            memory.run();
+            log.atError().addKeyValue("model", model).setCause(e).log("request not read");
+            return () -> {
+                body.close();
+                HttpErrors.sendInternal(http);
+            };
+        }
+    }
+
+    private void infer(InferCall call, RequestedOutputs outputs, CallMemory memory) {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
-        InferAnswer answer = new InferAnswer(handler, http, model, new AnswerForm(read.outputs(), coding, memory));
+        InferAnswer answer = new InferAnswer(handler, http, model, new AnswerForm(outputs, coding, memory));
         cancellation = handler.server().infer(call, answer);
     }
 
@@ -166,7 +213,9 @@ final class InferExchange {
 
     private void clientLeft() {
         refused = true;
-        body.close();
+        if (!isReadElsewhere) {
+            body.close();
+        }
         cancellation.cancel();
     }
 }

@@ -16,6 +16,7 @@ final class InferHandler {
     private final InferenceServer server;
     private final HttpOptions options;
     private final Context context;
+    private final EventLoop loop;
     private final Thread eventLoop = Thread.currentThread();
     private final InferResponseWriter writer;
 
@@ -30,6 +31,7 @@ final class InferHandler {
         this.server = server;
         this.options = options;
         this.context = context;
+        this.loop = new EventLoop(context);
         this.writer = new InferResponseWriter(context);
     }
 
@@ -65,6 +67,10 @@ final class InferHandler {
 
     Context context() {
         return context;
+    }
+
+    EventLoop loop() {
+        return loop;
     }
 
     boolean isOnEventLoop() {

@@ -148,7 +148,7 @@ final class InferRequestReader {
         int rank = 0;
         boolean more = JsonFields.enterArray(json, at, "shape");
         for (; more; more = json.nextElement()) {
-            RequestLimits.checkRoom("shape", rank, RequestLimits.MOST_DIMENSIONS);
+            InputTensor.checkRank(rank + 1);
             if (rank == dims.length) {
                 dims = Arrays.copyOf(dims, 2 * rank);
             }

@@ -2,21 +2,20 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
 import io.vertx.core.Context;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Writes the response of an inference: a JSON text, followed by the bytes of the binary outputs. Confined to one event
  * loop.
  *
  * <p>Large binary outputs leave from where they lie; the response is closed when the last byte is out. Small ones are
- * copied behind the JSON, which is cheaper than another write.
+ * copied behind the JSON, which is cheaper than another write. A long text is written by {@link InferResponseText}
+ * elsewhere, and sent here in pieces.
  */
 final class InferResponseWriter {
     private static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
@@ -51,19 +50,16 @@ final class InferResponseWriter {
      */
     void write(HttpServerResponse http, InferResponse response, AnswerForm form) {
         json.clear();
-        long binaryBytes = writeJson(response, form.outputs());
+        long binaryBytes = new InferResponseText(json).write(response, form.outputs());
         int jsonSize = json.size();
         if (binaryBytes > 0 && binaryBytes <= MOST_COPIED) {
             appendBinary(response.outputs(), form.outputs());
         }
         if (binaryBytes > MOST_COPIED || form.coding() != ContentCoding.IDENTITY) {
-            LargeBody body = collect(response.outputs(), binaryBytes > MOST_COPIED, form);
+            LargeBody body =
+                    collect(new LargeBody(json, mostAtOnce), response.outputs(), binaryBytes > MOST_COPIED, form);
             putHeaders(http, binaryBytes, jsonSize);
-            if (form.coding() == ContentCoding.IDENTITY) {
-                body.send(http, response);
-            } else {
-                body.sendCoded(http, response, form.coding(), context);
-            }
+            send(body, http, response::close, form.coding());
             return;
         }
         putHeaders(http, binaryBytes, jsonSize);
@@ -72,16 +68,42 @@ final class InferResponseWriter {
         http.end(body);
     }
 
-    private static void putHeaders(HttpServerResponse http, long binaryBytes, int jsonSize) {
-        http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? BYTES : HttpErrors.JSON);
+    /**
+     * Answers a request with a text that was written elsewhere, and takes text and response over. Throws as {@link
+     * #write} does.
+     *
+     * @param text the whole text
+     * @param binaryBytes how many bytes of binary outputs follow it
+     */
+    void write(HttpServerResponse http, InferResponse response, AnswerForm form, TextPieces text, long binaryBytes) {
+        LargeBody body =
+                collect(new LargeBody(text.toList(), TextPieces.PIECE_SIZE), response.outputs(), binaryBytes > 0, form);
+        putHeaders(http, binaryBytes, text.size());
         if (binaryBytes > 0) {
-            http.putHeader(JSON_LENGTH, Integer.toString(jsonSize));
+            send(body, http, response::close, form.coding());
+        } else {
+            response.close();
+            send(body, http, () -> {}, form.coding());
         }
     }
 
-    /** Collects what was written so far, and what is large enough not to be copied. */
-    private LargeBody collect(List<NamedTensor> tensors, boolean withOutputs, AnswerForm form) {
-        LargeBody body = new LargeBody(json, mostAtOnce);
+    private void send(LargeBody body, HttpServerResponse http, Runnable sentAll, ContentCoding coding) {
+        if (coding == ContentCoding.IDENTITY) {
+            body.send(http, sentAll);
+        } else {
+            body.sendCoded(http, sentAll, coding, context);
+        }
+    }
+
+    private static void putHeaders(HttpServerResponse http, long binaryBytes, long jsonSize) {
+        http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? BYTES : HttpErrors.JSON);
+        if (binaryBytes > 0) {
+            http.putHeader(JSON_LENGTH, Long.toString(jsonSize));
+        }
+    }
+
+    /** Adds the outputs that are not copied behind the text. */
+    private static LargeBody collect(LargeBody body, List<NamedTensor> tensors, boolean withOutputs, AnswerForm form) {
         try {
             for (int i = 0; withOutputs && i < tensors.size(); i++) {
                 Tensor tensor = tensors.get(i).tensor();
@@ -107,70 +129,5 @@ final class InferResponseWriter {
                 json.raw(output.tensor().data());
             }
         }
-    }
-
-    /** Writes the JSON and returns how many bytes are to follow it. */
-    private long writeJson(InferResponse response, RequestedOutputs outputs) {
-        json.raw("{");
-        if (!response.id().isEmpty()) {
-            json.raw("\"id\":").string(response.id()).raw(",");
-        }
-        json.raw("\"model_name\":").string(response.model());
-        json.raw(",\"model_version\":\"").integer(response.version()).raw("\"");
-        if (!response.parameters().isEmpty()) {
-            writeParameters(response.parameters());
-        }
-        json.raw(",\"outputs\":[");
-        long binaryBytes = 0;
-        List<NamedTensor> tensors = response.outputs();
-        for (int i = 0; i < tensors.size(); i++) {
-            json.raw(i == 0 ? "{\"name\":" : ",{\"name\":");
-            binaryBytes +=
-                    writeOutput(tensors.get(i), outputs.form(tensors.get(i).name()));
-        }
-        json.raw("]}");
-        return binaryBytes;
-    }
-
-    private long writeOutput(NamedTensor output, RequestedOutputs.Form form) {
-        Tensor tensor = output.tensor();
-        if (!tensor.place().isHost() && form != RequestedOutputs.Form.SHARED) {
-            throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
-        }
-        json.string(output.name()).raw(",\"datatype\":\"").raw(tensor.type().name());
-        json.raw("\",\"shape\":[");
-        for (int i = 0; i < tensor.shape().rank(); i++) {
-            json.raw(i == 0 ? "" : ",").integer(tensor.shape().dim(i));
-        }
-        json.raw("]");
-        switch (form) {
-            case SHARED -> json.raw("}");
-            case BINARY ->
-                json.raw(",\"parameters\":{\"binary_data_size\":")
-                        .integer(tensor.byteSize())
-                        .raw("}}");
-            case JSON -> {
-                json.raw(",\"data\":");
-                JsonTensorWriter.write(json, output);
-                json.raw("}");
-            }
-        }
-        return form == RequestedOutputs.Form.BINARY ? tensor.byteSize() : 0;
-    }
-
-    private void writeParameters(Map<String, ParameterValue> parameters) {
-        json.raw(",\"parameters\":");
-        String separator = "{";
-        for (Map.Entry<String, ParameterValue> parameter : parameters.entrySet()) {
-            json.raw(separator).string(parameter.getKey()).raw(":");
-            switch (parameter.getValue()) {
-                case ParameterValue.Bool bool -> json.raw(Boolean.toString(bool.value()));
-                case ParameterValue.Int number -> json.integer(number.value());
-                case ParameterValue.Real number -> json.real(number.value());
-                case ParameterValue.Text text -> json.string(text.value());
-            }
-            separator = ",";
-        }
-        json.raw("}");
     }
 }

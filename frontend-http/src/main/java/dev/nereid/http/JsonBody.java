@@ -6,13 +6,14 @@ import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import java.lang.foreign.MemorySegment;
-import java.util.function.Consumer;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * The body of a request that is all JSON: taken in as a whole, within the limits, and then read. Confined to one event
- * loop; owns its memory.
+ * loop, but for the reading of a long text, which a worker does while the event loop goes on with others. Owns its
+ * memory.
  */
 final class JsonBody {
     private static final Logger log = LoggerFactory.getLogger(JsonBody.class);
@@ -20,14 +21,38 @@ final class JsonBody {
     private final HttpServerRequest request;
     private final HttpServerResponse response;
     private final RequestBody body;
-    private final Consumer<MemorySegment> reader;
+    private final EventLoop loop;
+    private final long maxInlineBytes;
+    private final Function<MemorySegment, Prepared> reader;
     /** Whether the body is no longer of interest. */
     private boolean refused;
+    /** Whether a worker reads the body, which nobody may close meanwhile. */
+    private boolean isReadElsewhere;
 
-    private JsonBody(HttpServerRequest request, RequestBody body, Consumer<MemorySegment> reader) {
+    /**
+     * What was read. Immutable.
+     *
+     * @param next what the event loop does with it
+     * @param discard gives its memory back if the client left meanwhile
+     */
+    record Prepared(Runnable next, Runnable discard) {
+        /** What has no memory to give back. */
+        static Prepared of(Runnable next) {
+            return new Prepared(next, () -> {});
+        }
+    }
+
+    private JsonBody(
+            HttpServerRequest request,
+            RequestBody body,
+            EventLoop loop,
+            long maxInlineBytes,
+            Function<MemorySegment, Prepared> reader) {
         this.request = request;
         this.response = request.response();
         this.body = body;
+        this.loop = loop;
+        this.maxInlineBytes = maxInlineBytes;
         this.reader = reader;
     }
 
@@ -37,10 +62,16 @@ final class JsonBody {
      * @param request the request, of whose body nothing was read
      * @param memory where to put the body
      * @param options the limits
-     * @param reader reads the body, on the event loop; its bytes are valid until it returns. What it throws is answered
+     * @param loop the event loop
+     * @param reader reads the body, on the event loop or, if the text is long, on a worker; its bytes are valid until it
+     *     returns. What it throws is answered
      */
     static void receive(
-            HttpServerRequest request, TensorMemory memory, HttpOptions options, Consumer<MemorySegment> reader) {
+            HttpServerRequest request,
+            TensorMemory memory,
+            HttpOptions options,
+            EventLoop loop,
+            Function<MemorySegment, Prepared> reader) {
         InferHead head;
         try {
             head = InferHead.ofJson(request, options);
@@ -48,13 +79,15 @@ final class JsonBody {
             UnwantedBody.refuse(request, e, HttpErrors.JSON);
             return;
         }
-        new JsonBody(request, new RequestBody(memory, head, options), reader).start();
+        new JsonBody(request, new RequestBody(memory, head, options), loop, options.maxInlineBytes(), reader).start();
     }
 
     private void start() {
         response.closeHandler(left -> {
             refused = true;
-            body.close();
+            if (!isReadElsewhere) {
+                body.close();
+            }
         });
         request.handler(this::append);
         request.endHandler(end -> read());
@@ -78,8 +111,47 @@ final class JsonBody {
         if (refused) {
             return;
         }
-        try (body) {
-            reader.accept(body.bytes());
+        if (body.size() <= maxInlineBytes) {
+            goOn(prepare());
+            return;
+        }
+        isReadElsewhere = true;
+        if (!loop.runElsewhere(this::readElsewhere)) {
+            body.close();
+        }
+    }
+
+    private void readElsewhere() {
+        Prepared read = prepare();
+        boolean handedOver = loop.run(() -> {
+            isReadElsewhere = false;
+            goOn(read);
+        });
+        if (!handedOver) {
+            body.close();
+            read.discard().run();
+        }
+    }
+
+    private Prepared prepare() {
+        try {
+            return reader.apply(body.bytes());
+        } catch (InferenceException e) {
+            return Prepared.of(() -> HttpErrors.send(response, e, HttpErrors.JSON));
+        } catch (RuntimeException e) {
+            log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
+            return Prepared.of(() -> HttpErrors.sendInternal(response));
+        }
+    }
+
+    private void goOn(Prepared read) {
+        body.close();
+        if (refused) {
+            read.discard().run();
+            return;
+        }
+        try {
+            read.next().run();
         } catch (InferenceException e) {
             HttpErrors.send(response, e, HttpErrors.JSON);
         } catch (RuntimeException e) {

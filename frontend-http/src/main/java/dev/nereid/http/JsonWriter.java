@@ -7,9 +7,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A JSON text being written, as bytes. Confined to one event loop, and reused there for one response after another.
+ * A JSON text being written, as bytes. Confined to one thread; that of an event loop is reused for one response after
+ * another.
  *
  * <p>Strings may hold any bytes; only what JSON demands is escaped. Numbers are as short as they can be.
  */
@@ -26,6 +28,9 @@ final class JsonWriter {
     private static final int LONGEST_ESCAPE = 6;
 
     private final long largestSize;
+    /** Where full pieces of the text go, unless it is kept as a whole. */
+    private final @Nullable TextPieces pieces;
+
     private byte[] bytes = new byte[FIRST_SIZE];
     private int size;
     private final StringBuilder number = new StringBuilder();
@@ -38,6 +43,13 @@ final class JsonWriter {
     /** Creates a writer that refuses to write more than so many bytes. */
     JsonWriter(long largestSize) {
         this.largestSize = largestSize;
+        this.pieces = null;
+    }
+
+    /** Creates the writer of one text that goes away piece by piece; {@link #flush} after the last of it. */
+    JsonWriter(TextPieces pieces) {
+        this.largestSize = LARGEST_SIZE;
+        this.pieces = pieces;
     }
 
     /** Forgets what was written. */
@@ -72,6 +84,15 @@ final class JsonWriter {
         }
         clear();
         return text;
+    }
+
+    /** Hands on what was not yet, if the text goes away piece by piece. */
+    void flush() {
+        if (pieces != null && size > 0) {
+            pieces.add(bytes, size);
+            bytes = new byte[0];
+            size = 0;
+        }
     }
 
     /** Returns a copy of what was written. */
@@ -168,7 +189,9 @@ final class JsonWriter {
         for (long done = 0; done < count; ) {
             int next = (int) Math.min(JsonFloats.MOST, count - done);
             int needed = next * JsonFloats.LONGEST;
-            if (bytes.length - size < needed) {
+            if (pieces != null) {
+                reserve(needed);
+            } else if (bytes.length - size < needed) {
                 // Room for all that are left if they are as long as those before, to grow and be copied but once.
                 long likely = done == 0 ? 0 : (count - done) * (size - start) / done + needed;
                 reserve((int) Math.max(needed, Math.min(likely, largestSize - size)));
@@ -239,11 +262,16 @@ final class JsonWriter {
     private void reserve(int more) {
         long needed = (long) size + more;
         if (needed > bytes.length) {
-            if (needed > largestSize) {
+            if (needed > largestSize - (pieces == null ? 0 : pieces.size())) {
                 throw JsonFields.invalid("the response is larger than " + largestSize
                         + " bytes as JSON; ask for its outputs as binary data");
             }
-            bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, largestSize)));
+            if (pieces == null) {
+                bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, largestSize)));
+            } else {
+                flush();
+                bytes = new byte[Math.max(more, TextPieces.PIECE_SIZE)];
+            }
         }
     }
 }

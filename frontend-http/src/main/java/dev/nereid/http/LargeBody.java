@@ -1,6 +1,5 @@
 package dev.nereid.http;
 
-import dev.nereid.api.InferResponse;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
@@ -15,7 +14,7 @@ import java.util.List;
 
 /**
  * A response body that leaves the server from where its outputs lie, or coded. Confined to one event loop, except while
- * it is coded; owns the response from when it is sent, and closes it once everything was sent, or the connection is gone.
+ * it is coded; tells once everything was sent, or the connection is gone, so that the outputs can be given back.
  */
 final class LargeBody implements AutoCloseable {
     /** More is coded by a worker: coding takes a hundred times as long as sending. */
@@ -34,6 +33,17 @@ final class LargeBody implements AutoCloseable {
         this.mostAtOnce = mostAtOnce;
         ByteBuf head = PooledByteBufAllocator.DEFAULT.directBuffer(json.size());
         add(head.writeBytes(json.array(), 0, json.size()));
+    }
+
+    /**
+     * Begins with pieces of a text, which are taken over.
+     *
+     * @param text the pieces
+     * @param mostAtOnce how many bytes may be sent in one write
+     */
+    LargeBody(List<ByteBuf> text, long mostAtOnce) {
+        this.mostAtOnce = mostAtOnce;
+        parts.addAll(text);
     }
 
     /** Adds an output, which is not copied. */
@@ -59,8 +69,13 @@ final class LargeBody implements AutoCloseable {
         }
     }
 
-    /** Sends everything as the body of an answer, and takes the response over. */
-    void send(HttpServerResponse http, InferResponse response) {
+    /**
+     * Sends everything as the body of an answer.
+     *
+     * @param http the answer
+     * @param sentAll run when the outputs are not needed any more
+     */
+    void send(HttpServerResponse http, Runnable sentAll) {
         Future<Void> sent;
         try {
             sent = size() <= mostAtOnce ? sendAtOnce(http) : sendInParts(http);
@@ -69,15 +84,15 @@ final class LargeBody implements AutoCloseable {
         }
         sent.onComplete(done -> {
             close();
-            response.close();
+            sentAll.run();
         });
     }
 
     /** Sends everything coded, as {@link #send} does; as it is if that fails. */
-    void sendCoded(HttpServerResponse http, InferResponse response, ContentCoding coding, Context context) {
+    void sendCoded(HttpServerResponse http, Runnable sentAll, ContentCoding coding, Context context) {
         if (size() <= MOST_CODED_HERE) {
             replace(BodyDeflater.code(coding, parts, http::closed), coding, http);
-            send(http, response);
+            send(http, sentAll);
             return;
         }
         context.executeBlocking(() -> BodyDeflater.code(coding, parts, http::closed), false)
@@ -85,7 +100,7 @@ final class LargeBody implements AutoCloseable {
                     if (coded.succeeded()) {
                         replace(coded.result(), coding, http);
                     }
-                    send(http, response);
+                    send(http, sentAll);
                 });
     }
 

@@ -47,13 +47,12 @@ final class RepositoryHandler {
             return;
         }
         HttpServerResponse response = request.response();
-        JsonBody.receive(request, server.memory(), options, body -> {
-            switch (path.verb()) {
-                case INDEX -> sendIndex(response, ControlRequests.isReadyOnly(body));
-                case LOAD -> load(path.model(), body, response);
-                case UNLOAD -> unload(path.model(), body, response);
-            }
-        });
+        JsonBody.receive(
+                request,
+                server.memory(),
+                options,
+                new EventLoop(context),
+                body -> JsonBody.Prepared.of(prepare(path, body, response)));
     }
 
     private static void check(RepositoryPath path) {
@@ -69,14 +68,23 @@ final class RepositoryHandler {
         }
     }
 
-    private void load(String model, MemorySegment body, HttpServerResponse response) {
-        ModelControl.Load load = ControlRequests.load(model, body);
-        answer(server.control().load(load), model, response);
-    }
-
-    private void unload(String model, MemorySegment body, HttpServerResponse response) {
-        boolean dependents = ControlRequests.withDependents(body);
-        answer(server.control().unload(model, dependents), model, response);
+    /** Reads what is asked, and returns how to do it. */
+    private Runnable prepare(RepositoryPath path, MemorySegment body, HttpServerResponse response) {
+        String model = path.model();
+        return switch (path.verb()) {
+            case INDEX -> {
+                boolean readyOnly = ControlRequests.isReadyOnly(body);
+                yield () -> sendIndex(response, readyOnly);
+            }
+            case LOAD -> {
+                ModelControl.Load load = ControlRequests.load(model, body);
+                yield () -> answer(server.control().load(load), model, response);
+            }
+            case UNLOAD -> {
+                boolean dependents = ControlRequests.withDependents(body);
+                yield () -> answer(server.control().unload(model, dependents), model, response);
+            }
+        };
     }
 
     /** Answers when the server is done, back on the event loop. */

@@ -8,9 +8,6 @@ final class RequestLimits {
     /** How many inputs, outputs and parameters a request may have, of each. */
     static final int MOST_PARTS = 10_000;
 
-    /** How many dimensions an input may have. */
-    static final int MOST_DIMENSIONS = 255;
-
     /** How long the first line of a request may be, in bytes; the names of a model and its version are in it. */
     static final int LONGEST_REQUEST_LINE = 16 << 10;
 

@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.SharedMemory;
+import io.vertx.core.Context;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
@@ -14,25 +15,29 @@ final class SharedMemoryHandler {
     private final InferenceServer server;
     private final SharedMemory memory;
     private final HttpOptions options;
+    private final EventLoop loop;
 
     /**
      * Creates the handler of one event loop.
      *
      * @param server who has the memory
      * @param options the limits
+     * @param context the event loop
      */
-    SharedMemoryHandler(InferenceServer server, HttpOptions options) {
+    SharedMemoryHandler(InferenceServer server, HttpOptions options, Context context) {
         this.server = server;
         this.memory = server.sharedMemory();
         this.options = options;
+        this.loop = new EventLoop(context);
     }
 
     /** Waits for the body, and does what is asked. */
     void handle(HttpServerRequest request, RegionPath path) {
-        JsonBody.receive(request, server.memory(), options, body -> {
+        JsonBody.receive(request, server.memory(), options, loop, body -> {
             byte[] answer = answer(path, body);
             HttpServerResponse response = request.response();
-            response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(answer));
+            return JsonBody.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON)
+                    .end(Buffer.buffer(answer)));
         });
     }
 

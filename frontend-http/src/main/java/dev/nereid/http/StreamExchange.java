@@ -5,12 +5,12 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
-import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.internal.buffer.BufferInternal;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,18 +36,22 @@ final class StreamExchange implements ResponseObserver {
     private final HttpServerRequest request;
     private final HttpServerResponse http;
     private final EventLoop loop;
+    private final AnswerSteps steps;
     private final GenerateResponseWriter writer;
+    private final long maxInlineBytes;
     private final AtomicLong unsent = new AtomicLong();
     /** Whether responses are no longer of interest. */
     private volatile boolean cut;
 
     private Cancellation cancellation = () -> {};
 
-    StreamExchange(HttpServerRequest request, EventLoop loop, GenerateResponseWriter writer) {
+    StreamExchange(HttpServerRequest request, EventLoop loop, GenerateResponseWriter writer, long maxInlineBytes) {
         this.request = request;
         this.http = request.response();
         this.loop = loop;
+        this.steps = new AnswerSteps(loop);
         this.writer = writer;
+        this.maxInlineBytes = maxInlineBytes;
     }
 
     /** Makes the call. A client that leaves withdraws it. */
@@ -58,28 +62,24 @@ final class StreamExchange implements ResponseObserver {
 
     @Override
     public void onResponse(InferResponse response) {
-        long cost = OVERHEAD;
-        for (NamedTensor output : response.outputs()) {
-            cost += output.tensor().byteSize();
-        }
+        long cost = OVERHEAD + GenerateResponseWriter.jsonBytes(response);
         if (cut || !admit(cost)) {
             response.close();
             return;
         }
-        long charged = cost;
-        if (!loop.run(() -> send(response, charged))) {
+        if (!steps.add(() -> send(response, cost))) {
             response.close();
         }
     }
 
     @Override
     public void onEnd() {
-        loop.run(this::end);
+        steps.add(this::end);
     }
 
     @Override
     public void onError(InferenceException error) {
-        loop.run(() -> fail(error));
+        steps.add(() -> fail(error));
     }
 
     @Override
@@ -99,12 +99,18 @@ final class StreamExchange implements ResponseObserver {
     }
 
     private void send(InferResponse response, long charged) {
-        unsent.addAndGet(-charged);
         if (cut || isOver()) {
+            unsent.addAndGet(-charged);
             response.close();
             return;
         }
         boolean last = response.isLast();
+        if (charged - OVERHEAD > maxInlineBytes) {
+            LongText written = new LongText(response, () -> cut || http.closed(), true);
+            steps.doElsewhere(written, () -> sendLong(written, charged, last));
+            return;
+        }
+        unsent.addAndGet(-charged);
         Buffer event;
         try {
             event = writer.writeEvent(response);
@@ -113,11 +119,34 @@ final class StreamExchange implements ResponseObserver {
             withdraw();
             return;
         }
-        if (!admit(event.length())) {
+        if (admit(event.length())) {
+            begin();
+            write(event);
+            endAfter(last);
+        }
+    }
+
+    private void sendLong(LongText written, long charged, boolean last) {
+        unsent.addAndGet(-charged);
+        if (cut || isOver()) {
             return;
         }
-        begin();
-        http.write(event).onComplete(sent -> unsent.addAndGet(-event.length()));
+        if (written.error().isPresent()) {
+            fail(written.error().get());
+            withdraw();
+        } else if (admit(written.text().size())) {
+            begin();
+            written.text().toList().forEach(piece -> write(BufferInternal.buffer(piece)));
+            endAfter(last);
+        }
+    }
+
+    private void write(Buffer part) {
+        int length = part.length();
+        http.write(part).onComplete(sent -> unsent.addAndGet(-length));
+    }
+
+    private void endAfter(boolean last) {
         if (last) {
             end();
         }

@@ -4,11 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.internal.buffer.BufferInternal;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.StringJoiner;
+import java.util.concurrent.CancellationException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -98,6 +102,44 @@ class JsonWriterTest {
         small.clear();
         assertThat(written(small.reals(values.asSlice(0, 10_000 * Float.BYTES))))
                 .hasSize(39_999);
+    }
+
+    @Test
+    void writesTheSameTextPieceByPiece() {
+        TextPieces pieces = new TextPieces(() -> false);
+        JsonWriter piecewise = new JsonWriter(pieces);
+
+        writeALot(json);
+        writeALot(piecewise);
+        piecewise.flush();
+
+        ByteBuf text = Unpooled.wrappedBuffer(pieces.toList().toArray(ByteBuf[]::new));
+        assertThat(ByteBufUtil.getBytes(text)).isEqualTo(json.toByteArray());
+        assertThat(pieces.size()).isEqualTo(json.size());
+        assertThat(pieces.toList())
+                .hasSizeGreaterThan(3)
+                .allSatisfy(piece -> assertThat(piece.readableBytes()).isBetween(1, TextPieces.PIECE_SIZE));
+    }
+
+    private static void writeALot(JsonWriter writer) {
+        float[] floats = new float[30_000];
+        for (int i = 0; i < floats.length; i++) {
+            floats[i] = -1e-30f / (i + 1);
+        }
+        writer.raw("[").reals(MemorySegment.ofArray(floats)).raw(",").string("é😀\n".repeat(50_000));
+        for (int i = 0; i < 50_000; i++) {
+            writer.raw(',').integer(i).raw(",").real(i + 0.25).raw(",").unsigned(-i);
+        }
+        writer.raw("]");
+    }
+
+    @Test
+    void stopsWritingATextThatNobodyWantsAnyMore() {
+        TextPieces pieces = new TextPieces(() -> true);
+        JsonWriter piecewise = new JsonWriter(pieces);
+
+        assertThatThrownBy(() -> piecewise.string("x".repeat(2 * TextPieces.PIECE_SIZE)))
+                .isInstanceOf(CancellationException.class);
     }
 
     @Test

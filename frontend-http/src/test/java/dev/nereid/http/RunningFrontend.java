@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.FakeModel;
@@ -25,8 +26,13 @@ final class RunningFrontend implements AutoCloseable {
     }
 
     RunningFrontend(HttpOptions options, LeakCheckingMemory memory) throws IOException {
+        this(options, memory, memory);
+    }
+
+    /** Starts a front end whose tensors lie in some memory that is taken from the one to be checked. */
+    RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used) throws IOException {
         this.memory = memory;
-        server = new FakeInferenceServer(memory)
+        server = new FakeInferenceServer(used)
                 .add(FakeModel.identity("id", DataType.FP32, 8, -1))
                 .add(FakeModel.identity("bytes", DataType.BYTES, 0, 1))
                 .add(FakeModel.identity("plain", DataType.UINT8, 0, -1));

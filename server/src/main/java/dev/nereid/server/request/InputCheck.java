@@ -47,6 +47,7 @@ final class InputCheck {
      * @param batch the size of the batch; 0 is refused here, after the checks that the reference makes before
      */
     NamedTensor check(String id, InputTensor claim, long batch) {
+        InputTensor.checkRank(claim.rank());
         if (!claim.datatype().equals(typeName)) {
             throw RequestErrors.dataType(id, claim, model, spec.type());
         }

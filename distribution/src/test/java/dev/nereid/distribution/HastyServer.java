@@ -1,0 +1,68 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.hasty.HastyBackendProvider;
+import inference.GRPCInferenceServiceGrpc;
+import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A server on one event loop with models of the backend {@code hasty}, which may run there, and a client of each
+ * protocol. Confined to the test's thread.
+ */
+final class HastyServer implements AutoCloseable {
+    private static final String EVENT_LOOP = "vert.x-eventloop-thread-";
+    private static final long PATIENCE_SECONDS = 60;
+
+    final TestServer server;
+    final HttpConnection http;
+    final ManagedChannel channel;
+    final GRPCInferenceServiceBlockingStub grpc;
+
+    HastyServer(Path folder, String... names) throws IOException, InterruptedException {
+        Repository models = new Repository(folder.resolve("models"));
+        for (String name : names) {
+            models.model(
+                    name,
+                    Repository.identity(0, "FP32", "[ -1 ]", "")
+                            .replace("\"identity\"", "\"hasty\"")
+                            .replace(
+                                    "output [ { ",
+                                    "output [ { name: \"THREAD\" data_type: TYPE_STRING dims: [ 1 ] },"
+                                            + " { label_filename: \"labels.txt\" "));
+            Files.writeString(models.folder().resolve(name).resolve("labels.txt"), "ant\nbee\ncat\n");
+        }
+        Path plugins = GatedPlugin.pack(folder.resolve("plugins"), HastyBackendProvider.class);
+        Path[] built = TestPlaces.plugins();
+        server = TestServer.open(TestServer.of(models)
+                .pluginDirectories(built[0], built[1], plugins)
+                .allowClientSharedMemory(true)
+                .start());
+        http = server.http();
+        channel = server.grpc();
+        grpc = GRPCInferenceServiceGrpc.newBlockingStub(channel);
+    }
+
+    /** Returns a client that does not wait for ever. */
+    GRPCInferenceServiceBlockingStub grpc() {
+        return grpc.withDeadlineAfter(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    }
+
+    /** Fails unless a text tells that an event loop was the thread. */
+    static void assertDirect(String text) {
+        assertThat(text).contains(EVENT_LOOP);
+    }
+
+    @Override
+    public void close() throws IOException, InterruptedException {
+        http.close();
+        channel.shutdownNow().awaitTermination(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        Eventually.holds("no memory in use", 10, () -> server.server().memory().bytesInUse() == 0);
+        server.close();
+    }
+}

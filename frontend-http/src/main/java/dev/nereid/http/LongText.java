@@ -1,0 +1,52 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.function.BooleanSupplier;
+
+/**
+ * A long response of a text generator while it is written. Owned by the worker that runs it, which closes the response,
+ * and afterwards by the event loop that sends the text.
+ */
+final class LongText implements Runnable {
+    private final InferResponse response;
+    private final boolean isEvent;
+    private final TextPieces text;
+    private Optional<InferenceException> error = Optional.empty();
+
+    /**
+     * Takes a response over.
+     *
+     * @param response the response
+     * @param abandoned says whether nobody wants it any more
+     * @param isEvent whether it is an event of a stream
+     */
+    LongText(InferResponse response, BooleanSupplier abandoned, boolean isEvent) {
+        this.response = response;
+        this.isEvent = isEvent;
+        this.text = new TextPieces(abandoned);
+    }
+
+    @Override
+    public void run() {
+        try {
+            GenerateResponseWriter.writeLong(response, text, isEvent);
+        } catch (InferenceException e) {
+            error = Optional.of(e);
+        } catch (CancellationException e) { // the client left: nobody will see this
+            error = Optional.of(JsonFields.internal("request was cancelled"));
+        }
+    }
+
+    /** Returns the text; complete unless there is an error. */
+    TextPieces text() {
+        return text;
+    }
+
+    /** Returns why the text could not be written. */
+    Optional<InferenceException> error() {
+        return error;
+    }
+}

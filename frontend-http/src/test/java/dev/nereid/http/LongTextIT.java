@@ -1,0 +1,395 @@
+package dev.nereid.http;
+
+import static dev.nereid.http.HttpConnection.bytes;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.testkit.FakeCall;
+import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.AbstractMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.zip.GZIPInputStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** JSON texts too long for an event loop: others have their turns while they are written or read. */
+@Timeout(60)
+class LongTextIT {
+    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final int INLINE = 64 << 10;
+    private static final int COUNT = 300_000;
+    /** Answers on an event loop, or on a thread of its own. */
+    private static final String ECHO = "/v2/models/echo/infer";
+
+    private static final String ELSEWHERE = "/v2/models/elsewhere/infer";
+    private static final String HELD = "/v2/models/held/infer";
+    private static final String OTHER = "/v2/models/plain/infer";
+
+    private final ExecutorService instance = Executors.newSingleThreadExecutor();
+    private final Gate gate = new Gate();
+    /** Holds up whoever reads a tensor of this size. */
+    private volatile long heldSize = -1;
+
+    private RunningFrontend frontend;
+    private WatchedMemory memory;
+
+    @BeforeEach
+    void start() throws IOException {
+        LeakCheckingMemory checked = new LeakCheckingMemory();
+        memory = new WatchedMemory(checked, size -> {
+            if (size == heldSize) {
+                gate.pass();
+            }
+        });
+        frontend = new RunningFrontend(
+                RunningFrontend.OPTIONS.limitedTo(8 << 20, 16 << 20).inlineUpTo(INLINE), checked, memory);
+        FakeModel echo = FakeModel.identity("echo", DataType.FP32, 0, -1);
+        frontend.server.add(echo);
+        frontend.server.add(
+                FakeModel.identity("elsewhere", DataType.FP32, 0, -1).on(instance));
+        frontend.server.add(FakeModel.identity("held", DataType.FP32, 0, -1).answering(this::hold));
+        frontend.server.add(FakeModel.identity("strings", DataType.BYTES, 0, -1).answering(LongTextIT::cutShort));
+    }
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        gate.open();
+        assertThat(memory.awaitAllReturned(PATIENCE)).isTrue();
+        frontend.close();
+        instance.shutdown();
+    }
+
+    @Test
+    void answersOthersWhileALongTextIsWritten() throws Exception {
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            first.post(HELD, "", floats(COUNT));
+            gate.awaitVisitor();
+
+            assertThat(second.post(OTHER, "", small(2)).receive().text()).contains("\"data\":[2]");
+
+            gate.open();
+            assertThat(first.receive().text()).contains(data(COUNT));
+        }
+    }
+
+    @Test
+    void writesTheSameTextWhoeverWritesIt() throws Exception {
+        try (RunningFrontend inline = new RunningFrontend(
+                        RunningFrontend.OPTIONS.limitedTo(8 << 20, 16 << 20).inlineUpTo(1 << 30));
+                HttpConnection here = frontend.connect();
+                HttpConnection there = inline.connect()) {
+            inline.server.add(FakeModel.identity("echo", DataType.FP32, 0, -1));
+
+            HttpConnection.Answer pieces = here.post(ECHO, "", floats(COUNT)).receive();
+            HttpConnection.Answer whole = there.post(ECHO, "", floats(COUNT)).receive();
+
+            assertThat(pieces.status()).isEqualTo(200);
+            assertThat(pieces.body()).isEqualTo(whole.body());
+            assertThat(pieces.headers()).isEqualTo(whole.headers());
+        }
+    }
+
+    @Test
+    void keepsTheOrderOfPipelinedRequests() throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.post(HELD, "", floats(COUNT));
+            connection.post(OTHER, "", small(3));
+            connection.post(ELSEWHERE, "", floats(COUNT / 2));
+            connection.post(OTHER, "", small(4));
+            gate.awaitVisitor();
+            gate.open();
+
+            assertThat(connection.receive().text()).contains(data(COUNT));
+            assertThat(connection.receive().text()).contains("\"data\":[3]");
+            assertThat(connection.receive().text()).contains(data(COUNT / 2));
+            assertThat(connection.receive().text()).contains("\"data\":[4]");
+        }
+    }
+
+    @Test
+    void sendsBytesBehindALongText() throws Exception {
+        byte[] body = bytes("{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + COUNT
+                + "],\"datatype\":\"FP32\"," + data(COUNT) + "},{\"name\":\"INPUT1\",\"shape\":[2],"
+                + "\"datatype\":\"UINT8\",\"data\":[65,66]}],\"outputs\":[{\"name\":\"OUTPUT0\"},"
+                + "{\"name\":\"OUTPUT1\",\"parameters\":{\"binary_data\":true}}]}");
+        try (HttpConnection connection = frontend.connect()) {
+            HttpConnection.Answer answer = connection.post(ECHO, "", body).receive();
+
+            int length = Integer.parseInt(answer.header("inference-header-content-length"));
+            assertThat(answer.text().substring(length)).isEqualTo("AB");
+            assertThat(answer.text().substring(0, length)).contains(data(COUNT)).endsWith("}");
+        }
+    }
+
+    @Test
+    void codesALongText() throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            HttpConnection.Answer answer = connection
+                    .post(ECHO, "Accept-Encoding: gzip\r\n", floats(COUNT))
+                    .receive();
+
+            assertThat(answer.header("content-encoding")).isEqualTo("gzip");
+            try (GZIPInputStream plain = new GZIPInputStream(new ByteArrayInputStream(answer.body()))) {
+                assertThat(new String(plain.readAllBytes(), StandardCharsets.UTF_8))
+                        .contains(data(COUNT));
+            }
+        }
+    }
+
+    @Test
+    void answersAnErrorInPlaceOfALongTextThatCannotBeWritten() throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            HttpConnection.Answer answer =
+                    connection.post("/v2/models/strings/infer", "", small(1)).receive();
+
+            assertThat(answer.status()).isEqualTo(500);
+            assertThat(answer.text()).contains("output 'OUTPUT0': the string at byte 0 is cut short");
+            assertThat(connection.post(OTHER, "", small(5)).receive().text()).contains("\"data\":[5]");
+        }
+    }
+
+    @Test
+    void givesTheMemoryBackOfAClientThatLeavesWhileItsTextIsWritten() throws Exception {
+        HttpConnection connection = frontend.connect();
+        connection.post(HELD, "", floats(COUNT));
+        gate.awaitVisitor();
+
+        connection.close();
+        gate.open();
+
+        assertThat(memory.awaitAllReturned(PATIENCE)).isTrue();
+    }
+
+    @Test
+    void answersOthersWhileALongTextIsRead() throws Exception {
+        heldSize = (long) COUNT * Float.BYTES;
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            first.post(ECHO, "", floats(COUNT));
+            gate.awaitVisitor();
+
+            assertThat(second.post(OTHER, "", small(6)).receive().text()).contains("\"data\":[6]");
+
+            gate.open();
+            assertThat(first.receive().text()).contains(data(COUNT));
+        }
+    }
+
+    @Test
+    void givesTheMemoryBackOfAClientThatLeavesWhileItsTextIsRead() throws Exception {
+        heldSize = (long) COUNT * Float.BYTES;
+        try (HttpConnection watcher = frontend.connect()) {
+            HttpConnection connection = frontend.connect();
+            connection.post(ECHO, "", floats(COUNT));
+            gate.awaitVisitor();
+
+            connection.close();
+            watcher.request("GET", "/v2/health/live").receive();
+            gate.open();
+        }
+
+        assertThat(memory.awaitAllReturned(PATIENCE)).isTrue();
+    }
+
+    @Test
+    void tellsOfAMistakeInALongText() throws Exception {
+        byte[] body = floats(COUNT);
+        body[body.length - 5] = 'x';
+        try (HttpConnection connection = frontend.connect()) {
+            assertThat(connection.post(ECHO, "", body).receive().status()).isEqualTo(500);
+            assertThat(connection.post(OTHER, "", small(7)).receive().text()).contains("\"data\":[7]");
+        }
+    }
+
+    @Test
+    void answersOthersWhileALongTextIsGenerated() throws Exception {
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            first.post("/v2/models/held/generate", "", generated(COUNT));
+            gate.awaitVisitor();
+
+            assertThat(second.post(OTHER, "", small(8)).receive().text()).contains("\"data\":[8]");
+
+            gate.open();
+            HttpConnection.Answer answer = first.receive();
+            assertThat(answer.text()).contains(numbers(COUNT)).endsWith("}");
+            assertThat(answer.header("content-type")).isEqualTo("application/json");
+        }
+    }
+
+    @Test
+    void generatesTheSameTextWhoeverWritesIt() throws Exception {
+        try (RunningFrontend inline = new RunningFrontend(
+                        RunningFrontend.OPTIONS.limitedTo(8 << 20, 16 << 20).inlineUpTo(1 << 30));
+                HttpConnection here = frontend.connect();
+                HttpConnection there = inline.connect()) {
+            inline.server.add(FakeModel.identity("echo", DataType.FP32, 0, -1));
+
+            byte[] pieces = here.post("/v2/models/echo/generate", "", generated(COUNT))
+                    .receive()
+                    .body();
+
+            assertThat(pieces)
+                    .isEqualTo(there.post("/v2/models/echo/generate", "", generated(COUNT))
+                            .receive()
+                            .body());
+        }
+    }
+
+    @Test
+    void streamsLongAndShortEventsInOrder() throws Exception {
+        BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+        frontend.server.add(
+                FakeModel.identity("stream", DataType.FP32, 0, -1).decoupled().answering(calls::add));
+        try (HttpConnection connection = frontend.connect();
+                HttpConnection other = frontend.connect()) {
+            connection.post("/v2/models/stream/generate_stream", "", generated(COUNT));
+            FakeCall call = calls.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            call.respond(List.of(call.input(0, "LONG")), new HeldParameters(gate), false);
+            call.respond(List.of(), Map.of("n", new ParameterValue.Int(1)), false);
+            call.respond(List.of(call.input(0, "LONG")), Map.of("n", new ParameterValue.Int(2)), false);
+            call.end();
+            gate.awaitVisitor();
+            assertThat(other.post(OTHER, "", small(9)).receive().text()).contains("\"data\":[9]");
+            gate.open();
+
+            connection.receiveHead();
+            StringBuilder text = new StringBuilder();
+            for (String chunk = connection.receiveChunk(); !chunk.isEmpty(); chunk = connection.receiveChunk()) {
+                text.append(chunk);
+            }
+            String[] events = text.toString().split("\n\n", -1);
+            assertThat(events).hasSize(4);
+            assertThat(events[0])
+                    .startsWith("data: {")
+                    .contains("\"LONG\":" + numbers(COUNT))
+                    .endsWith("}");
+            assertThat(events[1]).contains("\"n\":1");
+            assertThat(events[2]).contains("\"LONG\":" + numbers(COUNT), "\"n\":2");
+            assertThat(events[3]).isEmpty();
+        }
+    }
+
+    @Test
+    void givesTheMemoryBackOfAClientThatLeavesItsStream() throws Exception {
+        HttpConnection connection = frontend.connect();
+        connection.post("/v2/models/held/generate_stream", "", generated(COUNT));
+        gate.awaitVisitor();
+
+        connection.close();
+        gate.open();
+
+        assertThat(memory.awaitAllReturned(PATIENCE)).isTrue();
+    }
+
+    @Test
+    void answersOthersWhileALongTextToGenerateFromIsRead() throws Exception {
+        heldSize = (long) COUNT * Float.BYTES;
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            first.post("/v2/models/echo/generate", "", generated(COUNT));
+            gate.awaitVisitor();
+
+            assertThat(second.post(OTHER, "", small(1)).receive().text()).contains("\"data\":[1]");
+
+            gate.open();
+            assertThat(first.receive().text()).contains(numbers(COUNT));
+        }
+    }
+
+    private static byte[] generated(int count) {
+        return bytes("{\"INPUT0\":" + numbers(count) + "}");
+    }
+
+    /** Answers in such a way that whoever writes the text is held up in its middle. */
+    private void hold(FakeCall call) {
+        call.respond(List.of(call.input(0, "OUTPUT0")), new HeldParameters(gate), true);
+    }
+
+    private static void cutShort(FakeCall call) {
+        byte[] data = new byte[2 * INLINE];
+        data[3] = 1;
+        MemorySegment segment = MemorySegment.ofArray(data);
+        Tensor tensor = Tensor.of(DataType.BYTES, Shape.of(1), segment);
+        call.respond(List.of(new NamedTensor("OUTPUT0", tensor)), Map.of(), true);
+    }
+
+    private static byte[] small(int value) {
+        return bytes(
+                "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1],\"datatype\":\"UINT8\",\"data\":[" + value + "]}]}");
+    }
+
+    private static byte[] floats(int count) {
+        return bytes("{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + count + "],\"datatype\":\"FP32\"," + data(count)
+                + "}]}");
+    }
+
+    private static String data(int count) {
+        return "\"data\":" + numbers(count);
+    }
+
+    private static String numbers(int count) {
+        return IntStream.range(0, count).mapToObj(i -> i % 1000 + ".5").collect(Collectors.joining(",", "[", "]"));
+    }
+
+    /** Where a thread is held up until the test lets it go on. Safe for use by any thread. */
+    private static final class Gate {
+        private final CountDownLatch visited = new CountDownLatch(1);
+        private final CountDownLatch opened = new CountDownLatch(1);
+
+        void pass() {
+            visited.countDown();
+            try {
+                assertThat(opened.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        void awaitVisitor() throws InterruptedException {
+            assertThat(visited.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+        }
+
+        void open() {
+            opened.countDown();
+        }
+    }
+
+    /** No parameters, which whoever looks at them waits for. */
+    private static final class HeldParameters extends AbstractMap<String, ParameterValue> {
+        private final Gate gate;
+
+        HeldParameters(Gate gate) {
+            this.gate = gate;
+        }
+
+        @Override
+        public Set<Entry<String, ParameterValue>> entrySet() {
+            gate.pass();
+            return Set.of();
+        }
+    }
+}
