@@ -152,6 +152,52 @@ final class TestPlugins {
             }
             """;
 
+    /**
+     * A backend that works on ragged batches: OUTPUT0 is INPUT0 plus 100 times the place of the request in its batch,
+     * which it finds by the derived input ENDS. Waits until the file of the model's parameter {@code gate} is gone.
+     */
+    private static final String RAGGED = """
+            package ragged;
+
+            import dev.nereid.spi.*;
+            import java.lang.foreign.ValueLayout;
+            import java.nio.file.*;
+
+            public final class Ragged implements BackendProvider {
+                public String name() { return "ragged"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> instance -> batch -> execute(batch, Path.of(model.settings().parameters().get("gate")));
+                }
+
+                private static void execute(Batch batch, Path gate) throws BackendException {
+                    await(gate);
+                    Tensor in = batch.gather("INPUT0");
+                    Tensor ends = batch.gather("ENDS");
+                    Tensor out = batch.allocate("OUTPUT0", DataType.FP32, in.shape());
+                    int place = 0;
+                    for (long i = 0; i < in.shape().elementCount(); i++) {
+                        while (i >= ends.data().getAtIndex(ValueLayout.JAVA_INT, place)) {
+                            place++;
+                        }
+                        float value = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, i * Float.BYTES);
+                        out.data().setAtIndex(ValueLayout.JAVA_FLOAT, i, value + 100 * place);
+                    }
+                }
+
+                private static void await(Path gate) throws BackendException {
+                    try (WatchService watch = gate.getFileSystem().newWatchService()) {
+                        gate.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);
+                        while (Files.exists(gate)) {
+                            watch.poll(20, java.util.concurrent.TimeUnit.MILLISECONDS);
+                        }
+                    } catch (java.io.IOException | InterruptedException e) {
+                        throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted", e);
+                    }
+                }
+            }
+            """;
+
     /** An identity backend that adds what its library says as a parameter of each response. */
     private static final String IDENTITY = """
             package identity;
@@ -180,6 +226,10 @@ final class TestPlugins {
 
     static void recording(Path plugins) {
         PluginJar.of(RECORDING).provider("recording.Recording").write(plugins.resolve("recording.jar"));
+    }
+
+    static void ragged(Path plugins) {
+        PluginJar.of(RAGGED).provider("ragged.Ragged").write(plugins.resolve("ragged.jar"));
     }
 
     static void twice(Path plugins) {
