@@ -1,6 +1,8 @@
 package dev.nereid.server;
 
 import dev.nereid.server.plugin.PluginJar;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Plugins for tests. */
@@ -104,8 +106,39 @@ final class TestPlugins {
                         return new RecordingInstance(events, context.name(), parameters);
                     }
 
+                    public Optional<BatchingStrategy> batching() throws BackendException {
+                        String strategy = parameters.get("strategy");
+                        if (strategy == null) {
+                            return Optional.empty();
+                        }
+                        events.add("batching " + id);
+                        return switch (strategy) {
+                            case "null" -> null;
+                            case "crash" -> throw new NoClassDefFoundError("Missing");
+                            case "fail" -> throw new BackendException(ErrorCode.UNAVAILABLE, "no table of costs");
+                            default -> Optional.of(new RecordingStrategy(events, id));
+                        };
+                    }
+
                     public void close() {
                         events.add("close " + id);
+                    }
+                }
+
+                record RecordingStrategy(Events events, String id) implements BatchingStrategy {
+                    public FormingBatch begin() {
+                        String loader = Thread.currentThread().getContextClassLoader() == getClass().getClassLoader()
+                                ? "its own"
+                                : "another";
+                        events.add("begin under " + loader + " class loader");
+                        return request -> {
+                            events.add("include " + request.input("INPUT0").orElseThrow().shape());
+                            return false;
+                        };
+                    }
+
+                    public void close() {
+                        events.add("close strategy of " + id);
                     }
                 }
 
@@ -226,6 +259,15 @@ final class TestPlugins {
 
     static void recording(Path plugins) {
         PluginJar.of(RECORDING).provider("recording.Recording").write(plugins.resolve("recording.jar"));
+    }
+
+    /** The backend with a rule of its own for batches that the documentation shows. */
+    static void documentedStrategy(Path plugins) throws IOException {
+        String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
+        int name = text.indexOf("public final class Budget ");
+        int start = text.lastIndexOf("```java", name);
+        String block = text.substring(text.indexOf('\n', start), text.indexOf("```", name));
+        PluginJar.of("package budget;" + block).provider("budget.Budget").write(plugins.resolve("budget.jar"));
     }
 
     static void ragged(Path plugins) {

@@ -18,6 +18,7 @@ final class MissingFeatures {
         if (config.hasEnsembleScheduling()) {
             throw unsupported(config, "ensemble scheduling");
         }
+        BatchStrategies.refuseNative(config);
     }
 
     /** Lists settings that are accepted and have no effect: the model answers rightly without them. */
