@@ -194,6 +194,25 @@ def batches():
     )
 
 
+def ragged():
+    """The values of all requests flat, and where each request ends: twice the values, and their sum up to each end."""
+    write(
+        "ragged",
+        [
+            helper.make_node("Add", ["values", "values"], ["doubled"]),
+            helper.make_node("CumSum", ["values", "axis"], ["sums"]),
+            helper.make_node("Sub", ["ends", "one"], ["lasts"]),
+            helper.make_node("Gather", ["sums", "lasts"], ["running"]),
+        ],
+        [value("values", TensorProto.FLOAT, ["size"]), value("ends", TensorProto.INT32, ["count"])],
+        [value("doubled", TensorProto.FLOAT, ["size"]), value("running", TensorProto.FLOAT, ["count"])],
+        [
+            numpy_helper.from_array(np.array(0, dtype=np.int32), "axis"),
+            numpy_helper.from_array(np.array([1], dtype=np.int32), "one"),
+        ],
+    )
+
+
 def external_data():
     """output = input + weights, the weights in a file of their own beside the model."""
     directory = TARGET / "external_data"
@@ -231,5 +250,6 @@ if __name__ == "__main__":
     several_outputs()
     slow_loop()
     batches()
+    ragged()
     external_data()
     invalid()

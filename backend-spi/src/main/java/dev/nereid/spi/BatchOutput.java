@@ -10,12 +10,16 @@ import java.util.List;
  *
  * @param kind how they are cut
  * @param names the names of the outputs; at least one
- * @param source the name of the input whose shape each request's part has
+ * @param source the name of the input whose shapes tell what each request gets
  */
 public record BatchOutput(Kind kind, List<String> names, String source) {
     /** How an output is cut. Open: later versions may add constants. */
     public enum Kind {
-        /** Each request's part has as many elements, and the shape, as its source input. */
+        /**
+         * Each request's part has the shape of the source in that request: the dimensions of the output's configuration,
+         * batch dimension included, and where one of these is variable, that of the source in the same place. The parts
+         * lie one after another in the order of the requests.
+         */
         SCATTER_WITH_INPUT_SHAPE
     }
 

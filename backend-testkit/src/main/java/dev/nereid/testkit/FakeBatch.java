@@ -4,6 +4,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
@@ -18,19 +20,21 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /**
  * A batch for a backend that works on batches as a whole. Confined to the test's thread.
  *
  * <p>A batch of one request hands out the request's own tensors; several are joined in memory taken from the given memory,
- * which sees whether all of it comes back. {@link #close} finishes the execution, as the
- * server does after a return of the backend.
+ * which sees whether all of it comes back. Ragged inputs come flat, and inputs that the configuration derives come as from
+ * the server. {@link #close} finishes the execution, as the server does after a return of the backend.
  */
 public final class FakeBatch implements Batch, AutoCloseable {
     private final ModelSettings settings;
     private final LeakCheckingMemory memory;
     private final List<FakeRequest> requests;
+    private final Map<String, Tensor> derived = new LinkedHashMap<>();
     private final Map<String, Tensor> outputs = new LinkedHashMap<>();
     private final Set<String> allocated = new LinkedHashSet<>();
     private final List<Runnable> releases = new ArrayList<>();
@@ -88,7 +92,13 @@ public final class FakeBatch implements Batch, AutoCloseable {
 
     @Override
     public Set<String> inputs() {
-        return new LinkedHashSet<>(requests.getFirst().inputs());
+        Set<String> inputs = new LinkedHashSet<>(requests.getFirst().inputs());
+        for (BatchInput input : settings.batchInputs()) {
+            if (requests.getFirst().inputs().contains(input.source())) {
+                inputs.addAll(input.names());
+            }
+        }
+        return inputs;
     }
 
     @Override
@@ -104,25 +114,71 @@ public final class FakeBatch implements Batch, AutoCloseable {
 
     @Override
     public Tensor gather(String input) throws BackendException {
+        for (BatchInput candidate : settings.batchInputs()) {
+            if (candidate.names().contains(input)) {
+                return derive(input, candidate);
+            }
+        }
+        List<Tensor> parts = parts(input);
+        if (is(input, TensorSpec.Trait.RAGGED)) {
+            return flat(parts);
+        }
+        boolean isSingle = parts.size() == 1 || is(input, TensorSpec.Trait.SHAPE_TENSOR);
+        return isSingle ? parts.getFirst() : join(parts);
+    }
+
+    private List<Tensor> parts(String input) throws BackendException {
         List<Tensor> parts = new ArrayList<>();
         for (FakeRequest request : requests) {
             parts.add(request.input(input)
                     .orElseThrow(() ->
                             new BackendException(ErrorCode.INVALID_ARGUMENT, "input '" + input + "': not given")));
         }
-        return parts.size() == 1 ? parts.getFirst() : join(parts);
+        return parts;
+    }
+
+    private boolean is(String input, TensorSpec.Trait trait) {
+        return settings.input(input).filter(spec -> spec.is(trait)).isPresent();
+    }
+
+    private Tensor derive(String name, BatchInput input) throws BackendException {
+        Tensor earlier = derived.get(name);
+        if (earlier != null) {
+            return earlier;
+        }
+        List<Shape> sources = parts(input.source()).stream().map(Tensor::shape).toList();
+        boolean batched = settings.batches() && !is(input.source(), TensorSpec.Trait.SHAPE_TENSOR);
+        Shape shape = DerivedNumbers.shape(input.kind(), sources, batched);
+        TensorBuffer buffer = take(shape.byteSize(input.type()));
+        DerivedNumbers.write(DerivedNumbers.numbers(input.kind(), sources, batched), input.type(), buffer.segment());
+        Tensor tensor = Tensor.of(input.type(), shape, buffer.segment());
+        derived.put(name, tensor);
+        return tensor;
+    }
+
+    private Tensor flat(List<Tensor> parts) throws BackendException {
+        Tensor first = parts.getFirst();
+        Shape shape = Shape.of(
+                parts.stream().mapToLong(part -> part.shape().elementCount()).sum());
+        MemorySegment data = parts.size() == 1 ? first.data() : joined(parts).segment();
+        return Tensor.of(first.type(), shape, data, first.place());
     }
 
     private Tensor join(List<Tensor> parts) throws BackendException {
         Tensor first = parts.getFirst();
         long items = parts.stream().mapToLong(part -> part.shape().dim(0)).sum();
+        return Tensor.of(
+                first.type(), first.shape().withFirst(items), joined(parts).segment());
+    }
+
+    private TensorBuffer joined(List<Tensor> parts) throws BackendException {
         TensorBuffer joined = take(parts.stream().mapToLong(Tensor::byteSize).sum());
         long offset = 0;
         for (Tensor part : parts) {
             MemorySegment.copy(part.data(), 0, joined.segment(), offset, part.byteSize());
             offset += part.byteSize();
         }
-        return Tensor.of(first.type(), first.shape().withFirst(items), joined.segment());
+        return joined;
     }
 
     @Override
@@ -160,6 +216,20 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     private void add(String output, Tensor tensor) throws BackendException {
+        Optional<BatchOutput> cut = settings.batchOutputs().stream()
+                .filter(candidate -> candidate.names().contains(output))
+                .findFirst();
+        if (cut.isPresent()) {
+            checkCut(output, cut.get(), tensor);
+        } else {
+            checkItems(output, tensor);
+        }
+        if (outputs.putIfAbsent(output, tensor) != null) {
+            throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': given twice");
+        }
+    }
+
+    private void checkItems(String output, Tensor tensor) throws BackendException {
         boolean fits = !settings.batches()
                 || (tensor.shape().rank() > 0 && tensor.shape().dim(0) == size());
         if (!fits) {
@@ -167,8 +237,24 @@ public final class FakeBatch implements Batch, AutoCloseable {
                     ErrorCode.INTERNAL,
                     "output '" + output + "': shape " + tensor.shape() + " (expected: first dimension " + size() + ")");
         }
-        if (outputs.putIfAbsent(output, tensor) != null) {
-            throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': given twice");
+    }
+
+    /** An output that the server cuts has as many elements as the parts have together. */
+    private void checkCut(String output, BatchOutput cut, Tensor tensor) throws BackendException {
+        Shape dims = settings.output(output).orElseThrow().backendDims();
+        Shape whole = settings.batches() ? dims.prepend(Shape.VARIABLE) : dims;
+        long expected = 0;
+        for (Tensor source : parts(cut.source())) {
+            long[] part = whole.toArray();
+            for (int i = 0; i < part.length; i++) {
+                part[i] = part[i] == Shape.VARIABLE ? source.shape().dim(i) : part[i];
+            }
+            expected += Shape.of(part).elementCount();
+        }
+        if (tensor.shape().elementCount() != expected) {
+            throw new BackendException(
+                    ErrorCode.INTERNAL,
+                    "output '" + output + "': shape " + tensor.shape() + " (expected: " + expected + " elements)");
         }
     }
 
@@ -193,6 +279,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         requests.forEach(FakeRequest::finish);
         releases.forEach(Runnable::run);
         releases.clear();
+        derived.clear();
         outputs.clear();
     }
 }

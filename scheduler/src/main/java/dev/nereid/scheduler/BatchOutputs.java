@@ -4,7 +4,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -16,18 +15,22 @@ import org.jspecify.annotations.Nullable;
  */
 final class BatchOutputs {
     private final ModelScope model;
+    private final List<ScheduledRequest> requests;
     private final int items;
     private final List<Whole> outputs = new ArrayList<>(2);
 
-    BatchOutputs(ModelScope model, int items) {
+    BatchOutputs(ModelScope model, List<ScheduledRequest> requests, int items) {
         this.model = model;
+        this.requests = requests;
         this.items = items;
     }
 
     /** Adds an output that was checked; takes over the use of its memory, also when it throws. */
     void add(OutputSpec output, Tensor tensor, CountedMemory memory) throws BackendException {
         try {
-            OutputChecks.forClient(model, output, tensor);
+            if (output.source() == null) {
+                OutputChecks.forClient(model, output, tensor);
+            }
             outputs.add(new Whole(output, tensor, memory));
         } catch (BackendException | RuntimeException | Error e) {
             memory.release();
@@ -42,7 +45,12 @@ final class BatchOutputs {
             throw SchedulerErrors.twice(model.settings(), output);
         }
         OutputChecks.checkType(model, spec, type);
-        OutputChecks.checkItems(model, spec, shape, items);
+        String source = spec.source();
+        if (source == null) {
+            OutputChecks.checkItems(model, spec, shape, items);
+        } else {
+            ScatteredParts.check(model, spec, source, requests, shape);
+        }
         return spec;
     }
 
@@ -56,11 +64,17 @@ final class BatchOutputs {
         return false;
     }
 
-    /** Puts the parts of one request into its response: of each output that it wants, its own items. */
-    void putParts(ScheduledRequest request, int firstItem, ResponseDraft draft) throws BackendException {
+    /**
+     * Puts the parts of one request into its response: its own of each output that it wants.
+     *
+     * @param index the place of the request among the requests
+     * @param firstItem the place of its first item among the items
+     */
+    void putParts(int index, int firstItem, ResponseDraft draft) throws BackendException {
+        ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
             if (request.wants(whole.output().tensor().name())) {
-                Tensor part = part(whole, firstItem, request.call().batchSize());
+                Tensor part = part(whole, index, firstItem);
                 whole.memory().retain();
                 draft.putPart(whole.output(), part, whole.memory());
             }
@@ -75,38 +89,66 @@ final class BatchOutputs {
         outputs.clear();
     }
 
-    private Tensor part(Whole whole, int firstItem, int count) throws BackendException {
+    private Tensor part(Whole whole, int index, int firstItem) throws BackendException {
         Tensor tensor = whole.tensor();
+        String source = whole.output().source();
+        if (source != null) {
+            long[] offsets = partOffsets(whole, source);
+            Shape shape = ScatteredParts.shape(model, whole.output(), source, requests.get(index));
+            return slice(tensor, shape, offsets[index], offsets[index + 1]);
+        }
         if (!whole.output().batched()) {
             return tensor;
         }
-        long start;
-        long end;
+        int count = requests.get(index).call().batchSize();
+        Shape shape = tensor.shape().withFirst(count);
         if (tensor.type().isFixedSize()) {
             long itemSize = tensor.byteSize() / items;
-            start = firstItem * itemSize;
-            end = start + count * itemSize;
-        } else {
-            long[] offsets = offsets(whole);
-            start = offsets[firstItem];
-            end = offsets[firstItem + count];
+            return slice(tensor, shape, firstItem * itemSize, (firstItem + (long) count) * itemSize);
         }
-        MemorySegment data = tensor.data().asSlice(start, end - start);
-        return Tensor.of(tensor.type(), tensor.shape().withFirst(count), data, tensor.place());
+        long[] offsets = itemOffsets(whole);
+        return slice(tensor, shape, offsets[firstItem], offsets[firstItem + count]);
     }
 
-    private long[] offsets(Whole whole) throws BackendException {
+    private static Tensor slice(Tensor whole, Shape shape, long start, long end) {
+        return Tensor.of(whole.type(), shape, whole.data().asSlice(start, end - start), whole.place());
+    }
+
+    /** Returns where the part of each request begins, in bytes. */
+    private long[] partOffsets(Whole whole, String source) throws BackendException {
         long[] offsets = whole.offsets;
         if (offsets == null) {
-            offsets = ByteStrings.offsets(whole.tensor, items);
-            if (offsets == null) {
-                throw SchedulerErrors.output(
-                        model.settings(),
-                        whole.output().tensor().name(),
-                        whole.tensor.byteSize() + " bytes (expected: " + whole.tensor.shape()
-                                + " byte strings, each with its length in front)");
+            offsets = ScatteredParts.offsets(model, whole.output(), source, requests);
+            DataType type = whole.tensor().type();
+            if (type.isFixedSize()) {
+                for (int i = 0; i < offsets.length; i++) {
+                    offsets[i] *= type.byteSize();
+                }
+            } else {
+                offsets = framed(whole, ByteStrings.offsets(whole.tensor(), offsets));
             }
             whole.offsets = offsets;
+        }
+        return offsets;
+    }
+
+    /** Returns where each item begins, in bytes. */
+    private long[] itemOffsets(Whole whole) throws BackendException {
+        long[] offsets = whole.offsets;
+        if (offsets == null) {
+            offsets = framed(whole, ByteStrings.offsets(whole.tensor(), items));
+            whole.offsets = offsets;
+        }
+        return offsets;
+    }
+
+    private long[] framed(Whole whole, long @Nullable [] offsets) throws BackendException {
+        if (offsets == null) {
+            throw SchedulerErrors.output(
+                    model.settings(),
+                    whole.output().tensor().name(),
+                    whole.tensor().byteSize() + " bytes (expected: "
+                            + whole.tensor().shape() + " byte strings, each with its length in front)");
         }
         return offsets;
     }
@@ -117,7 +159,7 @@ final class BatchOutputs {
         private final Tensor tensor;
         private final CountedMemory memory;
 
-        /** Where the items begin; found when the first part is cut, since only then the content is there for sure. */
+        /** Where items or parts begin; found when the first part is cut, since only then the content is there for sure. */
         private long @Nullable [] offsets;
 
         Whole(OutputSpec output, Tensor tensor, CountedMemory memory) {

@@ -43,6 +43,35 @@ final class ByteStrings {
         return at == data.byteSize() ? offsets : null;
     }
 
+    /**
+     * Finds where certain elements of a tensor begin.
+     *
+     * @param tensor a tensor of byte strings
+     * @param elements the numbers of the elements looked for, rising, the last one being the number of all
+     * @return the place of each element looked for; {@code null} if the memory does not hold exactly so many elements, or
+     *     cannot be read
+     */
+    static long @Nullable [] offsets(Tensor tensor, long[] elements) {
+        MemorySegment data = tensor.data();
+        if (!tensor.place().isHost()) {
+            return null;
+        }
+        long[] offsets = new long[elements.length];
+        long at = 0;
+        long element = 0;
+        for (int i = 0; i < elements.length; i++) {
+            while (element < elements[i]) {
+                at = next(data, at);
+                if (at < 0) {
+                    return null;
+                }
+                element++;
+            }
+            offsets[i] = at;
+        }
+        return at == data.byteSize() ? offsets : null;
+    }
+
     /** Returns where the element behind the one at a place begins, or -1 if it does not fit. */
     private static long next(MemorySegment data, long at) {
         long left = data.byteSize() - at - Integer.BYTES;

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ExecutedRequest implements InferenceRequest {
     private final ScheduledRequest request;
+    private final int index;
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private @Nullable ResponseDraft draft;
@@ -40,11 +41,14 @@ final class ExecutedRequest implements InferenceRequest {
      * Shows a request to a backend.
      *
      * @param request the request
-     * @param gathered the inputs of its batch, or {@code null} for a batch of one
+     * @param index its place in the batch
+     * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
      */
-    ExecutedRequest(ScheduledRequest request, @Nullable GatheredInputs gathered, @Nullable BatchOutputs outputs) {
+    ExecutedRequest(
+            ScheduledRequest request, int index, @Nullable GatheredInputs gathered, @Nullable BatchOutputs outputs) {
         this.request = request;
+        this.index = index;
         this.gathered = gathered;
         this.outputs = outputs;
     }
@@ -188,7 +192,7 @@ final class ExecutedRequest implements InferenceRequest {
      * followed by {@link #finish}.
      *
      * @param failure what failed, or {@code null}
-     * @param firstItem the place of the request in the batch
+     * @param firstItem the place of the first item of the request in the batch
      * @param tally where the outcome is counted
      */
     void settle(Answer.@Nullable Failure failure, int firstItem, ExecutionTally tally) {
@@ -232,7 +236,7 @@ final class ExecutedRequest implements InferenceRequest {
         }
         ResponseDraft response = draft();
         if (outputs != null) {
-            outputs.putParts(request, firstItem, response);
+            outputs.putParts(index, firstItem, response);
         }
         return response.isEmpty() && request.model().settings().decoupled() ? Answer.END : response.finish(true);
     }

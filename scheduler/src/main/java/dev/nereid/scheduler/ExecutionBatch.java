@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * race for one compare-and-set, and whoever takes it answers what is not answered and gives back what the batch uses.
  * Without a deferral the instance's worker ends the batch after the return of its backend.
  *
- * <p>A batch of one request is the usual case at low load: it gathers nothing and cuts nothing, inputs and outputs are
- * the request's own.
+ * <p>A batch of one request is the usual case at low load: it joins nothing and cuts nothing, inputs and outputs are the
+ * request's own.
  */
 final class ExecutionBatch implements Batch {
     private final ModelScope model;
@@ -48,10 +48,10 @@ final class ExecutionBatch implements Batch {
         this.first = begun.getFirst();
         this.kept = List.copyOf(begun);
         if (begun.size() == 1) {
-            gathered = null;
+            gathered = model.derived().isEmpty() ? null : new GatheredInputs(model, kept);
             outputs = null;
             size = first.call().batchSize();
-            requests = List.of(new ExecutedRequest(first, null, null));
+            requests = List.of(new ExecutedRequest(first, 0, gathered, null));
         } else {
             int items = 0;
             for (ScheduledRequest request : kept) {
@@ -59,10 +59,10 @@ final class ExecutionBatch implements Batch {
             }
             size = items;
             gathered = new GatheredInputs(model, kept);
-            outputs = new BatchOutputs(model, size);
+            outputs = new BatchOutputs(model, kept, size);
             ExecutedRequest[] views = new ExecutedRequest[kept.size()];
             for (int i = 0; i < views.length; i++) {
-                views[i] = new ExecutedRequest(kept.get(i), gathered, outputs);
+                views[i] = new ExecutedRequest(kept.get(i), i, gathered, outputs);
             }
             requests = List.of(views);
         }
@@ -83,11 +83,12 @@ final class ExecutionBatch implements Batch {
     @Override
     public Set<String> inputs() {
         checkOpen();
-        if (first.inputs().size() == model.inputs().size()) {
+        if (first.inputs().size() == model.settings().inputs().size()) {
             return model.inputs();
         }
-        return Collections.unmodifiableSet(
-                new LinkedHashSet<>(requests.getFirst().inputs()));
+        Set<String> names = new LinkedHashSet<>(requests.getFirst().inputs());
+        model.derived().addTo(names);
+        return Collections.unmodifiableSet(names);
     }
 
     @Override
@@ -116,7 +117,8 @@ final class ExecutionBatch implements Batch {
     public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
         checkOpen();
         if (outputs == null) {
-            return requests.getFirst().draft().allocate(output, type, shape);
+            Shape part = shapeOfSingle(output, shape);
+            return in(shape, part, requests.getFirst().draft().allocate(output, type, part));
         }
         OutputSpec spec = check(outputs, output, type, shape);
         TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
@@ -129,7 +131,8 @@ final class ExecutionBatch implements Batch {
     public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
         checkOpen();
         if (outputs == null) {
-            return requests.getFirst().draft().allocateBytes(output, shape, byteSize);
+            Shape part = shapeOfSingle(output, shape);
+            return in(shape, part, requests.getFirst().draft().allocateBytes(output, part, byteSize));
         }
         OutputSpec spec = check(outputs, output, DataType.BYTES, shape);
         TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
@@ -145,7 +148,7 @@ final class ExecutionBatch implements Batch {
             checkOpen();
         }
         if (outputs == null || gathered == null) {
-            requests.getFirst().draft().put(output, tensor, release);
+            scatterToSingle(output, tensor, release);
             return;
         }
         CountedMemory memory = CountedMemory.of(release, gathered.use(tensor));
@@ -158,6 +161,33 @@ final class ExecutionBatch implements Batch {
             throw e;
         }
         outputs.add(spec, tensor, memory);
+    }
+
+    private void scatterToSingle(String output, Tensor tensor, Runnable release) throws BackendException {
+        Shape shape;
+        try {
+            shape = shapeOfSingle(output, tensor.shape());
+        } catch (BackendException | RuntimeException e) {
+            CountedMemory.of(release, null).release();
+            throw e;
+        }
+        requests.getFirst().draft().put(output, in(shape, tensor.shape(), tensor), release);
+    }
+
+    /** Returns a tensor in the shape that is wanted. */
+    private static Tensor in(Shape wanted, Shape has, Tensor tensor) {
+        return wanted.equals(has) ? tensor : Tensor.of(tensor.type(), wanted, tensor.data(), tensor.place());
+    }
+
+    /** Returns the shape in which the only request gets an output of the batch. */
+    private Shape shapeOfSingle(String output, Shape given) throws BackendException {
+        OutputSpec spec = model.outputs().get(output);
+        String source = spec == null ? null : spec.source();
+        if (spec == null || source == null) {
+            return given;
+        }
+        ScatteredParts.check(model, spec, source, kept, given);
+        return ScatteredParts.shape(model, spec, source, first);
     }
 
     private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) throws BackendException {

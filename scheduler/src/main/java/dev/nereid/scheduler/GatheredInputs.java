@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -15,13 +16,13 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The inputs of a batch of several requests, each joined into one tensor. Guarded by its own lock, since responses that
- * lie in gathered memory may be made by any thread.
+ * The inputs of a batch: each joined into one tensor where there are several requests, and those that are derived from
+ * all requests. Guarded by its own lock, since responses that lie in gathered memory may be made by any thread.
  *
  * <p>The batch is a user of the memory until its execution is finished; an output that lies in it is another.
  */
 final class GatheredInputs {
-    /** A joined input and what it lies in. */
+    /** A joined or derived input and what it lies in. */
     private record Gathered(String name, Tensor tensor, CountedMemory memory) {}
 
     private final ModelScope model;
@@ -36,7 +37,10 @@ final class GatheredInputs {
         this.requests = requests;
     }
 
-    /** Joins an input along the first dimension, by one copy for each request; the same tensor at every call. */
+    /**
+     * Joins an input along the first dimension, by one copy for each request, or derives it; the same tensor at every
+     * call.
+     */
     Tensor gather(String input) throws BackendException {
         lock.lock();
         try {
@@ -44,6 +48,13 @@ final class GatheredInputs {
                 if (earlier.name().equals(input)) {
                     return earlier.tensor();
                 }
+            }
+            BatchInput derived = model.derived().find(input);
+            if (derived != null) {
+                return derive(input, derived);
+            }
+            if (requests.size() == 1) {
+                return single(model, requests.getFirst(), input);
             }
             List<Tensor> parts = parts(input);
             if (is(model, input, TensorSpec.Trait.SHAPE_TENSOR)) {
@@ -107,6 +118,36 @@ final class GatheredInputs {
             parts.add(ExecutedRequest.input(request, input));
         }
         return parts;
+    }
+
+    /** Derives an input, for all of its names. */
+    @GuardedBy("lock")
+    private Tensor derive(String input, BatchInput derived) throws BackendException {
+        String source = derived.source();
+        List<Shape> sources = parts(source).stream().map(Tensor::shape).toList();
+        boolean batched = model.settings().batches() && !is(model, source, TensorSpec.Trait.SHAPE_TENSOR);
+        try {
+            Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
+            TensorBuffer buffer = OutputChecks.allocate(model, shape.byteSize(derived.type()));
+            CountedMemory memory = CountedMemory.of(buffer);
+            try {
+                DerivedInputs.write(derived.kind(), derived.type(), sources, batched, buffer.segment());
+            } catch (ArithmeticException e) {
+                memory.release();
+                throw e;
+            }
+            Tensor tensor = Tensor.of(derived.type(), shape, buffer.segment());
+            gathered.add(new Gathered(input, tensor, memory));
+            for (String name : derived.names()) {
+                if (!name.equals(input)) {
+                    memory.retain();
+                    gathered.add(new Gathered(name, tensor, memory));
+                }
+            }
+            return tensor;
+        } catch (ArithmeticException e) {
+            throw error(input, ErrorCode.INVALID_ARGUMENT, e.getMessage());
+        }
     }
 
     @GuardedBy("lock")

@@ -54,4 +54,14 @@ public record ModelPlan(
     public ModelPlan with(BackendTerms terms) {
         return new ModelPlan(settings, policy, terms, strategy, warmup, limits);
     }
+
+    /**
+     * Returns the same plan with another rule for what goes into a batch.
+     *
+     * @param changed the model's own rule; empty for none
+     * @return the changed plan
+     */
+    public ModelPlan withStrategy(Optional<BatchingStrategy> changed) {
+        return new ModelPlan(settings, policy, backend, changed, warmup, limits);
+    }
 }

@@ -7,9 +7,11 @@ import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelSettings;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
@@ -42,6 +44,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final ShortExecutions executions;
     private final LongSupplier nanoTime;
     private final @Nullable CacheGate cache;
+    private final Optional<BatchingStrategy> strategy;
     private final List<InstanceWorker> workers;
     private final List<Thread> threads = new ArrayList<>();
     private final AtomicBoolean closing = new AtomicBoolean();
@@ -54,16 +57,21 @@ public final class ModelScheduler implements AutoCloseable {
         this.model = ModelScope.of(plan, environment);
         this.executions = new ShortExecutions(settings, plan.backend());
         this.nanoTime = environment.nanoTime();
-        BatchPlanner planner = policy.dynamic() && settings.batches()
+        boolean batches = policy.dynamic() && settings.batches();
+        BatchPlanner planner = batches
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
                 : BatchPlanner.oneByOne();
+        this.strategy = plan.strategy();
         this.queue = new RequestQueue(
                 planner,
                 policy.priorities(),
                 model.equalInputs(),
                 policy.preserveOrdering() ? new ResponseOrder() : null,
                 nanoTime,
-                environment.timer());
+                environment.timer(),
+                strategy.filter(rule -> batches)
+                        .map(rule -> new StrategyBatcher(model, rule, planner))
+                        .orElse(null));
         this.cache = environment
                 .cache()
                 .map(access -> new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
@@ -77,13 +85,14 @@ public final class ModelScheduler implements AutoCloseable {
      * Starts a scheduler with one platform thread for each instance, named
      * {@code instance/<model>/<version>/<instance name>}.
      *
-     * @param plan the model
+     * @param plan the model; its rule for batches is owned and later closed by the scheduler, whatever happens
      * @param instances at least one instance; owned and later closed by the scheduler, whatever happens
      * @param environment what the server around it gives
      * @return the scheduler, which takes calls at once
      */
     public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
         if (instances.isEmpty()) {
+            closeStrategy(plan);
             throw new IllegalArgumentException("instances: none (expected: at least one)");
         }
         List<PluginInstance> owned = instances.stream().map(PluginInstance::new).toList();
@@ -92,6 +101,7 @@ public final class ModelScheduler implements AutoCloseable {
             scheduler = new ModelScheduler(plan, owned, environment);
         } catch (RuntimeException | Error e) { // such as a wrong plan: nobody else knows the instances
             owned.reversed().forEach(PluginInstance::close);
+            closeStrategy(plan);
             throw e;
         }
         try {
@@ -245,9 +255,25 @@ public final class ModelScheduler implements AutoCloseable {
             model.inFlight().awaitNone();
             queue.close();
             workers.forEach(InstanceWorker::close); // those whose thread died, or never started
+            strategy.ifPresent(ModelScheduler::closeQuietly);
             closed.countDown();
         } else {
             uninterruptibly(closed::await);
+        }
+    }
+
+    /** Closes the rule of a plan; there may be no plan, where the caller gave none. */
+    private static void closeStrategy(@Nullable ModelPlan plan) {
+        if (plan != null) {
+            plan.strategy().ifPresent(ModelScheduler::closeQuietly);
+        }
+    }
+
+    private static void closeQuietly(BatchingStrategy strategy) {
+        try {
+            strategy.close();
+        } catch (Throwable e) {
+            LOG.atError().setCause(e).log("close of batching strategy failed");
         }
     }
 

@@ -3,9 +3,11 @@ package dev.nereid.scheduler;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -22,7 +24,8 @@ import java.util.function.LongSupplier;
  * @param meter counts what becomes of the calls
  * @param inFlight the calls that are not done
  * @param equalInputs which requests may share a batch
- * @param inputs the names of all inputs, in the order of the configuration
+ * @param derived the inputs that are derived from the requests of a batch
+ * @param inputs the names of all inputs, in the order of the configuration, and behind them those that are derived
  * @param outputs all outputs by name, in the order of the configuration
  */
 record ModelScope(
@@ -33,6 +36,7 @@ record ModelScope(
         ModelMeter meter,
         InFlight inFlight,
         EqualInputs equalInputs,
+        DerivedInputs derived,
         Set<String> inputs,
         Map<String, OutputSpec> outputs) {
 
@@ -43,11 +47,14 @@ record ModelScope(
         for (TensorSpec input : settings.inputs()) {
             inputs.add(input.name());
         }
+        DerivedInputs derived = new DerivedInputs(settings);
+        derived.addTo(inputs);
+        Map<String, String> sources = sources(settings);
         Map<String, OutputSpec> outputs = new LinkedHashMap<>();
         for (TensorSpec output : settings.outputs()) {
             boolean batched = settings.batches() && !output.is(TensorSpec.Trait.SHAPE_TENSOR);
             OutputSpec spec = new OutputSpec(
-                    outputs.size(), output, batched, output.reshape().isPresent());
+                    outputs.size(), output, batched, output.reshape().isPresent(), sources.get(output.name()));
             outputs.put(output.name(), spec);
         }
         return new ModelScope(
@@ -58,8 +65,19 @@ record ModelScope(
                 new ModelMeter(environment.wallClock()),
                 new InFlight(),
                 new EqualInputs(settings),
+                derived,
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs));
+    }
+
+    private static Map<String, String> sources(ModelSettings settings) {
+        Map<String, String> sources = new HashMap<>();
+        for (BatchOutput cut : settings.batchOutputs()) {
+            for (String output : cut.names()) {
+                sources.put(output, cut.source());
+            }
+        }
+        return sources;
     }
 
     /** Finds an output that a backend gives. */

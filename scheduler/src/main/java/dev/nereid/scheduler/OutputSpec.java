@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.spi.TensorSpec;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An output of a model, as checked at each response. Immutable.
@@ -9,5 +10,11 @@ import dev.nereid.spi.TensorSpec;
  * @param tensor what the configuration says of it
  * @param batched whether it has a batch dimension in front
  * @param reshaped whether clients see it in another shape than the backend
+ * @param source the input by whose shapes it is cut among the requests of a batch; {@code null} if it is cut by items
  */
-record OutputSpec(int index, TensorSpec tensor, boolean batched, boolean reshaped) {}
+record OutputSpec(
+        int index,
+        TensorSpec tensor,
+        boolean batched,
+        boolean reshaped,
+        @Nullable String source) {}

@@ -142,6 +142,11 @@ final class PriorityLevels implements QueueView {
         return equalInputs.join(get(head), get(current));
     }
 
+    /** Returns the request that the planner looks at. */
+    ScheduledRequest current() {
+        return get(current);
+    }
+
     private static ScheduledRequest get(@Nullable ScheduledRequest request) {
         if (request == null) {
             throw new IllegalStateException("looks at no request (expected: next said that there is one)");

@@ -36,12 +36,17 @@ import org.jspecify.annotations.Nullable;
  * so it does not matter who comes first. Whoever takes a batch handles what is due before, rung or not. A request is taken
  * out by any of them under the lock, and answered outside.
  *
+ * <p><b>The model's own rule.</b> A model may have a rule of its own for what goes into a batch. It is foreign code, so the
+ * lock is given back while a batch is formed: see {@link StrategyBatcher}. What was said of wake-ups above holds as well
+ * while an instance forms a batch, since that one looks again at its end.
+ *
  * <p>The instance that became idle last is called first: its caches are warm.
  */
 final class RequestQueue {
     private final BatchPlanner planner;
     private final LongSupplier nanoTime;
     private final @Nullable ResponseOrder order;
+    private final @Nullable StrategyBatcher strategy;
     private final Alarm alarm;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -96,8 +101,25 @@ final class RequestQueue {
             @Nullable ResponseOrder order,
             LongSupplier nanoTime,
             Timer timer) {
+        this(planner, priorities, equalInputs, order, nanoTime, timer, null);
+    }
+
+    /**
+     * Makes an empty queue for a model that may have a rule of its own.
+     *
+     * @param strategy forms batches by that rule; {@code null} if there is none
+     */
+    RequestQueue(
+            BatchPlanner planner,
+            PriorityPolicy priorities,
+            EqualInputs equalInputs,
+            @Nullable ResponseOrder order,
+            LongSupplier nanoTime,
+            Timer timer,
+            @Nullable StrategyBatcher strategy) {
         this.planner = planner;
         this.order = order;
+        this.strategy = strategy;
         this.nanoTime = nanoTime;
         this.requests = new WaitingRequests(priorities, equalInputs);
         this.view = requests.view();
@@ -157,7 +179,7 @@ final class RequestQueue {
             return Admission.Outcome.FULL;
         }
         long now = request.enqueuedNanos();
-        if (mayRun && isIdle() && !requests.hasHeavy()) {
+        if (mayRun && strategy == null && isIdle() && !requests.hasHeavy()) {
             Seat seat = idle.pop();
             if (pull(seat, now)) {
                 return seat;
@@ -312,14 +334,22 @@ final class RequestQueue {
         lock.lock();
         try {
             stopped = true;
-            if (leader != null) {
-                call(leader);
+            if (strategy != null) {
+                strategy.putOff();
             }
-            while (!idle.isEmpty()) {
-                call(idle.peek());
-            }
+            callAll();
         } finally {
             lock.unlock();
+        }
+    }
+
+    @GuardedBy("lock")
+    private void callAll() {
+        if (leader != null) {
+            call(leader);
+        }
+        while (!idle.isEmpty()) {
+            call(idle.peek());
         }
     }
 
@@ -362,27 +392,76 @@ final class RequestQueue {
     @GuardedBy("lock")
     private boolean pull(Seat seat, long now) {
         requests.expire(now, seat.overdue);
-        int count;
-        do {
-            count = planner.take(view, now, stopped);
-            for (int i = 0; i < count; i++) {
-                ScheduledRequest request = requests.poll();
-                if (request != null && request.begin()) { // if not, it is about to be taken out by who answers it
-                    if (order != null) {
-                        request.place(places++);
-                    }
-                    seat.taken.add(request);
-                }
-            }
-        } while (count > 0 && seat.taken.isEmpty());
-        callOne(now);
+        if (strategy == null) {
+            int count;
+            do {
+                count = planner.take(view, now, stopped);
+                takeFirst(seat, count);
+            } while (count > 0 && seat.taken.isEmpty());
+            callOne(now);
+        } else {
+            form(strategy, seat);
+        }
         return !seat.taken.isEmpty() || !seat.overdue.isEmpty();
+    }
+
+    @GuardedBy("lock")
+    private void takeFirst(Seat seat, int count) {
+        for (int i = 0; i < count; i++) {
+            ScheduledRequest request = requests.poll();
+            if (request != null && request.begin()) { // if not, it is about to be taken out by who answers it
+                if (order != null) {
+                    request.place(places++);
+                }
+                seat.taken.add(request);
+            }
+        }
+    }
+
+    /** Takes a batch that the model's own rule forms; what is overdue goes before it, since the rule may take its time. */
+    @GuardedBy("lock")
+    private void form(StrategyBatcher rule, Seat seat) {
+        boolean again = seat.overdue.isEmpty();
+        while (again && rule.begin(requests)) {
+            int count = 0;
+            try {
+                unlocked(rule::ask);
+                long now = nanoTime.getAsLong();
+                requests.expire(now, seat.overdue);
+                count = rule.plan(requests, now, stopped);
+                takeFirst(seat, count);
+            } finally {
+                unlocked(rule::end);
+                again = rule.ended() || count > 0;
+            }
+            again &= seat.taken.isEmpty() && seat.overdue.isEmpty();
+        }
+        if (stopped) { // those that found a batch being formed have to look whether anything is left
+            callAll();
+        } else {
+            callOne(nanoTime.getAsLong());
+        }
+    }
+
+    @GuardedBy("lock")
+    private void unlocked(Runnable foreign) {
+        lock.unlock();
+        try {
+            foreign.run();
+        } finally {
+            lock.lock();
+        }
+    }
+
+    @GuardedBy("lock")
+    private boolean isForming() {
+        return strategy != null && strategy.isForming();
     }
 
     @GuardedBy("lock")
     private void await(Seat seat, long now) {
         seat.waiting = true;
-        if (leader == null && requests.length() > 0) {
+        if (leader == null && requests.length() > 0 && !isForming()) {
             leader = seat;
             sleep(seat, planner.waitNanos(view, now));
         } else {
@@ -417,8 +496,12 @@ final class RequestQueue {
         if (requests.length() == 0) {
             return;
         }
+        if (strategy != null && isForming()) {
+            strategy.putOff();
+            return;
+        }
         if (leader != null) {
-            if (planner.take(view, now, stopped) > 0) {
+            if (strategy != null || planner.take(view, now, stopped) > 0) { // the rule is to be asked about each
                 call(leader);
             }
         } else if (!idle.isEmpty() && called < planner.batches(requests.length(), requests.items())) {

@@ -256,6 +256,61 @@ final class BatchTensorsTest {
     }
 
     @Test
+    void givesAShapeTensorOnce() {
+        ModelSettings shaped = ModelSettings.builder("m", 1)
+                .maxBatchSize(64)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .input(TensorSpec.of("SHAPE", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
+                .build();
+        try (Execution execution = new Execution(shaped, batch -> {
+            assertThat(batch.requests()).hasSize(2);
+            assertThat(batch.gather("IN").shape()).isEqualTo(Shape.of(3, 2));
+            assertThat(batch.gather("SHAPE").shape()).isEqualTo(Shape.of(2));
+            assertThat(batch.gather("SHAPE").data().toArray(ValueLayout.JAVA_LONG_UNALIGNED))
+                    .containsExactly(4, 5);
+        })) {
+            for (int items = 1; items <= 2; items++) {
+                execution.submit(execution
+                        .call()
+                        .floats("IN", Shape.of(items, 2), 0)
+                        .longs("SHAPE", Shape.of(2), 4, 5)
+                        .of(items));
+            }
+
+            execution.run();
+
+            execution.observers.forEach(RecordingObserver::response);
+        }
+    }
+
+    @Test
+    void carriesTheOptionalInputsThatAllRequestsGive() {
+        ModelSettings optional = ModelSettings.builder("m", 1)
+                .maxBatchSize(64)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .input(TensorSpec.of("A", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL))
+                .input(TensorSpec.of("B", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL))
+                .build();
+        try (Execution execution = new Execution(optional, batch -> {
+            assertThat(batch.requests()).hasSize(2);
+            assertThat(batch.inputs()).containsExactly("IN", "B");
+            assertThat(batch.gather("B").shape()).isEqualTo(Shape.of(3, 2));
+        })) {
+            for (int items = 1; items <= 2; items++) {
+                execution.submit(execution
+                        .call()
+                        .floats("IN", Shape.of(items, 2), 0)
+                        .floats("B", Shape.of(items, 2), 0)
+                        .of(items));
+            }
+
+            execution.run();
+
+            execution.observers.forEach(RecordingObserver::response);
+        }
+    }
+
+    @Test
     void refusesToGatherWhatIsNotThere() {
         try (Execution execution = new Execution(model, batch -> batch.gather("WHAT"))) {
             Execution.submit(execution, 1, 1);

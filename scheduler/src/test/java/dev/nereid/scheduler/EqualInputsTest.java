@@ -2,23 +2,31 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 final class EqualInputsTest {
     private static final Shape VARIABLE = Shape.of(Shape.VARIABLE);
+    private static final MemoryPlace DEVICE = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
 
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     @Test
-    void needsEqualShapesWhereADimensionIsVariable() {
+    void comparesShapesWithVariableDimensions() {
         ModelSettings model = model(TensorSpec.of("A", DataType.FP32, VARIABLE));
 
         assertThat(join(model, a(model, 1, 2), a(model, 3, 2))).isTrue();
@@ -41,7 +49,7 @@ final class EqualInputsTest {
     }
 
     @Test
-    void needsTheSameInputsWhereAnyIsOptional() {
+    void comparesNamesWhereInputsAreOptional() {
         ModelSettings model = model(
                 TensorSpec.of("A", DataType.FP32, Shape.of(2)),
                 TensorSpec.of("B", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL),
@@ -53,7 +61,7 @@ final class EqualInputsTest {
     }
 
     @Test
-    void needsEqualContentInShapeTensors() {
+    void comparesContentOfShapeTensors() {
         ModelSettings model =
                 model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
 
@@ -62,9 +70,37 @@ final class EqualInputsTest {
         assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4, 6)))
                 .isFalse();
         assertThat(join(model, shapeTensor(model, 4, 5), shapeTensor(model, 4))).isFalse();
+    }
+
+    @Test
+    void neverJoinsShapeTensorsThatCannotBeRead() {
+        ModelSettings model =
+                model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
+
+        assertThat(join(model, onDevice(model), onDevice(model))).isFalse();
+        assertThat(join(model, shapeTensor(model, 4, 5), onDevice(model))).isFalse();
         long[] large = new long[10_000];
         assertThat(join(model, shapeTensor(model, large), shapeTensor(model, large)))
                 .isFalse();
+    }
+
+    @Test
+    void ignoresInputsOfFixedShape() {
+        ModelSettings model = model(
+                TensorSpec.of("A", DataType.FP32, Shape.of(2)),
+                TensorSpec.of("B", DataType.FP32, Shape.of(Shape.VARIABLE)));
+
+        // No checked call differs there: that this one joins shows that nobody looks.
+        assertThat(join(model, ab(model, 2), ab(model, 3))).isTrue();
+    }
+
+    @Test
+    void ignoresTheBatchDimension() {
+        ModelSettings model = model(
+                TensorSpec.of("A", DataType.FP32, VARIABLE),
+                TensorSpec.of("B", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL));
+
+        assertThat(join(model, a(model, 1, 2), a(model, 5, 2))).isTrue();
     }
 
     @Test
@@ -118,6 +154,29 @@ final class EqualInputsTest {
             calls.floats(name, Shape.of(1, 2), 0);
         }
         return calls.of(1);
+    }
+
+    private CheckedCall ab(ModelSettings model, int width) {
+        return Calls.to(model, memory)
+                .floats("A", Shape.of(1, width), 0)
+                .floats("B", Shape.of(1, 4), 0)
+                .of(1);
+    }
+
+    /** A shape tensor of two numbers in memory of a device. */
+    private static CheckedCall onDevice(ModelSettings model) {
+        Tensor tensor = Tensor.of(DataType.INT64, Shape.of(2), Arena.ofAuto().allocate(16), DEVICE);
+        return new CheckedCall(
+                model.name(),
+                1,
+                1,
+                "",
+                List.of(new NamedTensor("S", tensor)),
+                List.of(),
+                List.of(),
+                Map.of(),
+                CallOptions.DEFAULT,
+                () -> {});
     }
 
     private CheckedCall shapeTensor(ModelSettings model, long... values) {

@@ -3,11 +3,13 @@ package dev.nereid.scheduler;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.time.Alarms;
+import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.FakeClock;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** The parts of a {@link ModelScheduler} without its threads: instances and time go when the test says so. Confined. */
 final class SteppedScheduler {
@@ -29,11 +31,24 @@ final class SteppedScheduler {
             TensorMemory memory,
             BackendTerms terms,
             FakeInstance... instances) {
+        this(settings, planner, policy, memory, terms, null, instances);
+    }
+
+    /** Makes a scheduler for a model that may have a rule of its own. */
+    SteppedScheduler(
+            ModelSettings settings,
+            BatchPlanner planner,
+            BatchingPolicy policy,
+            TensorMemory memory,
+            BackendTerms terms,
+            @Nullable BatchingStrategy strategy,
+            FakeInstance... instances) {
         ModelPlan plan = new ModelPlan(settings, policy).with(terms);
         model = ModelScope.of(plan, new SchedulerEnvironment(memory, clock, alarms));
         ShortExecutions executions = new ShortExecutions(settings, terms);
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
-        queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);
+        StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
+        queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms, batcher);
         for (FakeInstance instance : instances) {
             InstanceSlot slot = new InstanceSlot("i" + workers.size(), Device.CPU, instance);
             workers.add(new InstanceWorker(model, new PluginInstance(slot), queue, executions, clock));

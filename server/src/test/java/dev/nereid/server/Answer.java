@@ -13,6 +13,8 @@ import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +33,7 @@ final class Answer implements ResponseObserver {
 
     private final CompletableFuture<Values> outcome = new CompletableFuture<>();
     private final AtomicInteger terminals = new AtomicInteger();
+    private volatile Shape shape = Shape.SCALAR;
 
     /** Asks a model for the answer to a row of numbers. */
     static Answer to(InferenceServer server, ModelRef model, String input, long[] dims, float... values) {
@@ -52,14 +55,13 @@ final class Answer implements ResponseObserver {
     @Override
     public void onResponse(InferResponse response) {
         try (response) {
-            List<Float> values = response.outputs()
-                    .getFirst()
-                    .tensor()
-                    .data()
+            Tensor output = response.outputs().getFirst().tensor();
+            List<Float> values = output.data()
                     .elements(ValueLayout.JAVA_FLOAT_UNALIGNED)
                     .map(element -> element.get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0))
                     .toList();
             Values read = new Values(response.version(), values, response.parameters());
+            shape = output.shape();
             terminals.incrementAndGet();
             outcome.complete(read);
         }
@@ -100,6 +102,12 @@ final class Answer implements ResponseObserver {
         } catch (InterruptedException | TimeoutException e) {
             throw new AssertionError("not answered", e);
         }
+    }
+
+    /** Waits for the response, and returns the shape of its first output. */
+    Shape shape() {
+        response();
+        return shape;
     }
 
     InferenceException error() {

@@ -281,6 +281,31 @@ final class ModelLoadTest {
     }
 
     @Test
+    void refusesANativeBatchStrategy() throws Exception {
+        String problem = "batching strategies in native code are not supported, model '%s' asks for one by %s"
+                + " (expected: one that its backend makes in Model.batching)";
+        models.recording("asked", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
+        models.recording("brought", "dynamic_batching {}\n");
+        Files.createFile(models.root().resolve("brought/1/batchstrategy.so"));
+        models.recording("shared", "dynamic_batching {}\n");
+        Files.createFile(models.root().resolve("shared/batchstrategy.so"));
+        models.recording("unused", "");
+        Files.createFile(models.root().resolve("unused/1/batchstrategy.so"));
+
+        try (NereidServer server = builder().exitOnError(false).start()) {
+            assertThat(server.models().index())
+                    .extracting(ModelStatus::name, ModelStatus::reason)
+                    .containsExactly(
+                            tuple(
+                                    "asked",
+                                    problem.formatted("asked", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
+                            tuple("brought", problem.formatted("brought", "'1/batchstrategy.so'")),
+                            tuple("shared", problem.formatted("shared", "'batchstrategy.so'")),
+                            tuple("unused", ""));
+        }
+    }
+
+    @Test
     void refusesInstancesOnGraphicsProcessorsThatAreNotThere() throws Exception {
         models.recording("m", "instance_group { kind: KIND_GPU }");
 

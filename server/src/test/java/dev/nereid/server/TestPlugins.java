@@ -1,6 +1,8 @@
 package dev.nereid.server;
 
 import dev.nereid.server.plugin.PluginJar;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Plugins for tests. */
@@ -104,8 +106,39 @@ final class TestPlugins {
                         return new RecordingInstance(events, context.name(), parameters);
                     }
 
+                    public Optional<BatchingStrategy> batching() throws BackendException {
+                        String strategy = parameters.get("strategy");
+                        if (strategy == null) {
+                            return Optional.empty();
+                        }
+                        events.add("batching " + id);
+                        return switch (strategy) {
+                            case "null" -> null;
+                            case "crash" -> throw new NoClassDefFoundError("Missing");
+                            case "fail" -> throw new BackendException(ErrorCode.UNAVAILABLE, "no table of costs");
+                            default -> Optional.of(new RecordingStrategy(events, id));
+                        };
+                    }
+
                     public void close() {
                         events.add("close " + id);
+                    }
+                }
+
+                record RecordingStrategy(Events events, String id) implements BatchingStrategy {
+                    public FormingBatch begin() {
+                        String loader = Thread.currentThread().getContextClassLoader() == getClass().getClassLoader()
+                                ? "its own"
+                                : "another";
+                        events.add("begin under " + loader + " class loader");
+                        return request -> {
+                            events.add("include " + request.input("INPUT0").orElseThrow().shape());
+                            return false;
+                        };
+                    }
+
+                    public void close() {
+                        events.add("close strategy of " + id);
                     }
                 }
 
@@ -152,6 +185,52 @@ final class TestPlugins {
             }
             """;
 
+    /**
+     * A backend that works on ragged batches: OUTPUT0 is INPUT0 plus 100 times the place of the request in its batch,
+     * which it finds by the derived input ENDS. Waits until the file of the model's parameter {@code gate} is gone.
+     */
+    private static final String RAGGED = """
+            package ragged;
+
+            import dev.nereid.spi.*;
+            import java.lang.foreign.ValueLayout;
+            import java.nio.file.*;
+
+            public final class Ragged implements BackendProvider {
+                public String name() { return "ragged"; }
+
+                public Backend create(BackendContext context) {
+                    return model -> instance -> batch -> execute(batch, Path.of(model.settings().parameters().get("gate")));
+                }
+
+                private static void execute(Batch batch, Path gate) throws BackendException {
+                    await(gate);
+                    Tensor in = batch.gather("INPUT0");
+                    Tensor ends = batch.gather("ENDS");
+                    Tensor out = batch.allocate("OUTPUT0", DataType.FP32, in.shape());
+                    int place = 0;
+                    for (long i = 0; i < in.shape().elementCount(); i++) {
+                        while (i >= ends.data().getAtIndex(ValueLayout.JAVA_INT, place)) {
+                            place++;
+                        }
+                        float value = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, i * Float.BYTES);
+                        out.data().setAtIndex(ValueLayout.JAVA_FLOAT, i, value + 100 * place);
+                    }
+                }
+
+                private static void await(Path gate) throws BackendException {
+                    try (WatchService watch = gate.getFileSystem().newWatchService()) {
+                        gate.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);
+                        while (Files.exists(gate)) {
+                            watch.poll(20, java.util.concurrent.TimeUnit.MILLISECONDS);
+                        }
+                    } catch (java.io.IOException | InterruptedException e) {
+                        throw new BackendException(ErrorCode.UNAVAILABLE, "interrupted", e);
+                    }
+                }
+            }
+            """;
+
     /** An identity backend that adds what its library says as a parameter of each response. */
     private static final String IDENTITY = """
             package identity;
@@ -180,6 +259,19 @@ final class TestPlugins {
 
     static void recording(Path plugins) {
         PluginJar.of(RECORDING).provider("recording.Recording").write(plugins.resolve("recording.jar"));
+    }
+
+    /** The backend with a rule of its own for batches that the documentation shows. */
+    static void documentedStrategy(Path plugins) throws IOException {
+        String text = Files.readString(Path.of("..", "docs", "backend-authors.md"));
+        int name = text.indexOf("public final class Budget ");
+        int start = text.lastIndexOf("```java", name);
+        String block = text.substring(text.indexOf('\n', start), text.indexOf("```", name));
+        PluginJar.of("package budget;" + block).provider("budget.Budget").write(plugins.resolve("budget.jar"));
+    }
+
+    static void ragged(Path plugins) {
+        PluginJar.of(RAGGED).provider("ragged.Ragged").write(plugins.resolve("ragged.jar"));
     }
 
     static void twice(Path plugins) {

@@ -15,7 +15,8 @@ import java.util.Optional;
  *
  * <p>The shape of an output is known before a run if the model fixes all its dimensions but that of the batch, and those
  * of every input too: a model that leaves a dimension of an input open cannot be trusted to know its outputs, since
- * exporters write down what one example gave.
+ * exporters write down what one example gave. Nor can one whose inputs come flat or are derived from a batch: what it gives
+ * follows from something else than the number of items.
  */
 final class OnnxSignature {
     /**
@@ -48,7 +49,9 @@ final class OnnxSignature {
         for (int i = 0; i < modelInputs.size(); i++) {
             inputs.put(modelInputs.get(i).name(), new Input(i, isScalar(modelInputs.get(i))));
         }
-        boolean inputsFixed = modelInputs.stream().allMatch(this::isFixed);
+        boolean followsItems = settings.batchInputs().isEmpty()
+                && settings.inputs().stream().noneMatch(input -> input.is(TensorSpec.Trait.RAGGED));
+        boolean inputsFixed = followsItems && modelInputs.stream().allMatch(this::isFixed);
         List<OrtTensorInfo> modelOutputs = session.outputs();
         for (int i = 0; i < modelOutputs.size(); i++) {
             Optional<TensorSpec> spec = settings.output(modelOutputs.get(i).name());

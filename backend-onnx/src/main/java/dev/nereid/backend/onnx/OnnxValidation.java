@@ -1,12 +1,14 @@
 package dev.nereid.backend.onnx;
 
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /** Compares the inputs and outputs of a configuration with those of its model. Immutable. */
@@ -37,6 +39,13 @@ final class OnnxValidation {
                 checkDims(spec, info, false);
             }
         }
+        for (BatchInput derived : settings.batchInputs()) {
+            for (TensorSpec spec : specs(derived)) {
+                OrtTensorInfo info = find(spec, session.inputs(), "input");
+                checkType(spec, info, "input");
+                checkDerived(spec, info);
+            }
+        }
         checkComplete();
     }
 
@@ -44,7 +53,11 @@ final class OnnxValidation {
         for (TensorSpec spec : settings.outputs()) {
             OrtTensorInfo info = find(spec, session.outputs(), "output");
             checkType(spec, info, "output");
-            checkDims(spec, info, true);
+            boolean isCut = settings.batchOutputs().stream()
+                    .anyMatch(output -> output.names().contains(spec.name()));
+            if (!isCut) { // what is cut comes from the model in any shape
+                checkDims(spec, info, true);
+            }
         }
     }
 
@@ -57,14 +70,19 @@ final class OnnxValidation {
     }
 
     /**
-     * Refuses a model with an input that nothing would be passed to. Control, state and batch tensors stand elsewhere in
-     * the configuration than inputs: whatever it names is taken for provided.
+     * Refuses a model with an input that nothing would be passed to. Control and state tensors of sequences stand elsewhere
+     * in the configuration than inputs: whatever a configuration of sequences names is taken for provided.
      */
     private void checkComplete() throws BackendException {
+        Set<String> derived = settings.batchInputs().stream()
+                .flatMap(input -> input.names().stream())
+                .collect(Collectors.toSet());
+        boolean hasSequences = settings.json().contains("\"sequence_batching\"");
         List<String> missing = session.requiredInputs().stream()
                 .map(OrtTensorInfo::name)
                 .filter(name -> settings.input(name).isEmpty())
-                .filter(name -> !settings.json().contains('"' + name + '"'))
+                .filter(name -> !derived.contains(name))
+                .filter(name -> !hasSequences || !settings.json().contains('"' + name + '"'))
                 .toList();
         if (!missing.isEmpty()) {
             throw refused("configuration expects " + settings.inputs().size() + " inputs, model provides "
@@ -98,6 +116,34 @@ final class OnnxValidation {
         if (shape.rank() != 1 || shape.dim(0) != Shape.VARIABLE) {
             throw refused("configuration expects model provides input with shape [-1] for ragged input '" + spec.name()
                     + "', model provides " + shape);
+        }
+    }
+
+    /** Describes a derived input under each of its names, in the shape that it has in a batch. */
+    private List<TensorSpec> specs(BatchInput derived) {
+        Shape shape = switch (derived.kind()) {
+            case ELEMENT_COUNT,
+                    ACCUMULATED_ELEMENT_COUNT,
+                    ACCUMULATED_ELEMENT_COUNT_WITH_ZERO,
+                    MAX_ELEMENT_COUNT_AS_SHAPE,
+                    ITEM_SHAPE_FLATTEN -> Shape.of(Shape.VARIABLE);
+            case ITEM_SHAPE -> Shape.of(Shape.VARIABLE, sourceRank(derived));
+        };
+        return derived.names().stream()
+                .map(name -> TensorSpec.of(name, derived.type(), shape))
+                .toList();
+    }
+
+    private long sourceRank(BatchInput derived) {
+        return settings.input(derived.source())
+                .map(source -> (long) source.backendDims().rank())
+                .orElse(Shape.VARIABLE);
+    }
+
+    private void checkDerived(TensorSpec spec, OrtTensorInfo info) throws BackendException {
+        if (info.hasShape() && !OnnxTensors.shape(info).accepts(spec.dims())) {
+            throw refused("configuration expects model provides input with shape " + spec.dims() + " for batch input '"
+                    + spec.name() + "', model provides " + OnnxTensors.shape(info));
         }
     }
 

@@ -66,6 +66,14 @@ class OnnxValidationTest {
     }
 
     @Test
+    void takesOnlyAConfigurationOfSequencesForProvidingMore() {
+        assertRefused(
+                settings("add_sub.onnx").input(A).output(SUM).json("{\"metric_tags\":{\"b\":\"b\"}}"),
+                "unable to load model 'm', configuration expects 1 inputs, model provides 2 (not in the configuration:"
+                        + " b)");
+    }
+
+    @Test
     void refusesOtherTypes() {
         assertRefused(
                 settings("add_sub.onnx")

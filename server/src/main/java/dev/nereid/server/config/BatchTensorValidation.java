@@ -2,73 +2,97 @@ package dev.nereid.server.config;
 
 import static dev.nereid.server.config.ConfigErrors.invalid;
 
-import inference.BatchInput;
-import inference.BatchOutput;
-import inference.DataType;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.BatchOutput;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
 import inference.ModelInput;
 import inference.ModelOutput;
 import java.util.HashSet;
-import java.util.List;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 
 /** Checks the inputs and outputs that a configuration derives from a whole batch. */
 final class BatchTensorValidation {
-    private BatchTensorValidation() {}
+    private final Map<String, TensorSpec> inputs = new LinkedHashMap<>();
+    private final Map<String, TensorSpec> outputs = new LinkedHashMap<>();
+    private final boolean batches;
+    private final String end;
 
+    private BatchTensorValidation(ModelConfig config) {
+        for (ModelInput input : config.getInputList()) {
+            inputs.put(input.getName(), TensorSpecs.of(input));
+        }
+        for (ModelOutput output : config.getOutputList()) {
+            outputs.put(output.getName(), TensorSpecs.of(output));
+        }
+        batches = config.getMaxBatchSize() > 0;
+        end = " for " + config.getName();
+    }
+
+    /** Checks a configuration whose inputs and outputs were checked. */
     static void check(ModelConfig config) {
-        String end = " for " + config.getName();
-        Set<String> inputs =
-                config.getInputList().stream().map(ModelInput::getName).collect(Collectors.toSet());
-        Set<String> outputs =
-                config.getOutputList().stream().map(ModelOutput::getName).collect(Collectors.toSet());
-        for (BatchInput input : config.getBatchInputList()) {
-            checkInput(input, inputs, end);
+        BatchTensorValidation validation = new BatchTensorValidation(config);
+        Set<String> derived = new HashSet<>();
+        for (inference.BatchInput input : config.getBatchInputList()) {
+            validation.source(BatchTensors.source(config, input));
+            validation.checkInput(BatchTensors.of(config, input), derived);
         }
-        for (BatchOutput output : config.getBatchOutputList()) {
-            checkOutput(output, inputs, outputs, end);
+        Set<String> cut = new HashSet<>();
+        for (inference.BatchOutput output : config.getBatchOutputList()) {
+            TensorSpec source = validation.source(BatchTensors.source(config, output));
+            validation.checkOutput(BatchTensors.of(config, output), source, cut);
         }
     }
 
-    private static void checkInput(BatchInput input, Set<String> inputs, String end) {
-        if (input.getKind() == BatchInput.Kind.UNRECOGNIZED) {
-            throw invalid("unknown batch input kind '" + input.getKindValue() + "'" + end);
-        }
-        if (input.getSourceInputCount() != 1) {
-            throw invalid("batch input kind '" + input.getKind() + "' expects 1 source input, got "
-                    + input.getSourceInputCount() + end);
-        }
-        if (input.getDataType() != DataType.TYPE_INT32 && input.getDataType() != DataType.TYPE_FP32) {
-            throw invalid("batch input data type must be TYPE_INT32 or TYPE_FP32" + end);
-        }
-        checkSources(input.getSourceInputList(), inputs, end);
-    }
-
-    private static void checkOutput(BatchOutput output, Set<String> inputs, Set<String> outputs, String end) {
-        if (output.getKind() == BatchOutput.Kind.UNRECOGNIZED) {
-            throw invalid("unknown batch output kind '" + output.getKindValue() + "'" + end);
-        }
-        if (output.getSourceInputCount() != 1) {
-            throw invalid("batch output kind '" + output.getKind() + "' expects 1 source input, got "
-                    + output.getSourceInputCount() + end);
-        }
-        checkSources(output.getSourceInputList(), inputs, end);
-        Set<String> seen = new HashSet<>();
-        for (String target : output.getTargetNameList()) {
-            if (!outputs.contains(target)) {
-                throw invalid("unknown target output name '" + target + "'" + end);
+    private void checkInput(BatchInput input, Set<String> derived) {
+        for (String target : input.names()) {
+            if (inputs.containsKey(target)) {
+                throw invalid("batch input target name '" + target + "' is an input already" + end);
             }
-            if (!seen.add(target)) {
-                throw invalid("target output name '" + target + "' can only be specified once" + end);
+            if (!derived.add(target)) {
+                throw invalid("batch input target name '" + target + "' can only be specified once" + end);
             }
         }
     }
 
-    private static void checkSources(List<String> sources, Set<String> inputs, String end) {
-        for (String source : sources) {
-            if (!inputs.contains(source)) {
-                throw invalid("unknown source input name '" + source + "'" + end);
+    private void checkOutput(BatchOutput output, TensorSpec source, Set<String> cut) {
+        for (String name : output.names()) {
+            TensorSpec target = outputs.get(name);
+            if (target == null) {
+                throw invalid("unknown target output name '" + name + "'" + end);
+            }
+            if (!cut.add(name)) {
+                throw invalid("target output name '" + name + "' can only be specified once" + end);
+            }
+            checkCut(target, source);
+        }
+    }
+
+    private TensorSpec source(String name) {
+        TensorSpec source = inputs.get(name);
+        if (source == null) {
+            throw invalid("unknown source input name '" + name + "'" + end);
+        }
+        return source;
+    }
+
+    /** Each variable dimension of the output is to be that of its source in the same place. */
+    private void checkCut(TensorSpec target, TensorSpec source) {
+        if (target.is(TensorSpec.Trait.SHAPE_TENSOR)) {
+            throw invalid("target output '" + target.name() + "' of a batch output can not be a shape tensor" + end);
+        }
+        if (batches && source.is(TensorSpec.Trait.SHAPE_TENSOR)) {
+            throw invalid("source input '" + source.name() + "' of a batch output can not be a shape tensor" + end);
+        }
+        Shape dims = target.backendDims();
+        for (int i = source.backendDims().rank(); i < dims.rank(); i++) {
+            if (dims.dim(i) == Shape.VARIABLE) {
+                throw invalid("target output '" + target.name() + "' of shape " + dims
+                        + " has a variable-size dimension where its source input '" + source.name() + "' of shape "
+                        + source.backendDims() + " has none" + end);
             }
         }
     }

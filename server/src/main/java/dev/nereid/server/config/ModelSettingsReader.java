@@ -30,7 +30,8 @@ public final class ModelSettingsReader {
      * @param config a configuration; if it is to be completed yet, inputs and outputs may be missing
      * @param version the version to be loaded
      * @return the settings
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if what is
+     *     derived from a batch is wrong by itself
      */
     public static ModelSettings settings(ModelConfig config, long version) {
         ModelSettings.Builder settings = ModelSettings.builder(config.getName(), version)
@@ -40,6 +41,8 @@ public final class ModelSettingsReader {
                 .json(ModelConfigJson.write(config));
         inputs(config).forEach(settings::input);
         outputs(config).forEach(settings::output);
+        config.getBatchInputList().forEach(input -> settings.batchInput(BatchTensors.of(config, input)));
+        config.getBatchOutputList().forEach(output -> settings.batchOutput(BatchTensors.of(config, output)));
         config.getParametersMap().forEach((key, value) -> settings.parameter(key, value.getStringValue()));
         if (config.getOptimization().hasGraph()) {
             settings.graphLevel(config.getOptimization().getGraph().getLevel());

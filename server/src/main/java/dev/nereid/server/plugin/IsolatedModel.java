@@ -2,6 +2,7 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
@@ -28,6 +29,11 @@ final class IsolatedModel implements Model {
     @Override
     public Optional<BackendTraits.Execution> execution() {
         return execution;
+    }
+
+    @Override
+    public Optional<BatchingStrategy> batching() throws BackendException {
+        return boundary.call("Model.batching", model::batching).map(made -> new IsolatedStrategy(made, boundary));
     }
 
     @Override

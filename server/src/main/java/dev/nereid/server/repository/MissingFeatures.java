@@ -3,7 +3,6 @@ package dev.nereid.server.repository;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
-import inference.ModelInput;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -19,12 +18,7 @@ final class MissingFeatures {
         if (config.hasEnsembleScheduling()) {
             throw unsupported(config, "ensemble scheduling");
         }
-        if (config.getBatchInputCount() > 0 || config.getBatchOutputCount() > 0) {
-            throw unsupported(config, "deriving inputs or outputs from the batch");
-        }
-        if (config.getInputList().stream().anyMatch(ModelInput::getAllowRaggedBatch)) {
-            throw unsupported(config, "ragged batching");
-        }
+        BatchStrategies.refuseNative(config);
     }
 
     /** Lists settings that are accepted and have no effect: the model answers rightly without them. */

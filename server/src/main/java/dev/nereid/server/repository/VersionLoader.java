@@ -20,6 +20,7 @@ import dev.nereid.server.plugin.PluginLogger;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
@@ -63,6 +64,8 @@ final class VersionLoader {
         long started = environment.nanoTime().getAsLong();
         Backend backend = backends.backend(prepared.config().getBackend());
         ModelConfig config = complete(prepared, version, backend);
+        BatchStrategies.refuseNative(
+                config, prepared.directory().path(), prepared.directory().versionDirectory(version));
         List<InstancePlan> plans = InstancePlan.of(config);
         VersionContext context = context(
                 prepared,
@@ -73,10 +76,12 @@ final class VersionLoader {
         try (Undo undo = new Undo()) {
             Model model = backend.load(context);
             undo.add(model::close);
+            Optional<BatchingStrategy> strategy = BatchStrategies.of(model, config);
+            strategy.ifPresent(made -> undo.add(made::close));
             List<ModelInstance> instances =
                     new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
             Parts parts = new Parts(
-                    config, context.settings(), terms(config, backend.traits(), model), labels, model, started);
+                    config, context.settings(), terms(config, backend.traits(), model), labels, model, strategy, started);
             ServedModel served = serve(parts, plans, instances, undo);
             undo.keep();
             return served;
@@ -124,6 +129,7 @@ final class VersionLoader {
             BackendTerms terms,
             Map<String, List<String>> labels,
             Model model,
+            Optional<BatchingStrategy> strategy,
             long loadStartNanos) {}
 
     /** Hands the instances that run to a scheduler; those that do not stay with the model. */
@@ -144,11 +150,11 @@ final class VersionLoader {
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
-        ModelPlan plan = new ModelPlan(parts.settings(), batching).with(parts.terms());
+        ModelPlan plan = new ModelPlan(parts.settings(), batching).with(parts.terms()).withStrategy(parts.strategy());
         SchedulerEnvironment surroundings = environment.with(environment
                 .cache()
                 .filter(cache -> parts.config().getResponseCache().getEnable()));
-        // From here on the scheduler closes the instances that run, also when its start fails.
+        // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);
         passive.forEach(instance -> undo.add(instance::close));

@@ -204,6 +204,46 @@ class ConfigValidationTest {
                     "batch input data type must be TYPE_INT32 or TYPE_FP32"),
             batchIo("batch_input { source_input: 'z' data_type: TYPE_INT32 }", "unknown source input name 'z'"),
             batchIo(
+                    "batch_input { source_input: 'x' data_type: TYPE_INT32 }",
+                    "batch input kind 'BATCH_ELEMENT_COUNT' must specify 'target_name'"),
+            batchIo(
+                    "batch_input { source_input: 'x' data_type: TYPE_INT32 target_name: [ 'b', 'x' ] }",
+                    "batch input target name 'x' is an input already"),
+            batchIo(
+                    "batch_input { source_input: 'x' data_type: TYPE_INT32 target_name: [ 'b', 'b' ] }",
+                    "batch input target name 'b' can only be specified once"),
+            batchIo(
+                    "batch_input [ { source_input: 'x' data_type: TYPE_INT32 target_name: 'b' },"
+                            + " { source_input: 'x' data_type: TYPE_FP32 target_name: 'b' } ]",
+                    "batch input target name 'b' can only be specified once"),
+            batchIo(
+                    "batch_input { source_input: [ 'x', 'x' ] data_type: TYPE_INT32 target_name: 'b' }",
+                    "batch input kind 'BATCH_ELEMENT_COUNT' expects 1 source input, got 2"),
+            batchIo(
+                    "batch_input { source_input: 'x' target_name: 'b' }",
+                    "batch input data type must be TYPE_INT32 or TYPE_FP32"),
+            batchIo(
+                    "batch_output { source_input: 'x' }",
+                    "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' must specify 'target_name'"),
+            batchIo(
+                    "batch_output [ { target_name: 'y' source_input: 'x' },"
+                            + " { target_name: 'y' source_input: 'x' } ]",
+                    "target output name 'y' can only be specified once"),
+            batchIo(
+                    "output { name: 'w' data_type: TYPE_FP32 dims: [ 2, -1 ] }"
+                            + " batch_output { target_name: 'w' source_input: 'x' }",
+                    "target output 'w' of shape [2,-1] has a variable-size dimension where its source input 'x' of shape"
+                            + " [1] has none"),
+            batchIo(
+                    "platform: 'tensorrt_plan' output { name: 'w' data_type: TYPE_INT32 dims: 1 is_shape_tensor: true }"
+                            + " batch_output { target_name: 'w' source_input: 'x' }",
+                    "target output 'w' of a batch output can not be a shape tensor"),
+            batchIo(
+                    "platform: 'tensorrt_plan'"
+                            + " input { name: 'w' data_type: TYPE_INT32 dims: 1 is_shape_tensor: true }"
+                            + " batch_output { target_name: 'y' source_input: 'w' }",
+                    "source input 'w' of a batch output can not be a shape tensor"),
+            batchIo(
                     "batch_output { target_name: 'y' source_input: [ 'x', 'x' ] }",
                     "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 2"),
             batchIo("batch_output { target_name: 'y' source_input: 'y' }", "unknown source input name 'y'"),
@@ -271,6 +311,11 @@ class ConfigValidationTest {
                 "output { name: 'y' data_type: TYPE_FP32 dims: 1 label_filename: '/labels.txt' }",
                 "input { name: 'x' data_type: TYPE_FP32 dims: 1 } output { name: 'y' data_type: TYPE_FP32 dims: 1 }"
                         + " batch_input { source_input: 'x' data_type: TYPE_FP32 target_name: 'b' }"
+                        + " batch_output { source_input: 'x' target_name: 'y' }",
+                "input { name: 'x' data_type: TYPE_STRING dims: -1 allow_ragged_batch: true }"
+                        + " output { name: 'y' data_type: TYPE_FP32 dims: [ -1, 4 ] }"
+                        + " batch_input { kind: BATCH_ITEM_SHAPE source_input: 'x' data_type: TYPE_INT32"
+                        + " target_name: [ 'b', 'c' ] }"
                         + " batch_output { source_input: 'x' target_name: 'y' }"
             })
     void acceptsRightTensors(String more) {

@@ -8,6 +8,8 @@ import dev.nereid.api.ModelDescription;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.PriorityPolicy;
 import dev.nereid.scheduler.QueuePolicy;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
@@ -18,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 class ModelSettingsReaderTest {
@@ -72,6 +75,50 @@ class ModelSettingsReaderTest {
                 TensorSpec.of("s", DataType.INT32, Shape.of(2))
                         .with(TensorSpec.Trait.SHAPE_TENSOR)
                         .with(TensorSpec.Trait.NON_LINEAR_FORMAT));
+    }
+
+    @Test
+    void tellsWhatIsDerivedFromABatch() {
+        StringBuilder text = new StringBuilder("name: 'm' ");
+        for (BatchInput.Kind kind : BatchInput.Kind.values()) {
+            text.append("batch_input { kind: BATCH_" + kind + " target_name: [ '" + kind + "', 'also " + kind
+                    + "' ] data_type: TYPE_FP32 source_input: 'x' } ");
+        }
+        ModelConfig config = Configs.config(text
+                + "batch_input { target_name: 'n' data_type: TYPE_INT32 source_input: 'x' } "
+                + "batch_output { target_name: [ 'y', 'z' ] source_input: 'x' }");
+
+        ModelSettings settings = ModelSettingsReader.settings(config, 1);
+
+        int kinds = BatchInput.Kind.values().length;
+        for (int i = 0; i < kinds; i++) {
+            BatchInput.Kind kind = BatchInput.Kind.values()[i];
+            assertThat(settings.batchInputs().get(i))
+                    .isEqualTo(new BatchInput(kind, List.of(kind.name(), "also " + kind.name()), DataType.FP32, "x"));
+        }
+        assertThat(settings.batchInputs().get(kinds))
+                .isEqualTo(new BatchInput(BatchInput.Kind.ELEMENT_COUNT, List.of("n"), DataType.INT32, "x"));
+        assertThat(settings.batchOutputs())
+                .containsExactly(new BatchOutput(BatchOutput.Kind.SCATTER_WITH_INPUT_SHAPE, List.of("y", "z"), "x"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "batch_input { kind: 7 } | unknown batch input kind '7' for m",
+                "batch_input { source_input: 'x' target_name: 'b' }"
+                        + " | batch input data type must be TYPE_INT32 or TYPE_FP32 for m",
+                "batch_output { target_name: 'y' }"
+                        + " | batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 0 for m"
+            })
+    void refusesWhatCannotBeDerivedBeforeTheConfigurationIsComplete(String text, String message) {
+        ModelConfig config = Configs.config("name: 'm' " + text);
+
+        assertThatThrownBy(() -> ModelSettingsReader.settings(config, 1))
+                .isInstanceOf(InferenceException.class)
+                .hasMessage(message);
     }
 
     @Test

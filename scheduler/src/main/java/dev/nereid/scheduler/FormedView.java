@@ -1,0 +1,69 @@
+package dev.nereid.scheduler;
+
+/**
+ * The queue of a model whose own rule was asked about some requests: as far as its answers go. Confined to the lock of the
+ * queue.
+ *
+ * <p>It ends before the first request that might go into the batch and was not asked about. One that cannot go into it,
+ * by its size or inputs, is seen: it ends the run, asked about or not.
+ */
+final class FormedView implements QueueView {
+    private final PriorityLevels levels;
+    private final StrategyForming forming;
+    private final int maxBatchSize;
+    private long items;
+    private boolean early;
+
+    FormedView(PriorityLevels levels, StrategyForming forming, int maxBatchSize) {
+        this.levels = levels;
+        this.forming = forming;
+        this.maxBatchSize = maxBatchSize;
+    }
+
+    /** Says whether it ended before a request that was not asked about. */
+    boolean endsEarly() {
+        return early;
+    }
+
+    @Override
+    public void rewind() {
+        levels.rewind();
+        items = 0;
+        early = false;
+    }
+
+    @Override
+    public boolean next() {
+        if (early || !levels.next()) {
+            return false;
+        }
+        ScheduledRequest current = levels.current();
+        boolean isFirst = items == 0;
+        boolean isSeen = isFirst ? current == forming.first() : forming.knows(current) || !mayJoin();
+        if (!isSeen) {
+            early = true;
+            return false;
+        }
+        items += levels.batchSize();
+        return true;
+    }
+
+    private boolean mayJoin() {
+        return items + levels.batchSize() <= maxBatchSize && levels.joins();
+    }
+
+    @Override
+    public int batchSize() {
+        return levels.batchSize();
+    }
+
+    @Override
+    public long enqueuedNanos() {
+        return levels.enqueuedNanos();
+    }
+
+    @Override
+    public boolean joins() {
+        return levels.joins() && forming.includes(levels.current());
+    }
+}

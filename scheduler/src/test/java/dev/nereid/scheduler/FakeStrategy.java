@@ -1,0 +1,107 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.FormingBatch;
+import dev.nereid.spi.QueuedRequest;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A rule that says what a test says, writes down how it is called, and notices if it is called wrongly. */
+final class FakeStrategy implements BatchingStrategy {
+    /** What the rule says of a request. */
+    interface Rule {
+        boolean include(QueuedRequest request) throws BackendException;
+    }
+
+    private final Rule rule;
+    private final List<String> calls = new CopyOnWriteArrayList<>();
+    private final List<String> mistakes = new CopyOnWriteArrayList<>();
+    private final List<String> included = new CopyOnWriteArrayList<>();
+    private final AtomicBoolean forming = new AtomicBoolean();
+    private final AtomicInteger closed = new AtomicInteger();
+
+    FakeStrategy(Rule rule) {
+        this.rule = rule;
+    }
+
+    @Override
+    public FormingBatch begin() {
+        calls.add("begin");
+        included.clear();
+        if (!forming.compareAndSet(false, true)) {
+            mistakes.add("two batches at a time");
+        }
+        if (closed.get() > 0) {
+            mistakes.add("used after its close");
+        }
+        return new Forming();
+    }
+
+    /** Returns the calls so far, and forgets them. */
+    List<String> calls() {
+        List<String> made = List.copyOf(calls);
+        calls.clear();
+        return made;
+    }
+
+    /** Writes something down between the calls. */
+    void note(String what) {
+        calls.add(what);
+    }
+
+    /** Returns the ids of the requests that it let into the batch that was formed last. */
+    List<String> included() {
+        return List.copyOf(included);
+    }
+
+    List<String> mistakes() {
+        return mistakes;
+    }
+
+    boolean isForming() {
+        return forming.get();
+    }
+
+    int closed() {
+        return closed.get();
+    }
+
+    @Override
+    public void close() {
+        calls.add("close strategy");
+        if (forming.get()) {
+            mistakes.add("closed while a batch is formed");
+        }
+        closed.incrementAndGet();
+    }
+
+    private final class Forming implements FormingBatch {
+        private boolean over;
+
+        @Override
+        public boolean include(QueuedRequest request) throws BackendException {
+            calls.add("include " + request.id());
+            if (over) {
+                mistakes.add("asked after its end");
+            }
+            boolean in = rule.include(request);
+            if (in) {
+                included.add(request.id());
+            }
+            return in;
+        }
+
+        @Override
+        public void close() {
+            calls.add("close");
+            if (over) {
+                mistakes.add("ended twice");
+            }
+            over = true;
+            forming.set(false);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.FormingBatch;
+import dev.nereid.spi.QueuedRequest;
+
+/**
+ * A plugin's rule for batches behind its boundary. Immutable; confined as the rule.
+ *
+ * <p>What the rule throws while a batch is formed passes as it is: the scheduler, which asks it, knows what it means.
+ */
+final class IsolatedStrategy implements BatchingStrategy {
+    private final BatchingStrategy strategy;
+    private final PluginBoundary boundary;
+
+    IsolatedStrategy(BatchingStrategy strategy, PluginBoundary boundary) {
+        this.strategy = strategy;
+        this.boundary = boundary;
+    }
+
+    @Override
+    @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
+    public FormingBatch begin() throws BackendException {
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        thread.setContextClassLoader(boundary.loader());
+        try {
+            FormingBatch batch = strategy.begin();
+            if (batch == null) {
+                throw new BackendException(ErrorCode.INTERNAL, "BatchingStrategy.begin returned null");
+            }
+            return new IsolatedForming(batch);
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+    }
+
+    @Override
+    public void close() {
+        boundary.close("BatchingStrategy.close", strategy::close);
+    }
+
+    /** A batch that the rule forms. */
+    private final class IsolatedForming implements FormingBatch {
+        private final FormingBatch batch;
+
+        IsolatedForming(FormingBatch batch) {
+            this.batch = batch;
+        }
+
+        @Override
+        public boolean include(QueuedRequest request) throws BackendException {
+            Thread thread = Thread.currentThread();
+            ClassLoader before = thread.getContextClassLoader();
+            thread.setContextClassLoader(boundary.loader());
+            try {
+                return batch.include(request);
+            } finally {
+                thread.setContextClassLoader(before);
+            }
+        }
+
+        @Override
+        public void close() {
+            Thread thread = Thread.currentThread();
+            ClassLoader before = thread.getContextClassLoader();
+            thread.setContextClassLoader(boundary.loader());
+            try {
+                batch.close();
+            } finally {
+                thread.setContextClassLoader(before);
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package dev.nereid.server;
+
+import static dev.nereid.server.TestModels.parameter;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Models whose requests share a batch whatever their shapes, from the configuration to the answer. */
+final class RaggedModelTest {
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final String TENSORS = """
+            backend: "ragged" max_batch_size: 8 dynamic_batching {}
+            input { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true }
+            output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] }
+            instance_group { count: 1 kind: KIND_CPU }
+            """;
+    private static final String DERIVED = """
+            batch_input { kind: BATCH_ACCUMULATED_ELEMENT_COUNT target_name: "ENDS" data_type: TYPE_INT32
+                          source_input: "INPUT0" }
+            batch_output { kind: BATCH_SCATTER_WITH_INPUT_SHAPE target_name: "OUTPUT0" source_input: "INPUT0" }
+            """;
+
+    @TempDir
+    private Path folder;
+
+    private Path gate;
+    private TestModels models;
+
+    @BeforeEach
+    void setUp() throws Exception {
+        TestPlugins.ragged(Files.createDirectories(folder.resolve("plugins")));
+        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        gate = Files.createFile(folder.resolve("gate"));
+    }
+
+    @Test
+    void answersRequestsOfDifferentLengthsFromOneExecution() throws Exception {
+        models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
+        try (NereidServer server = builder().start()) {
+            Answer first = Answer.to(server, "m", 7);
+            await(() -> statistics(server).pending() == 0); // the only instance has it, and waits
+            Answer three = Answer.to(server, "m", 1, 2, 3);
+            Answer two = Answer.to(server, ModelRef.latest("m"), "INPUT0", new long[] {2, 1}, 4, 5);
+            Answer none = Answer.to(server, "m");
+            Answer last = Answer.to(server, "m", 6);
+            Files.delete(gate);
+
+            assertAnswer(first, Shape.of(1, 1), 7);
+            assertAnswer(three, Shape.of(1, 3), 1, 2, 3);
+            assertAnswer(two, Shape.of(2, 1), 104, 105);
+            assertAnswer(none, Shape.of(1, 0));
+            assertAnswer(last, Shape.of(1, 1), 306);
+            assertThat(statistics(server).executionCount()).isEqualTo(2);
+            assertThat(statistics(server).batches())
+                    .extracting(BatchStatistics::batchSize)
+                    .containsExactly(1L, 5L);
+            await(() -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void refusesClientsThatSendADerivedInput() throws Exception {
+        models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
+        try (NereidServer server = builder().start()) {
+            Answer answer = Answer.to(server, ModelRef.latest("m"), "ENDS", new long[] {1, 1}, 1);
+
+            assertThat(answer.error().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            assertThat(answer.error().publicMessage()).contains("ENDS");
+        }
+    }
+
+    @Test
+    void refusesAConfigurationThatDerivesFromNothing() throws Exception {
+        models.model("m", TENSORS + DERIVED.replace("source_input: \"INPUT0\"", "source_input: \"INPUT1\""));
+
+        try (NereidServer server = builder().exitOnError(false).start()) {
+            assertThat(server.models().index())
+                    .extracting(ModelStatus::reason)
+                    .containsExactly("unknown source input name 'INPUT1' for m");
+        }
+    }
+
+    private static void assertAnswer(Answer answer, Shape shape, float... values) {
+        assertThat(answer.shape()).isEqualTo(shape);
+        assertThat(answer.response().values()).hasSize(values.length);
+        for (int i = 0; i < values.length; i++) {
+            assertThat(answer.response().values().get(i)).isEqualTo(values[i]);
+        }
+    }
+
+    private static ModelStatistics statistics(NereidServer server) {
+        return server.models().statistics(ModelRef.latest("m")).getFirst();
+    }
+
+    private NereidServerBuilder builder() {
+        return NereidServer.builder()
+                .modelRepositories(models.root())
+                .pluginDirectories(folder.resolve("plugins"))
+                .processors(2);
+    }
+
+    private static void await(BooleanSupplier condition) {
+        long giveUp = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as("time is over").isLessThan(giveUp);
+            Thread.onSpinWait();
+        }
+    }
+}
