@@ -54,4 +54,14 @@ public record ModelPlan(
     public ModelPlan with(BackendTerms terms) {
         return new ModelPlan(settings, policy, terms, strategy, warmup, limits);
     }
+
+    /**
+     * Returns the same plan with a warm-up.
+     *
+     * @param samples what each instance executes before it takes its first request, in this order
+     * @return the changed plan
+     */
+    public ModelPlan with(List<WarmupSample> samples) {
+        return new ModelPlan(settings, policy, backend, strategy, samples, limits);
+    }
 }

@@ -5,6 +5,7 @@ import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
+import java.time.InstantSource;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -60,6 +61,24 @@ record ModelScope(
                 new EqualInputs(settings),
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs));
+    }
+
+    /**
+     * Returns the same scope for calls that are counted in no figures of the model.
+     *
+     * @param calls counts those of them that are not done
+     */
+    ModelScope uncounted(InFlight calls) {
+        return new ModelScope(
+                settings,
+                memory,
+                clientMemory,
+                nanoTime,
+                new ModelMeter(InstantSource.system()),
+                calls,
+                equalInputs,
+                inputs,
+                outputs);
     }
 
     /** Finds an output that a backend gives. */

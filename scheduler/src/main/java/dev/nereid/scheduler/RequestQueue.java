@@ -256,11 +256,11 @@ final class RequestQueue {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && !requests.hasHeavy() && pull(seat, now)) {
+            if (mayRun && !seat.retired && !requests.hasHeavy() && pull(seat, now)) {
                 return true;
             }
             idle.push(seat);
-            if (stopped || seat.fatal != null) {
+            if (stopped || seat.retired || seat.fatal != null) {
                 call(seat);
             } else {
                 callOne(now);
@@ -281,8 +281,8 @@ final class RequestQueue {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            while (!pull(seat, now)) {
-                if (stopped && requests.length() == 0) {
+            while (seat.retired || !pull(seat, now)) {
+                if (seat.retired || (stopped && requests.length() == 0)) {
                     return false;
                 }
                 await(seat, now);
@@ -317,6 +317,19 @@ final class RequestQueue {
             }
             while (!idle.isEmpty()) {
                 call(idle.peek());
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Has the instance of a seat take no more; its thread has to {@link #leave} then. */
+    void retire(Seat seat) {
+        lock.lock();
+        try {
+            seat.retired = true;
+            if (seat == leader || idle.contains(seat)) {
+                call(seat);
             }
         } finally {
             lock.unlock();
