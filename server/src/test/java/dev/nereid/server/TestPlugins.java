@@ -104,6 +104,10 @@ final class TestPlugins {
                         return new RecordingInstance(events, context.name(), parameters);
                     }
 
+                    public Optional<BackendTraits.Execution> execution() {
+                        return Optional.ofNullable(parameters.get("execution")).map(BackendTraits.Execution::valueOf);
+                    }
+
                     public void close() {
                         events.add("close " + id);
                     }
@@ -112,6 +116,12 @@ final class TestPlugins {
                 record RecordingInstance(Events events, String name, Map<String, String> parameters)
                         implements ModelInstance {
                     public void execute(Batch batch) throws BackendException {
+                        if (parameters.containsKey("record")) {
+                            events.add("execute " + batch.requests().size() + " on " + name);
+                        }
+                        if (name.equals(parameters.get("fail_execute"))) {
+                            throw new BackendException(ErrorCode.INTERNAL, "broken " + name);
+                        }
                         if (parameters.containsKey("gate")) {
                             await(Path.of(parameters.get("gate")));
                         }

@@ -10,6 +10,7 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import inference.ModelInstanceGroup;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
@@ -88,7 +89,7 @@ final class InstanceFactoryTest {
             throws BackendException {
         List<InstancePlan> plans = new ArrayList<>();
         for (String name : names) {
-            plans.add(new InstancePlan(name, Device.CPU, List.of(), false));
+            plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));
         }
         try (Undo undo = new Undo()) {
             List<ModelInstance> made = new InstanceFactory(model, traits, processors).make(plans, undo);

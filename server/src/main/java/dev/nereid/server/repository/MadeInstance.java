@@ -1,0 +1,21 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.scheduler.InstanceSlot;
+import dev.nereid.spi.ModelInstance;
+
+/**
+ * An instance and what it was made from. Immutable.
+ *
+ * @param plan what was asked for
+ * @param instance what the backend made
+ */
+record MadeInstance(InstancePlan plan, ModelInstance instance) {
+    boolean isPassive() {
+        return plan.passive();
+    }
+
+    /** Returns the instance as a scheduler takes it. */
+    InstanceSlot slot() {
+        return new InstanceSlot(plan.name(), plan.device(), instance);
+    }
+}
