@@ -80,6 +80,11 @@ final class DeviceSeats {
         instances.getFirst().place();
     }
 
+    /** Says whether the thread has a place of its own. */
+    boolean arePlaced() {
+        return instances.getFirst().isPlaced();
+    }
+
     /** Closes the instances, the last first. */
     void close() {
         instances.reversed().forEach(PluginInstance::close);

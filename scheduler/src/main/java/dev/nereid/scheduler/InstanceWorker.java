@@ -77,6 +77,7 @@ final class InstanceWorker implements Runnable {
         this.executions = executions;
         this.nanoTime = nanoTime;
         this.seat = queue.seat(this::runLent);
+        this.seat.placed = instances.arePlaced();
     }
 
     /**

@@ -48,6 +48,11 @@ final class PluginInstance {
         placement.place();
     }
 
+    /** Says whether the instance's thread is not to run anywhere. */
+    boolean isPlaced() {
+        return placement != ThreadPlacement.ANYWHERE;
+    }
+
     /**
      * Executes a batch; returns what was thrown, {@code null} if nothing was.
      *

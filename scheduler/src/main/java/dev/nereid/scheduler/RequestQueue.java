@@ -157,7 +157,7 @@ final class RequestQueue {
             return Admission.Outcome.FULL;
         }
         long now = request.enqueuedNanos();
-        if (mayRun && isIdle() && !requests.hasHeavy()) {
+        if (mayRun && isIdle() && !idle.element().placed && !requests.hasHeavy()) {
             Seat seat = idle.pop();
             if (pull(seat, now)) {
                 return seat;

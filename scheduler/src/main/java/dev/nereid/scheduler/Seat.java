@@ -22,6 +22,9 @@ final class Seat implements Admission {
     /** Whether the instance's own thread waits and was not called; guarded by the lock of the queue. */
     boolean waiting;
 
+    /** Whether only the instance's own thread may run it, which has its place; set before the instance first waits. */
+    boolean placed;
+
     /** Whether the instance takes no more; guarded by the lock of the queue. */
     boolean retired;
 

@@ -1,5 +1,6 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import inference.ModelConfig;
@@ -20,6 +21,11 @@ record InstancePlan(String name, Device device, List<String> profiles, boolean p
         implements InstanceContext {
     InstancePlan {
         profiles = List.copyOf(profiles);
+    }
+
+    @Override
+    public String hostPolicy() {
+        return HostPolicies.name(group.getHostPolicy(), device);
     }
 
     /** Lists the instances of a configuration whose groups are filled in, in the order of their making. */

@@ -1,6 +1,8 @@
 package dev.nereid.server.repository;
 
 import dev.nereid.scheduler.InstanceSlot;
+import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.ModelInstance;
 
 /**
@@ -14,8 +16,13 @@ record MadeInstance(InstancePlan plan, ModelInstance instance) {
         return plan.passive();
     }
 
-    /** Returns the instance as a scheduler takes it. */
-    InstanceSlot slot() {
-        return new InstanceSlot(plan.name(), plan.device(), instance);
+    /**
+     * Returns the instance as a scheduler takes it.
+     *
+     * @param policies where its thread runs
+     */
+    InstanceSlot slot(HostPolicies policies) {
+        return new InstanceSlot(
+                plan.name(), plan.device(), instance, RateProfile.NONE, policies.placement(plan.hostPolicy()));
     }
 }

@@ -75,8 +75,7 @@ final class VersionLoader {
         try (Undo undo = new Undo()) {
             Model model = backend.load(context);
             undo.add(model::close);
-            List<ModelInstance> instances =
-                    new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
+            List<ModelInstance> instances = new InstanceFactory(model, backend.traits(), options).make(plans, undo);
             Parts parts = new Parts(
                     config, context.settings(), terms(config, backend.traits(), model), labels, model, started);
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
@@ -165,7 +164,7 @@ final class VersionLoader {
         made.stream().filter(MadeInstance::isPassive).forEach(one -> undo.add(one.instance()::close));
         List<InstanceSlot> active = made.stream()
                 .filter(one -> !one.isPassive())
-                .map(MadeInstance::slot)
+                .map(one -> one.slot(options.hostPolicies()))
                 .toList();
         ModelScheduler scheduler = ModelScheduler.start(plan, active, surroundings);
         undo.add(scheduler::close);

@@ -91,8 +91,7 @@ final class VersionUpdater {
         try (Undo undo = new Undo();
                 WarmupSamples warmup =
                         loader.warmup(prepared, config, ModelSettingsReader.settings(config, served.version()))) {
-            List<ModelInstance> made =
-                    new InstanceFactory(served.model(), traits, options.processors()).make(missing, undo);
+            List<ModelInstance> made = new InstanceFactory(served.model(), traits, options).make(missing, undo);
             for (int i = 0; i < missing.size(); i++) {
                 added.add(new MadeInstance(missing.get(i), made.get(i)));
             }
@@ -105,7 +104,7 @@ final class VersionUpdater {
         return arrange(served, update, added);
     }
 
-    private static void exchange(
+    private void exchange(
             ServedModel served,
             List<MadeInstance> added,
             List<MadeInstance> removed,
@@ -116,7 +115,7 @@ final class VersionUpdater {
         added.stream().filter(MadeInstance::isPassive).forEach(passive -> undo.add(passive.instance()::close));
         List<InstanceSlot> slots = added.stream()
                 .filter(one -> !one.isPassive())
-                .map(MadeInstance::slot)
+                .map(one -> one.slot(options.hostPolicies()))
                 .toList();
         List<ModelInstance> old = removed.stream()
                 .filter(one -> !one.isPassive())

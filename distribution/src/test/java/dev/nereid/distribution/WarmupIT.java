@@ -1,0 +1,119 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.server.NereidServer;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Models of ONNX Runtime and of the identity backend that are warmed up, each kind of content once. */
+final class WarmupIT {
+    private static final Path SUM = TestPlaces.checkout().resolve("examples/models/add_sub/1/model.onnx");
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void warmsAModelOfOnnxRuntimeUp() throws Exception {
+        Repository models = new Repository(folder).onnx("sum", SUM, sum("""
+                model_warmup [
+                  { name: "zero" batch_size: 1 count: 2
+                    inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } }
+                    inputs { key: "INPUT1" value { data_type: TYPE_INT32 dims: [ 4 ] random_data: true } } },
+                  { name: "file" batch_size: 8
+                    inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: [ 4 ] input_data_file: "numbers" } }
+                    inputs { key: "INPUT1" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } } }
+                ]
+                """));
+        ByteBuffer numbers = ByteBuffer.allocate(20).order(ByteOrder.LITTLE_ENDIAN);
+        for (int i = 0; i < 5; i++) {
+            numbers.putInt(i);
+        }
+        Files.createDirectories(folder.resolve("sum/warmup"));
+        Files.write(folder.resolve("sum/warmup/numbers"), numbers.array());
+
+        try (NereidServer server = TestServer.of(models).start()) {
+            assertThat(server.models().isReady(ModelRef.latest("sum"))).isTrue();
+            assertThat(server.models().statistics().getFirst().executionCount()).isZero();
+            assertThat(server.memory().bytesInUse()).isZero();
+        }
+    }
+
+    @Test
+    void failsTheLoadWithWhatOnnxRuntimeSays() {
+        Repository models = new Repository(folder).onnx("sum", SUM, sum("""
+                model_warmup { name: "half" batch_size: 1
+                  inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } } }
+                """));
+
+        assertThatThrownBy(() -> TestServer.of(models).start())
+                .isInstanceOf(InferenceException.class)
+                .hasMessageContaining("sum version 1: failed to run warmup sample 'half': ")
+                .hasMessageContaining("INPUT1");
+    }
+
+    @Test
+    void servesAModelThatWasWarmedUpFromTheCommandLine() throws Exception {
+        Repository models = new Repository(folder).onnx("sum", SUM, sum("""
+                        instance_group { count: 1 kind: KIND_CPU host_policy: "one" }
+                        model_warmup { name: "zero" batch_size: 4
+                          inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } }
+                          inputs { key: "INPUT1" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } } }
+                        """));
+        String processor = allowed("/proc/self/status").replaceFirst(".*[-,]", "");
+
+        try (InstalledServer server =
+                InstalledServer.serve(models.folder(), "--host-policy=one,cpu-cores=" + processor)) {
+            assertThat(server.get("/v2/models/sum/stats").body())
+                    .contains("\"inference_count\":0", "\"execution_count\":0", "\"batch_stats\":[]");
+            assertThat(processorsOf(server.pid(), "instance/sum/1/")).isEqualTo(processor);
+            assertThat(server.get("/v2/models/sum/ready").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void saysInOneLineWhichProcessorsAreMissing() throws Exception {
+        Result result = InstalledServer.run("serve", "--model-repository=" + folder, "--host-policy=p,cpu-cores=9999");
+
+        assertThat(result.status()).isNotZero();
+        assertThat(result.err().strip())
+                .matches("nereid serve: --host-policy: p,cpu-cores=9999 \\(expected: processors among [-,0-9]+\\)");
+    }
+
+    /** Reads the processors of a thread of another process; names of threads are cut to 15 letters there. */
+    private static String processorsOf(long process, String thread) throws IOException {
+        Path tasks = Path.of("/proc", String.valueOf(process), "task");
+        try (var all = Files.list(tasks)) {
+            for (Path task : all.toList()) {
+                String name = Files.readString(task.resolve("comm")).strip();
+                if (name.equals(thread.substring(0, Math.min(thread.length(), 15)))) {
+                    return allowed(task.resolve("status").toString());
+                }
+            }
+        }
+        throw new AssertionError("no thread " + thread);
+    }
+
+    private static String allowed(String status) throws IOException {
+        return Files.readAllLines(Path.of(status)).stream()
+                .filter(line -> line.startsWith("Cpus_allowed_list:"))
+                .map(line -> line.substring(line.indexOf(':') + 1).strip())
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static String sum(String more) {
+        String dims = "data_type: TYPE_INT32 dims: [ 4 ] }";
+        return "backend: \"onnxruntime\"\nmax_batch_size: 8\n"
+                + "input [ { name: \"INPUT0\" " + dims + ", { name: \"INPUT1\" " + dims + " ]\n"
+                + "output [ { name: \"OUTPUT0\" " + dims + ", { name: \"OUTPUT1\" " + dims + " ]\n" + more;
+    }
+}
