@@ -48,7 +48,7 @@ final class WarmupIT {
     }
 
     @Test
-    void failsTheLoadWithWhatOnnxRuntimeSays() {
+    void failsTheLoadIfASampleLacksAnInput() {
         Repository models = new Repository(folder).onnx("sum", SUM, sum("""
                 model_warmup { name: "half" batch_size: 1
                   inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } } }
@@ -81,7 +81,7 @@ final class WarmupIT {
 
     @Test
     void saysInOneLineWhichProcessorsAreMissing() throws Exception {
-        Result result = InstalledServer.run("serve", "--model-repository=" + folder, "--host-policy=p,cpu-cores=9999");
+        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + folder, "--host-policy=p,cpu-cores=9999");
 
         assertThat(result.status()).isNotZero();
         assertThat(result.err().strip())
