@@ -3,18 +3,30 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.TensorBuffer;
 import dev.nereid.server.NereidServer;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models of ONNX Runtime and of the identity backend that are warmed up, each kind of content once. */
+/** Models of ONNX Runtime that are warmed up, whose instances are exchanged, and that keep to certain processors. */
 final class WarmupIT {
     private static final Path SUM = TestPlaces.checkout().resolve("examples/models/add_sub/1/model.onnx");
 
@@ -61,6 +73,76 @@ final class WarmupIT {
     }
 
     @Test
+    void exchangesInstancesOfOnnxRuntime() throws Exception {
+        Repository models =
+                new Repository(folder).onnx("sum", SUM, sum("instance_group { kind: KIND_CPU count: 1 }\n"));
+
+        try (NereidServer server = TestServer.of(models).start()) {
+            assertThat(sumOf(server, 20, 22)).isEqualTo(42);
+            models.model("sum", sum("instance_group { kind: KIND_CPU count: 3 }\n"));
+            server.updateInstances("sum");
+            assertThat(sumOf(server, 1, 2)).isEqualTo(3);
+            models.model("sum", sum("instance_group { kind: KIND_CPU count: 1 host_policy: \"other\" }\n"));
+            server.updateInstances("sum");
+            assertThat(sumOf(server, 3, 4)).isEqualTo(7);
+            assertThat(server.models()
+                            .config(ModelRef.latest("sum"))
+                            .getInstanceGroup(0)
+                            .getHostPolicy())
+                    .isEqualTo("other");
+            assertThat(server.models().statistics().getFirst().executionCount()).isEqualTo(3);
+            Eventually.holds("no memory in use", 10, () -> server.memory().bytesInUse() == 0);
+        }
+    }
+
+    private static int sumOf(NereidServer server, int first, int second) throws Exception {
+        TensorBuffer memory = server.memory().allocate(32);
+        for (int i = 0; i < 4; i++) {
+            memory.segment().setAtIndex(ValueLayout.JAVA_INT, i, first);
+            memory.segment().setAtIndex(ValueLayout.JAVA_INT, 4 + i, second);
+        }
+        Shape shape = Shape.of(1, 4);
+        CompletableFuture<Integer> sum = new CompletableFuture<>();
+        server.infer(
+                InferCall.of(
+                        ModelRef.latest("sum"),
+                        List.of(
+                                InputTensor.of(
+                                        "INPUT0",
+                                        Tensor.of(
+                                                DataType.INT32,
+                                                shape,
+                                                memory.segment().asSlice(0, 16))),
+                                InputTensor.of(
+                                        "INPUT1",
+                                        Tensor.of(
+                                                DataType.INT32,
+                                                shape,
+                                                memory.segment().asSlice(16, 16)))),
+                        memory::close),
+                new ResponseObserver() {
+                    @Override
+                    public void onResponse(InferResponse response) {
+                        int found =
+                                response.outputs().getFirst().tensor().data().get(ValueLayout.JAVA_INT_UNALIGNED, 0);
+                        response.close();
+                        sum.complete(found);
+                    }
+
+                    @Override
+                    public void onEnd() {
+                        sum.completeExceptionally(new AssertionError("no response"));
+                    }
+
+                    @Override
+                    public void onError(InferenceException error) {
+                        sum.completeExceptionally(error);
+                    }
+                });
+        return sum.get(60, TimeUnit.SECONDS);
+    }
+
+    @Test
     void servesAModelThatWasWarmedUpFromTheCommandLine() throws Exception {
         Repository models = new Repository(folder).onnx("sum", SUM, sum("""
                         instance_group { count: 1 kind: KIND_CPU host_policy: "one" }
@@ -81,7 +163,8 @@ final class WarmupIT {
 
     @Test
     void saysInOneLineWhichProcessorsAreMissing() throws Exception {
-        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + folder, "--host-policy=p,cpu-cores=9999");
+        InstalledServer.Result result =
+                InstalledServer.run("serve", "--model-repository=" + folder, "--host-policy=p,cpu-cores=9999");
 
         assertThat(result.status()).isNotZero();
         assertThat(result.err().strip())

@@ -301,7 +301,7 @@ final class RequestQueue {
     boolean poll(Seat seat) {
         lock.lock();
         try {
-            return pull(seat, nanoTime.getAsLong());
+            return !seat.retired && pull(seat, nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }

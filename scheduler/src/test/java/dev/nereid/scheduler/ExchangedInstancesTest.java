@@ -8,7 +8,9 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
@@ -19,7 +21,10 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -105,6 +110,61 @@ final class ExchangedInstancesTest {
         }
         assertThat(old.batches()).hasSize(1);
         assertThat(old.mistakes()).isEmpty();
+    }
+
+    @Test
+    void areClosedAfterTheirLastDeferredExecution() throws InterruptedException {
+        BlockingQueue<DeferredExecution> deferred = new LinkedBlockingQueue<>();
+        List<String> events = new CopyOnWriteArrayList<>();
+        FakeInstance inner = new FakeInstance(batch -> {
+            FakeInstance.copy(batch);
+            deferred.add(batch.defer());
+        });
+        ModelInstance old = new ModelInstance() {
+            @Override
+            public void execute(Batch batch) throws BackendException {
+                inner.execute(batch);
+            }
+
+            @Override
+            public void close() {
+                events.add("close on " + Thread.currentThread().getName());
+            }
+        };
+        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
+
+        try (ModelScheduler scheduler = ModelScheduler.start(
+                new ModelPlan(model, BatchingPolicy.NONE),
+                List.of(new InstanceSlot("old", Device.CPU, old)),
+                new SchedulerEnvironment(memory, System::nanoTime, timer))) {
+            RecordingObserver first = new RecordingObserver();
+            scheduler.submit(call(), first);
+            DeferredExecution rest = deferred.take();
+            Thread own = Thread.getAllStackTraces().keySet().stream()
+                    .filter(thread -> thread.getName().equals("instance/m/1/old"))
+                    .findFirst()
+                    .orElseThrow();
+            Thread control = Thread.startVirtualThread(() -> replace(scheduler, slots(fresh), List.of(old)));
+            while (fresh.batches().isEmpty()) { // the old one may take some before it has to go
+                RecordingObserver other = new RecordingObserver();
+                scheduler.submit(call(), other);
+                while (!other.hasEnded()) {
+                    DeferredExecution another = deferred.poll(1, TimeUnit.MILLISECONDS);
+                    if (another != null) {
+                        another.finish();
+                    }
+                }
+                other.close();
+            }
+            assertThat(own.isAlive()).isTrue();
+            assertThat(first.isSilent()).isTrue();
+            events.add("finish");
+            rest.finish();
+            first.await().close();
+            join(control);
+            assertThat(own.isAlive()).isFalse();
+        }
+        assertThat(events).containsExactly("finish", "close on instance/m/1/old");
     }
 
     @Test

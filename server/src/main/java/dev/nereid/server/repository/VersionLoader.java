@@ -187,6 +187,7 @@ final class VersionLoader {
         try {
             scheduler.awaitWarm();
         } catch (InterruptedException e) {
+            scheduler.close(); // first of all: instances may still read the samples
             Thread.currentThread().interrupt();
             throw new InferenceException(
                     ErrorCode.UNAVAILABLE, "model '" + model + "': its load was interrupted during the warm-up");
