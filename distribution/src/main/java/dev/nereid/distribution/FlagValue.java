@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import dev.nereid.api.ApiAccess;
 import dev.nereid.grpc.ResponseCompression;
+import dev.nereid.server.host.HostSetting;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -121,6 +122,10 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     /** A setting of the cache of responses. */
     static final FlagValue<CacheSetting> CACHE_SETTING =
             new FlagValue<>("CACHE,KEY=VALUE", "cache,key=value", CacheSetting::read);
+
+    /** Where threads of instances run. */
+    static final FlagValue<HostSetting> HOST_SETTING =
+            new FlagValue<>("POLICY,SETTING=VALUE", HostSetting.EXPECTED, HostSetting::parse);
 
     /** A folder; whether it exists is found out by whoever looks into it. */
     static final FlagValue<Path> FOLDER = new FlagValue<>("DIR", "the name of a folder", text -> {

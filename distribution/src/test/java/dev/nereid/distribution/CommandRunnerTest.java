@@ -25,7 +25,8 @@ final class CommandRunnerTest {
         assertThat(process.out())
                 .contains("--model-repository=DIR", "--model-store", "--http-port=PORT", "Default: 8000")
                 .contains("127.0.0.1", "--grpc-port=PORT", "--metrics-port=PORT", "--exit-timeout-secs=N")
-                .contains("--allow-client-shm=BOOL", "--grpc-max-input-size=BYTES");
+                .contains("--allow-client-shm=BOOL", "--grpc-max-input-size=BYTES")
+                .contains("--host-policy=POLICY,SETTING=VALUE");
         assertThat(process.err()).isEmpty();
     }
 
@@ -70,6 +71,8 @@ final class CommandRunnerTest {
             serve --http-use-ssl=1 | nereid serve: --http-server-cert: missing (expected: --http-server-cert=FILE)
             serve --http-use-ssl=1 --http-server-cert=a | nereid serve: --http-server-key: missing (expected: --http-server-key=FILE)
             serve --http-use-ssl-mutual=1 --http-server-cert=a --http-server-key=b | nereid serve: --http-root-cert: missing (expected: --http-root-cert=FILE)
+            serve --host-policy=cpu | nereid serve: --host-policy: 'cpu' (expected: policy,cpu-cores=0-3,8 or policy,numa-node=N); see nereid serve --help
+            serve --model-repository=src --host-policy=p,cpu-cores=1 --host-policy=p,cpu-cores=0 | nereid serve: --host-policy: p,cpu-cores=0 (expected: each setting of a policy once)
             serve --log-warning=off | nereid serve: --log-warning: false (expected: true while --log-info is true)
             serve --log-info=0 --log-error=0 | nereid serve: --log-error: false (expected: true while --log-warning is true)
             demo --wrong | nereid demo: --wrong: unknown flag; see nereid demo --help

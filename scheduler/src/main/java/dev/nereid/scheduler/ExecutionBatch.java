@@ -83,7 +83,7 @@ final class ExecutionBatch implements Batch {
     @Override
     public Set<String> inputs() {
         checkOpen();
-        if (first.inputs().size() == model.settings().inputs().size()) {
+        if (first.inputs().size() == model.settings().inputs().size() && !first.hasOverrides()) {
             return model.inputs();
         }
         Set<String> names = new LinkedHashSet<>(requests.getFirst().inputs());

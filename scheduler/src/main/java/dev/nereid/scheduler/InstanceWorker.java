@@ -2,14 +2,18 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ModelInstance;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 /**
- * Takes batches from the queue of a model and has one instance execute them. Run by one thread at a time: its own, one to
- * which the seat of the instance was lent, or that of a test which goes step by step.
+ * Takes batches from the queue of a model and has one instance execute them, or the instances that share a device in
+ * turn. Run by one thread at a time: its own, one to which the seat of the instance was lent, or that of a test which goes
+ * step by step.
  *
  * <p>Whatever a backend throws, the batch is answered and the worker goes on. The one exception is an error of the virtual
  * machine: it is thrown again after the answer and ends the thread, since nobody knows what state it left behind. The
@@ -22,66 +26,119 @@ final class InstanceWorker implements Runnable {
     private static final int MOST_LENT_BATCHES = 4;
 
     private final ModelScope model;
-    private final PluginInstance instance;
+    private final DeviceSeats instances;
     private final RequestQueue queue;
     private final ShortExecutions executions;
     private final LongSupplier nanoTime;
+    private final Warmup warmup;
     private final Seat seat;
-    private boolean closed;
 
-    /**
-     * Takes a seat at the queue.
-     *
-     * @param executions is told how long those take that run on threads which submit requests
-     * @param nanoTime the clock
-     */
+    /** The calls that the instances are not done with. */
+    private final InFlight calls = new InFlight();
+
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile boolean retired;
+
+    /** Takes a seat at the queue for an instance that has nothing to do before its first request. */
     InstanceWorker(
             ModelScope model,
             PluginInstance instance,
             RequestQueue queue,
             ShortExecutions executions,
             LongSupplier nanoTime) {
+        this(
+                model,
+                new DeviceSeats(List.of(instance)),
+                queue,
+                executions,
+                nanoTime,
+                new Warmup(model, queue, List.of(), 1));
+    }
+
+    /**
+     * Takes a seat at the queue.
+     *
+     * @param instances what executes the batches
+     * @param warmup what is executed before the first of them
+     * @param executions is told how long those take that run on threads which submit requests
+     * @param nanoTime the clock
+     */
+    InstanceWorker(
+            ModelScope model,
+            DeviceSeats instances,
+            RequestQueue queue,
+            ShortExecutions executions,
+            LongSupplier nanoTime,
+            Warmup warmup) {
         this.model = model;
-        this.instance = instance;
+        this.instances = instances;
+        this.warmup = warmup;
         this.queue = queue;
         this.executions = executions;
         this.nanoTime = nanoTime;
         this.seat = queue.seat(this::runLent);
+        this.seat.placed = instances.arePlaced();
     }
 
-    /** Works until the queue is stopped and empty, waits until no call is in flight, and closes the instance. */
+    /**
+     * Warms the instance up, works until the queue is stopped and empty, waits until no call is in flight, and closes the
+     * instance. One that is retired, or could not be warmed up, waits for its own calls alone.
+     */
     @Override
     public void run() {
-        boolean orderly = false;
+        boolean staying = false;
         try {
-            while (queue.take(seat)) {
-                work(false);
+            if (prepare(warmup)) {
+                while (queue.take(seat)) {
+                    work(false);
+                }
+                staying = !retired;
             }
-            orderly = true;
         } finally {
-            if (!orderly) {
+            if (!staying) {
                 giveUp();
             }
         }
-        model.inFlight().awaitNone();
+        (staying ? model.inFlight() : calls).awaitNone();
         close();
     }
 
-    /** Returns the name of the instance. */
+    /** Puts the thread in its place, and warms the instances up; returns whether all that start together are warm. */
+    boolean prepare(Warmup samples) {
+        return samples.run(() -> {
+            instances.place();
+            for (int i = 0; i < instances.size(); i++) {
+                PluginInstance instance = instances.next();
+                samples.warm(batch -> execute(instance, batch, false, false));
+            }
+        });
+    }
+
+    /** Returns the name of the instance, or of the device that several share. */
     String name() {
-        return instance.name();
+        return instances.name();
+    }
+
+    /** Says whether the worker has this very instance. */
+    boolean has(ModelInstance instance) {
+        return instances.has(instance);
     }
 
     /** Says whether the instance is ready. Any thread may ask. */
     boolean isReady() {
-        return instance.isReady();
+        return instances.areReady();
+    }
+
+    /** Has the instance take no more requests; it is closed when those it has are done. Any thread may call this. */
+    void retire() {
+        retired = true;
+        queue.retire(seat);
     }
 
     /** Closes the instance, if that was not done; by another thread only after the worker's own is over. */
     void close() {
-        if (!closed) {
-            closed = true;
-            instance.close();
+        if (closed.compareAndSet(false, true)) {
+            instances.close();
         }
     }
 
@@ -115,7 +172,7 @@ final class InstanceWorker implements Runnable {
     }
 
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
-    private void giveUp() {
+    void giveUp() {
         for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
             request.release();
@@ -135,6 +192,9 @@ final class InstanceWorker implements Runnable {
             seat.overdue.forEach(Due::answer);
             seat.overdue.clear();
         }
+        for (int i = 0; i < seat.taken.size(); i++) {
+            seat.taken.get(i).usedBy(calls);
+        }
         boolean clientMemory = model.clientMemory()
                 && seat.taken.size() == 1
                 && seat.taken.getFirst().usesClientMemory();
@@ -145,11 +205,11 @@ final class InstanceWorker implements Runnable {
         if (!seat.taken.isEmpty()) {
             ExecutionBatch batch = new ExecutionBatch(model, seat.taken);
             seat.taken.clear();
-            execute(batch, clientMemory, lent);
+            execute(instances.next(), batch, clientMemory, lent);
         }
     }
 
-    private void execute(ExecutionBatch batch, boolean clientMemory, boolean lent) {
+    private void execute(PluginInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent) {
         long start = nanoTime.getAsLong();
         batch.started(start);
         Throwable thrown = instance.execute(batch, clientMemory);
@@ -167,14 +227,14 @@ final class InstanceWorker implements Runnable {
         if (thrown == null) {
             batch.returned(end);
         } else {
-            batch.threw(Answer.Failure.of(failure(thrown, interrupted), FailureReason.BACKEND), end);
+            batch.threw(Answer.Failure.of(failure(instance, thrown, interrupted), FailureReason.BACKEND), end);
         }
         if (thrown instanceof VirtualMachineError error) {
             throw error;
         }
     }
 
-    private BackendException failure(Throwable thrown, boolean interrupted) {
+    private BackendException failure(PluginInstance instance, Throwable thrown, boolean interrupted) {
         boolean expected = thrown instanceof BackendException;
         if (!expected || thrown.getCause() != null) {
             LOG.atLevel(expected ? Level.WARN : Level.ERROR)

@@ -64,4 +64,14 @@ public record ModelPlan(
     public ModelPlan withStrategy(Optional<BatchingStrategy> changed) {
         return new ModelPlan(settings, policy, backend, changed, warmup, limits);
     }
+
+    /**
+     * Returns the same plan with a warm-up.
+     *
+     * @param samples what each instance executes before it takes its first request, in this order
+     * @return the changed plan
+     */
+    public ModelPlan with(List<WarmupSample> samples) {
+        return new ModelPlan(settings, policy, backend, strategy, samples, limits);
+    }
 }

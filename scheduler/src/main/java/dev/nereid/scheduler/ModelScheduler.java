@@ -8,16 +8,16 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
-import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Queues the calls to one version of a model, batches them, and runs them on the version's instances. Safe for use by
@@ -45,10 +45,14 @@ public final class ModelScheduler implements AutoCloseable {
     private final LongSupplier nanoTime;
     private final @Nullable CacheGate cache;
     private final Optional<BatchingStrategy> strategy;
-    private final List<InstanceWorker> workers;
-    private final List<Thread> threads = new ArrayList<>();
+    private final boolean blocksDevice;
+    private final InstanceThreads threads;
+    private final Group first;
     private final AtomicBoolean closing = new AtomicBoolean();
     private final CountDownLatch closed = new CountDownLatch(1);
+
+    /** Workers that start together. */
+    private record Group(List<InstanceWorker> workers, Warmup warmup) {}
 
     /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
     private ModelScheduler(ModelPlan plan, List<PluginInstance> instances, SchedulerEnvironment environment) {
@@ -76,9 +80,18 @@ public final class ModelScheduler implements AutoCloseable {
                 .cache()
                 .map(access -> new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
                 .orElse(null);
-        this.workers = instances.stream()
-                .map(instance -> new InstanceWorker(model, instance, queue, executions, nanoTime))
+        this.threads = new InstanceThreads("instance/" + settings.name() + "/" + settings.version() + "/");
+        this.blocksDevice = plan.backend().blocksDevice();
+        this.first = group(instances, plan.warmup());
+    }
+
+    private Group group(List<PluginInstance> instances, List<WarmupSample> warmup) {
+        List<DeviceSeats> seats = DeviceSeats.of(instances, blocksDevice);
+        Warmup together = new Warmup(model, queue, warmup, seats.size());
+        List<InstanceWorker> workers = seats.stream()
+                .map(shared -> new InstanceWorker(model, shared, queue, executions, nanoTime, together))
                 .toList();
+        return new Group(workers, together);
     }
 
     /**
@@ -105,7 +118,8 @@ public final class ModelScheduler implements AutoCloseable {
             throw e;
         }
         try {
-            scheduler.run();
+            scheduler.threads.start(scheduler.first.workers(), scheduler.first.warmup());
+            scheduler.threads.serve(scheduler.first.workers()::contains);
             return scheduler;
         } catch (RuntimeException | Error e) { // such as no memory for another thread
             scheduler.close();
@@ -113,20 +127,55 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    private void run() {
-        String prefix =
-                "instance/" + model.settings().name() + "/" + model.settings().version() + "/";
-        for (InstanceWorker worker : workers) {
-            threads.add(Thread.ofPlatform()
-                    .name(prefix + worker.name())
-                    .daemon(true)
-                    .uncaughtExceptionHandler(ModelScheduler::logDeath)
-                    .start(worker));
-        }
+    /**
+     * Waits until every instance has executed its warm-up; each takes requests from then on. Blocks meanwhile: to be
+     * called on a control thread. If the scheduler is closed before, the warm-up ends early, and what waits is refused.
+     *
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the name of a sample and all its
+     *     errors if one failed: no instance takes a request then, and the scheduler is to be closed
+     * @throws InterruptedException if the thread is interrupted meanwhile; the scheduler is to be closed
+     */
+    public void awaitWarm() throws InterruptedException {
+        first.warmup().await();
     }
 
-    private static void logDeath(Thread thread, Throwable cause) {
-        LOG.atError().addKeyValue("thread", thread.getName()).setCause(cause).log("instance thread died");
+    /**
+     * Exchanges instances while the others serve. The new ones are warmed up before they take requests; then the old ones
+     * take no more, end what they have, and are closed by their own threads. Blocks until that is done: to be called on a
+     * control thread, and not by two at once.
+     *
+     * @param added the new instances; owned and later closed by the scheduler, whatever happens
+     * @param removed instances of this scheduler that are to go; with {@code added} empty, some must be left
+     * @param warmup what each new instance executes before it takes its first request
+     * @throws InferenceException as {@link #awaitWarm} if a new instance fails; then all new ones are closed again, and
+     *     the old ones go on
+     * @throws InterruptedException if the thread is interrupted during the warm-up; as if that had failed
+     */
+    public void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
+            throws InterruptedException {
+        List<PluginInstance> owned = added.stream().map(PluginInstance::new).toList();
+        Group group;
+        try {
+            group = group(owned, warmup);
+        } catch (RuntimeException | Error e) { // such as no memory: nobody else knows the instances
+            owned.reversed().forEach(PluginInstance::close);
+            throw e;
+        }
+        boolean warm = false;
+        try {
+            threads.start(group.workers(), group.warmup());
+            group.warmup().await();
+            warm = true;
+        } finally {
+            if (!warm) {
+                group.warmup().abandon();
+                threads.end(group.workers()::contains);
+            }
+        }
+        Predicate<InstanceWorker> old = worker -> removed.stream().anyMatch(worker::has);
+        threads.serve(old.negate());
+        threads.retire(old);
+        threads.end(old);
     }
 
     /**
@@ -211,15 +260,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @return {@code true} while calls are taken and every instance lives and says that it is ready
      */
     public boolean isReady() {
-        if (!queue.isOpen()) {
-            return false;
-        }
-        for (int i = 0; i < workers.size(); i++) {
-            if (!threads.get(i).isAlive() || !workers.get(i).isReady()) {
-                return false;
-            }
-        }
-        return true;
+        return queue.isOpen() && threads.areReady();
     }
 
     /**
@@ -251,14 +292,15 @@ public final class ModelScheduler implements AutoCloseable {
     public void close() {
         queue.stop();
         if (closing.compareAndSet(false, true)) {
-            threads.forEach(thread -> uninterruptibly(thread::join));
+            first.warmup().abandon();
+            threads.awaitEnd();
             model.inFlight().awaitNone();
             queue.close();
-            workers.forEach(InstanceWorker::close); // those whose thread died, or never started
+            threads.close();
             strategy.ifPresent(ModelScheduler::closeQuietly);
             closed.countDown();
         } else {
-            uninterruptibly(closed::await);
+            uninterruptibly(closed);
         }
     }
 
@@ -277,17 +319,11 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    /** Something that waits. */
-    private interface Wait {
-        void run() throws InterruptedException;
-    }
-
-    private static void uninterruptibly(Wait wait) {
+    private static void uninterruptibly(CountDownLatch latch) {
         boolean interrupted = false;
-        for (boolean waits = true; waits; ) {
+        while (latch.getCount() > 0) {
             try {
-                wait.run();
-                waits = false;
+                latch.await();
             } catch (InterruptedException e) {
                 interrupted = true;
             }

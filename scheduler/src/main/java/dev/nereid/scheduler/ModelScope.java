@@ -6,6 +6,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
+import java.time.InstantSource;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -78,6 +79,25 @@ record ModelScope(
             }
         }
         return sources;
+    }
+
+    /**
+     * Returns the same scope for calls that are counted in no figures of the model.
+     *
+     * @param calls counts those of them that are not done
+     */
+    ModelScope uncounted(InFlight calls) {
+        return new ModelScope(
+                settings,
+                memory,
+                clientMemory,
+                nanoTime,
+                new ModelMeter(InstantSource.system()),
+                calls,
+                equalInputs,
+                derived,
+                inputs,
+                outputs);
     }
 
     /** Finds an output that a backend gives. */

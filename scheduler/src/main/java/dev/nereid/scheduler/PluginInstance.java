@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -15,17 +16,41 @@ final class PluginInstance {
 
     private final ModelInstance instance;
     private final String name;
+    private final Device device;
+    private final ThreadPlacement placement;
     private final @Nullable ClassLoader loader;
 
     PluginInstance(InstanceSlot slot) {
         this.instance = slot.instance();
         this.name = slot.name();
+        this.device = slot.device();
+        this.placement = slot.placement();
         this.loader = slot.instance().getClass().getClassLoader();
     }
 
     /** Returns the name of the instance. */
     String name() {
         return name;
+    }
+
+    /** Returns where the instance runs. */
+    Device device() {
+        return device;
+    }
+
+    /** Says whether this is the border to a certain instance. */
+    boolean is(ModelInstance other) {
+        return instance == other;
+    }
+
+    /** Puts the calling thread where the instance's is to run. */
+    void place() {
+        placement.place();
+    }
+
+    /** Says whether the instance's thread is not to run anywhere. */
+    boolean isPlaced() {
+        return placement != ThreadPlacement.ANYWHERE;
     }
 
     /**

@@ -179,7 +179,7 @@ final class RequestQueue {
             return Admission.Outcome.FULL;
         }
         long now = request.enqueuedNanos();
-        if (mayRun && strategy == null && isIdle() && !requests.hasHeavy()) {
+        if (mayRun && strategy == null && isIdle() && !idle.element().placed && !requests.hasHeavy()) {
             Seat seat = idle.pop();
             if (pull(seat, now)) {
                 return seat;
@@ -278,11 +278,11 @@ final class RequestQueue {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && !requests.hasHeavy() && pull(seat, now)) {
+            if (mayRun && !seat.retired && !requests.hasHeavy() && pull(seat, now)) {
                 return true;
             }
             idle.push(seat);
-            if (stopped || seat.fatal != null) {
+            if (stopped || seat.retired || seat.fatal != null) {
                 call(seat);
             } else {
                 callOne(now);
@@ -303,8 +303,8 @@ final class RequestQueue {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            while (!pull(seat, now)) {
-                if (stopped && requests.length() == 0) {
+            while (seat.retired || !pull(seat, now)) {
+                if (seat.retired || (stopped && requests.length() == 0)) {
                     return false;
                 }
                 await(seat, now);
@@ -323,7 +323,7 @@ final class RequestQueue {
     boolean poll(Seat seat) {
         lock.lock();
         try {
-            return pull(seat, nanoTime.getAsLong());
+            return !seat.retired && pull(seat, nanoTime.getAsLong());
         } finally {
             lock.unlock();
         }
@@ -350,6 +350,19 @@ final class RequestQueue {
         }
         while (!idle.isEmpty()) {
             call(idle.peek());
+        }
+    }
+
+    /** Has the instance of a seat take no more; its thread has to {@link #leave} then. */
+    void retire(Seat seat) {
+        lock.lock();
+        try {
+            seat.retired = true;
+            if (seat == leader || idle.contains(seat)) {
+                call(seat);
+            }
+        } finally {
+            lock.unlock();
         }
     }
 

@@ -88,6 +88,9 @@ final class ScheduledRequest implements Cancellation {
     @Nullable
     Due due;
 
+    /** Counts the calls that its instance is not done with; written before the backend sees the request. */
+    private @Nullable InFlight instanceCalls;
+
     /** Where the answer is kept for later calls; set before the request is queued. */
     private @Nullable CacheMiss miss;
 
@@ -137,6 +140,17 @@ final class ScheduledRequest implements Cancellation {
     /** Returns the inputs as the backend sees them. */
     List<NamedTensor> inputs() {
         return inputs;
+    }
+
+    /** Says whether there are inputs which the configuration does not know; only a warm-up may have such. */
+    boolean hasOverrides() {
+        return !inputs.isEmpty() && !model.inputs().contains(inputs.getLast().name());
+    }
+
+    /** Takes note of the instance that executes the request; to be called before the backend sees it. */
+    void usedBy(InFlight calls) {
+        calls.enter();
+        instanceCalls = calls;
     }
 
     /** Returns where the client wants an output; {@code null} if it does not say. */
@@ -323,6 +337,9 @@ final class ScheduledRequest implements Cancellation {
             call.release().run();
         } catch (Throwable e) {
             log("release of inputs failed", e);
+        }
+        if (instanceCalls != null) {
+            instanceCalls.leave();
         }
         model.inFlight().leave();
     }

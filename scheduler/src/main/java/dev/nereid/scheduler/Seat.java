@@ -22,6 +22,12 @@ final class Seat implements Admission {
     /** Whether the instance's own thread waits and was not called; guarded by the lock of the queue. */
     boolean waiting;
 
+    /** Whether only the instance's own thread may run it, which has its place; set before the instance first waits. */
+    boolean placed;
+
+    /** Whether the instance takes no more; guarded by the lock of the queue. */
+    boolean retired;
+
     /** What the instance's own thread has to die of, since it came up while the seat was lent. */
     @Nullable
     Throwable fatal;

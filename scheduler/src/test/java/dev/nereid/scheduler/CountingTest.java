@@ -229,4 +229,27 @@ final class CountingTest {
             assertThat(read.failures()).isEqualTo(Map.of(FailureReason.BACKEND, 1L));
         }
     }
+
+    @Test
+    void countsNoWarmup() {
+        try (Execution execution = of(COPY, FakeInstance::copy)) {
+            InstanceWorker worker = execution.scheduler.workers.getFirst();
+            WarmupSample sample = new WarmupSample(
+                    "s",
+                    3,
+                    () -> List.of(
+                            execution.call().floats("IN", Shape.of(1, 2), 0).of(1),
+                            execution.call().floats("IN", Shape.of(1, 2), 0).of(1)));
+            MeterReading before = read(execution);
+
+            Warmup warmup = new Warmup(execution.scheduler.model, execution.scheduler.queue, List.of(sample), 1);
+            assertThat(worker.prepare(warmup)).isTrue();
+
+            assertThat(read(execution)).usingRecursiveComparison().isEqualTo(before);
+            Execution.submit(execution, 1);
+            execution.run();
+            assertThat(read(execution).executionCount()).isEqualTo(1);
+            assertThat(read(execution).inferences().success().count()).isEqualTo(1);
+        }
+    }
 }

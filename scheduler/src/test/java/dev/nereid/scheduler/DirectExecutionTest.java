@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -41,6 +42,7 @@ final class DirectExecutionTest {
             .build();
     private final List<String> threads = new CopyOnWriteArrayList<>();
     private final List<RecordingObserver> observers = new ArrayList<>();
+    private ThreadPlacement placement = ThreadPlacement.ANYWHERE;
     private FakeInstance.Execution execution = FakeInstance::copy;
     private final FakeInstance instance = new FakeInstance(batch -> {
         threads.add(Thread.currentThread().getName());
@@ -73,6 +75,15 @@ final class DirectExecutionTest {
             submit(scheduler, "a").await().close();
         }
         assertThat(threads).containsExactly(OWN_THREAD);
+    }
+
+    @Test
+    void keepsToItsOwnThreadIfThatHasAPlace() {
+        placement = () -> threads.add("placed " + Thread.currentThread().getName());
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
+            submit(scheduler, "a").await().close();
+        }
+        assertThat(threads).containsExactly("placed " + OWN_THREAD, OWN_THREAD);
     }
 
     @Test
@@ -357,7 +368,7 @@ final class DirectExecutionTest {
     private ModelScheduler start(ModelSettings settings, BatchingPolicy policy, boolean shortExecutions) {
         ModelScheduler scheduler = ModelScheduler.start(
                 plan(settings, policy, shortExecutions),
-                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                List.of(new InstanceSlot("i0", Device.CPU, instance, RateProfile.NONE, placement)),
                 environment());
         Thread own = Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(OWN_THREAD))

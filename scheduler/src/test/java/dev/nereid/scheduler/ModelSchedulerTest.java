@@ -136,6 +136,73 @@ final class ModelSchedulerTest {
     }
 
     @Test
+    void hasOneThreadForEachInstanceAndNoOther() {
+        List<InstanceSlot> slots = List.of(
+                new InstanceSlot("a", Device.CPU, new FakeInstance(FakeInstance::copy)),
+                new InstanceSlot("b", Device.CPU, new FakeInstance(FakeInstance::copy)),
+                new InstanceSlot("c", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)),
+                new InstanceSlot("d", new Device(Device.Kind.GPU, 0), new FakeInstance(FakeInstance::copy)));
+
+        try (ModelScheduler scheduler =
+                ModelScheduler.start(new ModelPlan(model, BatchingPolicy.NONE), slots, environment())) {
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(instanceThreads())
+                    .containsExactly("instance/m/7/a", "instance/m/7/b", "instance/m/7/c", "instance/m/7/d");
+        }
+
+        assertThat(instanceThreads()).isEmpty();
+    }
+
+    private static List<String> instanceThreads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .map(Thread::getName)
+                .filter(name -> name.startsWith("instance/m/7/"))
+                .sorted()
+                .toList();
+    }
+
+    @Test
+    void answersAWholeBatchWithItsError() {
+        CountDownLatch queued = new CountDownLatch(1);
+        FakeInstance instance = new FakeInstance(batch -> {
+            awaitUninterruptibly(queued);
+            throw new BackendException(
+                    ErrorCode.UNAVAILABLE, "none of " + batch.requests().size());
+        });
+        List<RecordingObserver> observers = new ArrayList<>();
+
+        try (ModelScheduler scheduler = start(instance)) {
+            for (int i = 0; i < 5; i++) {
+                observers.add(new RecordingObserver());
+                scheduler.submit(call("r" + i), observers.get(i));
+            }
+            queued.countDown();
+            observers.forEach(RecordingObserver::await);
+        }
+
+        int answered = 0;
+        for (List<String> batch : instance.batches()) {
+            for (int i = 0; i < batch.size(); i++) {
+                observers.get(answered++).assertError(ErrorCode.UNAVAILABLE, "none of " + batch.size());
+            }
+        }
+        assertThat(answered).isEqualTo(5);
+        assertThat(instance.batches().getLast()).hasSizeGreaterThan(1);
+    }
+
+    @Test
+    void answersWhatABackendLeftOpen() {
+        FakeInstance instance = new FakeInstance(batch -> {});
+
+        try (ModelScheduler scheduler = start(instance)) {
+            RecordingObserver observer = run(scheduler);
+            assertThat(observer.response().outputs()).isEmpty();
+            assertThat(observer.response().isLast()).isTrue();
+            observer.close();
+        }
+    }
+
+    @Test
     void goesOnAfterAnythingThatABackendThrows() {
         List<FakeInstance.Execution> executions = new ArrayList<>(List.of(
                 batch -> {

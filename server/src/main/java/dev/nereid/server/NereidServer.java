@@ -1,5 +1,7 @@
 package dev.nereid.server;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
@@ -31,8 +33,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An inference server inside a Java program, without sockets. Safe for use by any thread; only {@link #close} and
- * {@link #awaitModels} block.
+ * An inference server inside a Java program, without sockets. Safe for use by any thread; only {@link #close},
+ * {@link #awaitModels} and {@link #updateInstances} block.
  *
  * {@snippet :
  * try (NereidServer server = NereidServer.builder()
@@ -192,6 +194,24 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
                             .map(NereidServer::describe)
                             .collect(Collectors.joining("\n  ", "failed to load all models:\n  ", "")));
         }
+    }
+
+    /**
+     * Gives a model the instances that its configuration asks for now, without a gap in what it serves. For programs that
+     * changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are made, warmed up and set to work
+     * first; then those that are asked for no more end what they have, and are closed. Instances whose groups differ in
+     * name alone stay. Blocks meanwhile.
+     *
+     * @param model the model's name
+     * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE} if it
+     *     is not ready; {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or differs in more than
+     *     {@code instance_group} and {@code version_policy}, or selects other versions, or if executions of the model's
+     *     backend block their device: then the model has to be loaded again. Any code with which a new instance fails. The
+     *     versions that could not be updated go on as they were
+     * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
+     */
+    public void updateInstances(String model) throws InterruptedException {
+        lifecycle.updateInstances(requireNonNull(model, "model"));
     }
 
     /**

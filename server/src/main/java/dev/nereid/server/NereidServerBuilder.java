@@ -8,6 +8,7 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.cache.ServerCache;
+import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
@@ -64,6 +65,8 @@ public final class NereidServerBuilder {
     private Duration exitTimeout = Duration.ofSeconds(30);
     private Path cacheDirectory = Path.of("");
     private Optional<CacheOptions> cache = Optional.empty();
+    private boolean parallelInstances;
+    private HostPolicies hostPolicies = HostPolicies.NONE;
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -216,6 +219,29 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Sets whether the instances of a model are made at once, on as many threads as there are processors, also where their
+     * backend does not say that this is safe.
+     *
+     * @param value {@code false} by default
+     * @return this builder
+     */
+    public NereidServerBuilder parallelInstanceLoading(boolean value) {
+        parallelInstances = value;
+        return this;
+    }
+
+    /**
+     * Sets on which processors the threads of instances run.
+     *
+     * @param policies by default none: threads run anywhere
+     * @return this builder
+     */
+    public NereidServerBuilder hostPolicies(HostPolicies policies) {
+        hostPolicies = requireNonNull(policies, "policies");
+        return this;
+    }
+
+    /**
      * Sets how much memory tensors may take at a time; calls beyond that are refused.
      *
      * @param bytes by default twice the largest heap, which is half of the machine unless the heap was set, and at
@@ -303,7 +329,8 @@ public final class NereidServerBuilder {
             throw new IllegalArgumentException("modelRepositories: none (expected: at least one folder)");
         }
         ServerBuild build = ServerBuild.read();
-        LoadOptions loadOptions = new LoadOptions(autoComplete, modelConfigName, modelLoadThreads, processors, gpus);
+        LoadOptions loadOptions = new LoadOptions(
+                autoComplete, modelConfigName, modelLoadThreads, processors, gpus, parallelInstances, hostPolicies);
         ServerMemory memory = ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory);
         Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
         BackendRegistry backends = BackendRegistry.open(

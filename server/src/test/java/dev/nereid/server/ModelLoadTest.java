@@ -57,6 +57,73 @@ final class ModelLoadTest {
     }
 
     @Test
+    void makesThingsInOrder() throws Exception {
+        models.recording("m", parameter("record", "yes") + """
+                instance_group { kind: KIND_CPU }
+                model_warmup { name: "w" batch_size: 1 inputs {
+                  key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
+                """);
+
+        try (NereidServer server = builder().start()) {
+            assertThat(server.models().isReady(ModelRef.latest("m"))).isTrue();
+            assertThat(events())
+                    .containsExactly(
+                            "create",
+                            "complete m/1",
+                            "load m/1 on [cpu]", // its groups are filled in by then
+                            "instance m_0_0 on cpu",
+                            "execute 1 on m_0_0");
+        }
+    }
+
+    @Test
+    void makesEachInstanceOnce() throws Exception {
+        models.recording(
+                "m",
+                "instance_group [ { count: 3 kind: KIND_CPU }, { name: \"b\" count: 2 kind: KIND_MODEL },"
+                        + " { kind: KIND_GPU count: 2 gpus: [ 1, 0 ] } ]");
+
+        try (NereidServer server = builder().gpus(0, 1).start()) {
+            assertThat(server.isReady()).isTrue();
+            assertThat(events())
+                    .filteredOn(event -> event.startsWith("instance"))
+                    .containsExactly(
+                            "instance m_0_0 on cpu",
+                            "instance m_0_1 on cpu",
+                            "instance m_0_2 on cpu",
+                            "instance b_0 on model",
+                            "instance b_1 on model",
+                            "instance m_2_0 on gpu1",
+                            "instance m_2_0 on gpu0",
+                            "instance m_2_1 on gpu1",
+                            "instance m_2_1 on gpu0");
+            Files.delete(events);
+        }
+        assertThat(events())
+                .filteredOn(event -> event.matches("close (m_|b_).*"))
+                .hasSize(9);
+    }
+
+    @Test
+    void keepsPassiveInstancesApart() throws Exception {
+        models.recording(
+                "m",
+                parameter("record", "yes") + "instance_group [ { name: \"a\" kind: KIND_CPU passive: true count: 2 },"
+                        + " { name: \"b\" kind: KIND_CPU } ]");
+
+        try (NereidServer server = builder().start()) {
+            for (int i = 0; i < 10; i++) {
+                Answer.to(server, "m", i).await();
+            }
+            assertThat(events())
+                    .contains("instance a_0 on cpu", "instance a_1 on cpu")
+                    .filteredOn(event -> event.startsWith("execute"))
+                    .hasSize(10)
+                    .containsOnly("execute 1 on b_0");
+        }
+    }
+
+    @Test
     void makesNoBackendThatNoModelNeeds() throws Exception {
         try (NereidServer server = builder().start()) {
             assertThat(server.isReady()).isTrue();

@@ -103,7 +103,15 @@ final class TestPlugins {
                         if (context.name().equals(parameters.get("fail_instance"))) {
                             throw new BackendException(ErrorCode.UNAVAILABLE, "no room for an instance");
                         }
-                        return new RecordingInstance(events, context.name(), parameters);
+                        String place = context.name() + " of " + context.hostPolicy();
+                        if (parameters.containsKey("cpus")) {
+                            events.add("made " + place + " on " + cpus());
+                        }
+                        return new RecordingInstance(events, context.name(), place, parameters);
+                    }
+
+                    public Optional<BackendTraits.Execution> execution() {
+                        return Optional.ofNullable(parameters.get("execution")).map(BackendTraits.Execution::valueOf);
                     }
 
                     public Optional<BatchingStrategy> batching() throws BackendException {
@@ -142,9 +150,31 @@ final class TestPlugins {
                     }
                 }
 
-                record RecordingInstance(Events events, String name, Map<String, String> parameters)
+                /** Tells the processors that the operating system lets this thread run on. */
+                static String cpus() {
+                    try {
+                        return Files.readAllLines(Path.of("/proc/thread-self/status")).stream()
+                                .filter(line -> line.startsWith("Cpus_allowed_list:"))
+                                .map(line -> line.substring(line.indexOf(':') + 1).strip())
+                                .findFirst()
+                                .orElseThrow();
+                    } catch (IOException e) {
+                        throw new IllegalStateException(e);
+                    }
+                }
+
+                record RecordingInstance(Events events, String name, String place, Map<String, String> parameters)
                         implements ModelInstance {
                     public void execute(Batch batch) throws BackendException {
+                        if (parameters.containsKey("record")) {
+                            events.add("execute " + batch.requests().size() + " on " + name);
+                        }
+                        if (parameters.containsKey("cpus")) {
+                            events.add("executed " + place + " on " + cpus());
+                        }
+                        if (name.equals(parameters.get("fail_execute"))) {
+                            throw new BackendException(ErrorCode.INTERNAL, "broken " + name);
+                        }
                         if (parameters.containsKey("gate")) {
                             await(Path.of(parameters.get("gate")));
                         }

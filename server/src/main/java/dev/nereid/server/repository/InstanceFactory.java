@@ -1,5 +1,6 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.scheduler.ThreadPlacement;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
@@ -17,12 +18,12 @@ import org.jspecify.annotations.Nullable;
 final class InstanceFactory {
     private final Model model;
     private final BackendTraits traits;
-    private final int processors;
+    private final LoadOptions options;
 
-    InstanceFactory(Model model, BackendTraits traits, int processors) {
+    InstanceFactory(Model model, BackendTraits traits, LoadOptions options) {
         this.model = model;
         this.traits = traits;
-        this.processors = processors;
+        this.options = options;
     }
 
     /**
@@ -34,18 +35,44 @@ final class InstanceFactory {
      * @throws BackendException the first failure in the order of the plans
      */
     List<ModelInstance> make(List<InstancePlan> plans, Undo undo) throws BackendException {
-        int threads = Math.min(plans.size(), processors);
-        return traits.parallelInstances() && threads > 1 ? makeAtOnce(plans, undo, threads) : makeOneByOne(plans, undo);
+        int threads = Math.min(plans.size(), options.processors());
+        boolean atOnce = traits.parallelInstances() || options.parallelInstances();
+        return atOnce && threads > 1 ? makeAtOnce(plans, undo, threads) : makeOneByOne(plans, undo);
     }
 
     private List<ModelInstance> makeOneByOne(List<InstancePlan> plans, Undo undo) throws BackendException {
         List<ModelInstance> made = new ArrayList<>();
         for (InstancePlan plan : plans) {
-            ModelInstance instance = model.newInstance(plan);
+            ModelInstance instance = make(plan);
             undo.add(instance::close);
             made.add(instance);
         }
         return made;
+    }
+
+    /**
+     * Makes an instance; on a thread that runs where the instance's is to run, if that is not anywhere, so that threads
+     * which the backend starts for it run there too.
+     */
+    private ModelInstance make(InstancePlan plan) throws BackendException {
+        ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
+        if (placement == ThreadPlacement.ANYWHERE) {
+            return model.newInstance(plan);
+        }
+        List<Future<ModelInstance>> made = new ArrayList<>();
+        try (ExecutorService maker = Executors.newSingleThreadExecutor(
+                Thread.ofPlatform().name("load/" + plan.name()).factory())) {
+            made.add(maker.submit(() -> {
+                placement.place();
+                return model.newInstance(plan);
+            }));
+        }
+        try {
+            return result(made.getFirst());
+        } catch (ExecutionException e) {
+            rethrow(e.getCause());
+            throw new IllegalStateException("not reached", e);
+        }
     }
 
     private List<ModelInstance> makeAtOnce(List<InstancePlan> plans, Undo undo, int threads) throws BackendException {
@@ -54,7 +81,7 @@ final class InstanceFactory {
         try (ExecutorService makers = Executors.newFixedThreadPool(
                 threads, Thread.ofPlatform().name("load/instance-", 0).factory())) {
             for (InstancePlan plan : plans) {
-                futures.add(makers.submit(() -> model.newInstance(plan)));
+                futures.add(makers.submit(() -> make(plan)));
             }
         } catch (RuntimeException | Error e) { // such as no memory for another thread
             failure = e;

@@ -1,5 +1,6 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import inference.ModelConfig;
@@ -14,10 +15,17 @@ import java.util.List;
  * @param device where it will run
  * @param profiles the optimization profiles of its group
  * @param passive whether it is made but never run
+ * @param group its group as the configuration has it
  */
-record InstancePlan(String name, Device device, List<String> profiles, boolean passive) implements InstanceContext {
+record InstancePlan(String name, Device device, List<String> profiles, boolean passive, ModelInstanceGroup group)
+        implements InstanceContext {
     InstancePlan {
         profiles = List.copyOf(profiles);
+    }
+
+    @Override
+    public String hostPolicy() {
+        return HostPolicies.name(group.getHostPolicy(), device);
     }
 
     /** Lists the instances of a configuration whose groups are filled in, in the order of their making. */
@@ -27,7 +35,7 @@ record InstancePlan(String name, Device device, List<String> profiles, boolean p
             for (int number = 0; number < group.getCount(); number++) {
                 String name = group.getName() + "_" + number;
                 for (Device device : devices(group)) {
-                    plans.add(new InstancePlan(name, device, group.getProfileList(), group.getPassive()));
+                    plans.add(new InstancePlan(name, device, group.getProfileList(), group.getPassive(), group));
                 }
             }
         }

@@ -2,6 +2,7 @@ package dev.nereid.server.repository;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.server.host.HostPolicies;
 import java.util.List;
 
 /**
@@ -12,11 +13,22 @@ import java.util.List;
  * @param threads how many models are loaded at a time, at least 1
  * @param processors how many processors the instances of one model may be made on, at least 1
  * @param gpus the numbers of the graphics processors that instances may run on
+ * @param parallelInstances whether the instances of a model are made at once also where their backend does not say that
+ *     this is safe
+ * @param hostPolicies where the threads of instances run
  */
-public record LoadOptions(boolean autoComplete, String configName, int threads, int processors, List<Integer> gpus) {
+public record LoadOptions(
+        boolean autoComplete,
+        String configName,
+        int threads,
+        int processors,
+        List<Integer> gpus,
+        boolean parallelInstances,
+        HostPolicies hostPolicies) {
     /** Checks and copies the components. */
     public LoadOptions {
         requireNonNull(configName, "configName");
+        requireNonNull(hostPolicies, "hostPolicies");
         gpus = List.copyOf(gpus);
         if (threads < 1) {
             throw new IllegalArgumentException("threads: " + threads + " (expected: >= 1)");

@@ -24,9 +24,6 @@ final class MissingFeatures {
     /** Lists settings that are accepted and have no effect: the model answers rightly without them. */
     static List<String> ignored(ModelConfig config) {
         List<String> settings = new ArrayList<>();
-        if (config.getModelWarmupCount() > 0) {
-            settings.add("model_warmup");
-        }
         if (config.getInstanceGroupList().stream().anyMatch(group -> group.hasRateLimiter())) {
             settings.add("instance_group.rate_limiter");
         }

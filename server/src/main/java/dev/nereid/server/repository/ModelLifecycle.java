@@ -37,6 +37,7 @@ public final class ModelLifecycle {
     private final VersionLoader loader;
     private final LongSupplier nanoTime;
     private final ServedModels models = new ServedModels();
+    private final ModelUpdates updates;
     private final ExecutorService loadThreads;
     private final List<Future<?>> loads = new ArrayList<>();
     private volatile boolean closing;
@@ -57,6 +58,7 @@ public final class ModelLifecycle {
         this.repository = repository;
         preparation = new ModelPreparation(backends, options);
         loader = new VersionLoader(backends, options, environment);
+        updates = new ModelUpdates(repository, preparation, new VersionUpdater(backends, loader, options), models);
         nanoTime = environment.nanoTime();
         loadThreads = Executors.newFixedThreadPool(
                 options.threads(), Thread.ofPlatform().name("load/", 0).factory());
@@ -116,7 +118,24 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Ends loading, lets every model answer the calls it has, and closes it. Blocks meanwhile. Called once.
+     * Reads the configuration of a model anew, and gives each of its versions the instances that it asks for now, while
+     * the model serves: new instances are made, warmed up and set to work first, then those that are asked for no more end
+     * what they have and are closed. Instances stay that differ in nothing but the names of their groups. Blocks
+     * meanwhile; one update runs at a time.
+     *
+     * @param model the model's name
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or differs
+     *     in more than {@code instance_group} and {@code version_policy}, or asks for other versions than are served, or if
+     *     executions of the model's backend block their device: then the model has to be loaded again; whatever a new
+     *     instance failed with. In each case the version that failed, and those after it, go on as they were
+     * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
+     */
+    public void updateInstances(String model) throws InterruptedException {
+        updates.updateInstances(model);
+    }
+
+    /**
+     * Ends loading and updates, lets every model answer the calls it has, and closes it. Blocks meanwhile. Called once.
      *
      * @param budget how long this may take
      * @return whether everything was closed in time; what was not keeps its resources
@@ -129,7 +148,7 @@ public final class ModelLifecycle {
             if (!loadThreads.awaitTermination(remaining(deadline), TimeUnit.NANOSECONDS)) {
                 return false;
             }
-            return closeReady(deadline);
+            return updates.close(remaining(deadline)) && closeReady(deadline);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return false;

@@ -15,14 +15,14 @@ import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.Model;
-import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.time.Duration;
 import java.util.List;
 
 /**
- * A loaded version of a model, ready to serve. Owns its scheduler and its model. Immutable; safe for use by any thread.
+ * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: other instances
+ * make another one, which takes over what this one owns. Safe for use by any thread.
  */
 public final class ServedModel implements AutoCloseable {
     private static final double NANOS_PER_SECOND = 1e9;
@@ -34,7 +34,7 @@ public final class ServedModel implements AutoCloseable {
     private final Classifier classifier;
     private final ModelScheduler scheduler;
     private final Model model;
-    private final List<ModelInstance> passive;
+    private final List<MadeInstance> instances;
     private final Duration loadTime;
 
     ServedModel(
@@ -42,18 +42,44 @@ public final class ServedModel implements AutoCloseable {
             ModelSettings settings,
             ModelScheduler scheduler,
             Model model,
-            List<ModelInstance> passive,
+            List<MadeInstance> instances,
             Classifier classifier,
             Duration loadTime) {
         this.config = config;
         this.settings = settings;
         this.scheduler = scheduler;
         this.model = model;
-        this.passive = List.copyOf(passive);
+        this.instances = List.copyOf(instances);
         this.classifier = classifier;
         this.loadTime = loadTime;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
+    }
+
+    /**
+     * Returns the same model with other instances, in place of this one, which is not to be closed any more.
+     *
+     * @param changed its configuration
+     * @param made its instances, those that run known to its scheduler
+     */
+    ServedModel with(ModelConfig changed, List<MadeInstance> made) {
+        ModelSettings read = ModelSettingsReader.settings(changed, version());
+        return new ServedModel(changed, read, scheduler, model, made, classifier, loadTime);
+    }
+
+    /** Returns what runs the instances. */
+    ModelScheduler scheduler() {
+        return scheduler;
+    }
+
+    /** Returns what makes the instances. */
+    Model model() {
+        return model;
+    }
+
+    /** Returns the instances in the order of the configuration, passive ones included. */
+    List<MadeInstance> instances() {
+        return instances;
     }
 
     /**
@@ -136,7 +162,9 @@ public final class ServedModel implements AutoCloseable {
     @Override
     public void close() {
         scheduler.close();
-        passive.reversed().forEach(ModelInstance::close);
+        instances.reversed().stream()
+                .filter(MadeInstance::isPassive)
+                .forEach(passive -> passive.instance().close());
         model.close();
     }
 }

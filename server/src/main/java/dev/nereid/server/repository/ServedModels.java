@@ -10,6 +10,7 @@ import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
@@ -126,6 +127,11 @@ public final class ServedModels implements ModelCatalog {
             }
         }
         return ready;
+    }
+
+    /** Returns the versions of a model, or throws if it is not known. */
+    NavigableMap<Long, VersionState> versions(String model) {
+        return entry(ModelRef.latest(model)).versions();
     }
 
     void put(String name, ModelEntry entry) {

@@ -9,6 +9,7 @@ import dev.nereid.scheduler.InstanceSlot;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.WarmupSample;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigCompletion;
@@ -33,6 +34,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SplittableRandom;
 
 /**
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be used
@@ -78,17 +80,25 @@ final class VersionLoader {
             undo.add(model::close);
             Optional<BatchingStrategy> strategy = BatchStrategies.of(model, config);
             strategy.ifPresent(made -> undo.add(made::close));
-            List<ModelInstance> instances =
-                    new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
+            List<ModelInstance> instances = new InstanceFactory(model, backend.traits(), options).make(plans, undo);
             Parts parts = new Parts(
                     config, context.settings(), terms(config, backend.traits(), model), labels, model, strategy, started);
-            ServedModel served = serve(parts, plans, instances, undo);
-            undo.keep();
-            return served;
+            try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
+                ServedModel served = serve(parts, plans, instances, warmup.samples(), undo);
+                undo.keep();
+                return served;
+            }
         }
     }
 
-    private ModelConfig complete(PreparedModel prepared, long version, Backend backend) throws BackendException {
+    /** Reads the warm-up of a version, to be closed when its instances are warm. */
+    WarmupSamples warmup(PreparedModel prepared, ModelConfig config, ModelSettings settings) {
+        return WarmupSamples.read(
+                config, settings, prepared.directory().path(), environment.memory(), new SplittableRandom());
+    }
+
+    /** Completes the configuration of a version from its files, and checks it. */
+    ModelConfig complete(PreparedModel prepared, long version, Backend backend) throws BackendException {
         ModelConfig config = prepared.config();
         if (options.autoComplete()) {
             Optional<ModelCompletion> found = backend.complete(context(prepared, version, config, List.of()));
@@ -119,7 +129,11 @@ final class VersionLoader {
 
     private static BackendTerms terms(ModelConfig config, BackendTraits traits, Model model) {
         BackendTraits.Execution execution = model.execution().orElse(traits.execution());
-        return new BackendTerms(config.getBackend(), traits.clientMemory(), execution == BackendTraits.Execution.SHORT);
+        return new BackendTerms(
+                config.getBackend(),
+                traits.clientMemory(),
+                execution == BackendTraits.Execution.SHORT,
+                execution == BackendTraits.Execution.DEVICE_BLOCKING);
     }
 
     /** What a version is made of, but for its instances. */
@@ -133,36 +147,58 @@ final class VersionLoader {
             long loadStartNanos) {}
 
     /** Hands the instances that run to a scheduler; those that do not stay with the model. */
-    private ServedModel serve(Parts parts, List<InstancePlan> plans, List<ModelInstance> instances, Undo undo) {
-        List<InstanceSlot> active = new ArrayList<>();
-        List<ModelInstance> passive = new ArrayList<>();
+    private ServedModel serve(
+            Parts parts,
+            List<InstancePlan> plans,
+            List<ModelInstance> instances,
+            List<WarmupSample> warmup,
+            Undo undo) {
+        checkActive(parts.settings().name(), plans);
+        List<MadeInstance> made = new ArrayList<>();
         for (int i = 0; i < plans.size(); i++) {
-            InstancePlan plan = plans.get(i);
-            if (plan.passive()) {
-                passive.add(instances.get(i));
-            } else {
-                active.add(new InstanceSlot(plan.name(), plan.device(), instances.get(i)));
-            }
-        }
-        if (active.isEmpty()) {
-            throw new InferenceException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
+            made.add(new MadeInstance(plans.get(i), instances.get(i)));
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
-        ModelPlan plan = new ModelPlan(parts.settings(), batching).with(parts.terms()).withStrategy(parts.strategy());
+        ModelPlan plan = new ModelPlan(parts.settings(), batching)
+                .with(parts.terms())
+                .withStrategy(parts.strategy())
+                .with(warmup);
         SchedulerEnvironment surroundings = environment.with(environment
                 .cache()
                 .filter(cache -> parts.config().getResponseCache().getEnable()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);
-        passive.forEach(instance -> undo.add(instance::close));
-        ModelScheduler scheduler = ModelScheduler.start(plan, List.copyOf(active), surroundings);
+        made.stream().filter(MadeInstance::isPassive).forEach(one -> undo.add(one.instance()::close));
+        List<InstanceSlot> active = made.stream()
+                .filter(one -> !one.isPassive())
+                .map(one -> one.slot(options.hostPolicies()))
+                .toList();
+        ModelScheduler scheduler = ModelScheduler.start(plan, active, surroundings);
         undo.add(scheduler::close);
+        awaitWarm(scheduler, parts.settings().name());
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
-        return new ServedModel(
-                parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier, loadTime);
+        return new ServedModel(parts.config(), parts.settings(), scheduler, parts.model(), made, classifier, loadTime);
+    }
+
+    /** Refuses a model of which no instance would run. */
+    static void checkActive(String model, List<InstancePlan> plans) {
+        if (plans.stream().allMatch(InstancePlan::passive)) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model '" + model + "' has passive instances only (expected: one that runs)");
+        }
+    }
+
+    private static void awaitWarm(ModelScheduler scheduler, String model) {
+        try {
+            scheduler.awaitWarm();
+        } catch (InterruptedException e) {
+            scheduler.close(); // first of all: instances may still read the samples
+            Thread.currentThread().interrupt();
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE, "model '" + model + "': its load was interrupted during the warm-up");
+        }
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.server.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
@@ -10,6 +11,7 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import inference.ModelInstanceGroup;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
@@ -24,9 +26,10 @@ final class InstanceFactoryTest {
     private static final BackendTraits AT_ONCE = BackendTraits.DEFAULT.withParallelInstances();
 
     private final List<String> closed = new CopyOnWriteArrayList<>();
+    private boolean parallelInstances;
 
     @Test
-    void makesInstancesAtOnceWhereTheBackendAllowsIt() throws BackendException {
+    void makesInstancesAtOnceIfAllowed() throws BackendException {
         CyclicBarrier together = new CyclicBarrier(2);
         Model model = context -> {
             meet(together);
@@ -37,6 +40,18 @@ final class InstanceFactoryTest {
 
         assertThat(made).extracting(instance -> ((NamedInstance) instance).name).containsExactly("a", "b", "c", "d");
         assertThat(closed).isEmpty();
+    }
+
+    @Test
+    void makesInstancesAtOnceIfTheServerSaysSo() throws BackendException {
+        parallelInstances = true;
+        CyclicBarrier together = new CyclicBarrier(2);
+        Model model = context -> {
+            meet(together);
+            return new NamedInstance(context.name());
+        };
+
+        assertThat(make(model, ONE_BY_ONE, 2, "a", "b")).hasSize(2);
     }
 
     @Test
@@ -88,10 +103,12 @@ final class InstanceFactoryTest {
             throws BackendException {
         List<InstancePlan> plans = new ArrayList<>();
         for (String name : names) {
-            plans.add(new InstancePlan(name, Device.CPU, List.of(), false));
+            plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));
         }
         try (Undo undo = new Undo()) {
-            List<ModelInstance> made = new InstanceFactory(model, traits, processors).make(plans, undo);
+            LoadOptions options =
+                    new LoadOptions(true, "", 1, processors, List.of(), parallelInstances, HostPolicies.NONE);
+            List<ModelInstance> made = new InstanceFactory(model, traits, options).make(plans, undo);
             undo.keep();
             return made;
         }

@@ -1,0 +1,57 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.server.NereidServer;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+final class HostFlagsTest {
+    private static HostFlags read(String... arguments) throws UsageException {
+        HostFlags host = new HostFlags();
+        Flags flags = new Flags();
+        host.declare(flags);
+        flags.read(List.of(arguments), Map.of());
+        return host;
+    }
+
+    @Test
+    void takesProcessorsAndNodes() throws UsageException, StartFailure {
+        read().set(NereidServer.builder(), Map.of());
+        read("--host-policy=cpu,cpu-cores=0", "--host-policy", "mine,cpu-cores=0,0-0")
+                .set(NereidServer.builder(), Map.of());
+    }
+
+    @Test
+    void refusesWhatIsNoSetting() {
+        for (String wrong : List.of("cpu", "cpu-cores=1", "cpu,cores=1", "cpu,cpu-cores=a", "cpu,numa-node=x", "")) {
+            assertThatThrownBy(() -> read("--host-policy=" + wrong))
+                    .isInstanceOf(UsageException.class)
+                    .hasMessage(
+                            "--host-policy: '" + wrong + "' (expected: policy,cpu-cores=0-3,8 or policy,numa-node=N)");
+        }
+    }
+
+    @Test
+    void refusesASettingThatIsGivenTwice() throws UsageException {
+        HostFlags twice = read("--host-policy=cpu,cpu-cores=0", "--host-policy=cpu,cpu-cores=0");
+
+        assertThatThrownBy(() -> twice.set(NereidServer.builder(), Map.of()))
+                .isInstanceOf(StartFailure.class)
+                .hasMessage("--host-policy: cpu,cpu-cores=0 (expected: each setting of a policy once)");
+    }
+
+    @Test
+    void takesParallelInstancesFromTheEnvironment() throws StartFailure {
+        assertThat(HostFlags.parallel(Map.of())).isFalse();
+        assertThat(HostFlags.parallel(Map.of(HostFlags.PARALLEL, ""))).isFalse();
+        assertThat(HostFlags.parallel(Map.of(HostFlags.PARALLEL, "0"))).isFalse();
+        assertThat(HostFlags.parallel(Map.of(HostFlags.PARALLEL, "1"))).isTrue();
+        assertThat(HostFlags.parallel(Map.of(HostFlags.PARALLEL, "TRUE"))).isTrue();
+        assertThatThrownBy(() -> HostFlags.parallel(Map.of(HostFlags.PARALLEL, "perhaps")))
+                .isInstanceOf(StartFailure.class)
+                .hasMessage("TRITON_PARALLEL_INSTANCE_LOADING: 'perhaps' (expected: true, on, 1, false, off or 0)");
+    }
+}

@@ -1,0 +1,160 @@
+package dev.nereid.scheduler;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The threads of a model's instances: those that serve, those that come, those that go. Safe for use by any thread; its
+ * lock is held while threads are started and lists change, and never while one waits.
+ */
+final class InstanceThreads {
+    private static final Logger LOG = LoggerFactory.getLogger(InstanceThreads.class);
+
+    /** A worker and the thread that runs it. */
+    private record Running(InstanceWorker worker, Thread thread) {
+        boolean isReady() {
+            return thread.isAlive() && worker.isReady();
+        }
+
+        /** Waits for the end of the thread. */
+        void join() {
+            boolean interrupted = false;
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private final String prefix;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /** All that may run. */
+    @GuardedBy("lock")
+    private final List<Running> all = new ArrayList<>();
+
+    @GuardedBy("lock")
+    private boolean closing;
+
+    private volatile List<Running> serving = List.of();
+
+    /**
+     * Begins without threads.
+     *
+     * @param prefix how the names of the threads begin
+     */
+    InstanceThreads(String prefix) {
+        this.prefix = prefix;
+    }
+
+    /**
+     * Starts a thread for each worker, unless the threads are being closed. In either case the workers are to be closed
+     * by {@link #close} or {@link #end}.
+     *
+     * @param warmup theirs, which is told of threads that could not be started
+     */
+    void start(List<InstanceWorker> workers, Warmup warmup) {
+        int started = 0;
+        lock.lock();
+        try {
+            for (InstanceWorker worker : workers) {
+                Thread thread = Thread.ofPlatform()
+                        .name(prefix + worker.name())
+                        .daemon(true)
+                        .uncaughtExceptionHandler(InstanceThreads::logDeath)
+                        .unstarted(worker);
+                all.add(new Running(worker, thread));
+                if (!closing) {
+                    thread.start();
+                    started++;
+                }
+            }
+        } finally { // such as no memory for another thread
+            lock.unlock();
+            for (int i = started; i < workers.size(); i++) {
+                workers.get(i).giveUp();
+                warmup.miss();
+            }
+        }
+    }
+
+    private static void logDeath(Thread thread, Throwable cause) {
+        LOG.atError().addKeyValue("thread", thread.getName()).setCause(cause).log("instance thread died");
+    }
+
+    /** Counts workers as serving. */
+    void serve(Predicate<InstanceWorker> these) {
+        lock.lock();
+        try {
+            serving =
+                    all.stream().filter(running -> these.test(running.worker())).toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says whether all workers that serve live and are ready. */
+    boolean areReady() {
+        List<Running> current = serving;
+        for (int i = 0; i < current.size(); i++) {
+            if (!current.get(i).isReady()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Waits for the ends of workers, closes those whose thread could not, and forgets them. */
+    void end(Predicate<InstanceWorker> these) {
+        List<Running> ending = snapshot(these);
+        ending.forEach(Running::join);
+        ending.forEach(running -> running.worker().close());
+        lock.lock();
+        try {
+            all.removeAll(ending);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Has some of the workers take no more. */
+    void retire(Predicate<InstanceWorker> these) {
+        snapshot(these).forEach(running -> running.worker().retire());
+    }
+
+    private List<Running> snapshot(Predicate<InstanceWorker> these) {
+        lock.lock();
+        try {
+            return all.stream().filter(running -> these.test(running.worker())).toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Starts no more threads, and waits for the ends of all. */
+    void awaitEnd() {
+        lock.lock();
+        try {
+            closing = true;
+        } finally {
+            lock.unlock();
+        }
+        snapshot(worker -> true).forEach(Running::join);
+    }
+
+    /** Closes the instances whose thread died or never started. To be called after {@link #awaitEnd}. */
+    void close() {
+        snapshot(worker -> true).forEach(running -> running.worker().close());
+    }
+}

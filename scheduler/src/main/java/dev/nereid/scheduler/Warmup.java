@@ -1,0 +1,172 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.ErrorCode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The warm-up of the instances that start together. Safe for use by any thread.
+ *
+ * <p>Each instance executes the samples on its own thread, before it takes its first request and past the queue. It takes
+ * requests only when all of them are warm: if one fails, none does. What is executed here is counted nowhere but in the
+ * warm-up itself, which goes on when every call is answered to the end and has given its memory back.
+ */
+final class Warmup {
+    private final ModelScope model;
+    private final RequestQueue queue;
+    private final List<WarmupSample> samples;
+    private final CountDownLatch running;
+    private final AtomicReference<@Nullable InferenceException> failure = new AtomicReference<>();
+
+    /**
+     * Prepares a warm-up.
+     *
+     * @param samples what each instance executes, in this order
+     * @param threads how many threads have instances to warm up
+     */
+    Warmup(ModelScope model, RequestQueue queue, List<WarmupSample> samples, int threads) {
+        this.model = model;
+        this.queue = queue;
+        this.samples = samples;
+        this.running = new CountDownLatch(threads);
+    }
+
+    /**
+     * Has a thread do its part, and waits for the others.
+     *
+     * @param part puts the thread in its place and calls {@link #warm} for each of its instances
+     * @return whether all instances are warm
+     */
+    boolean run(Runnable part) {
+        try {
+            part.run();
+        } catch (Throwable e) {
+            fail(new InferenceException(ErrorCode.INTERNAL, "warm-up ended by " + e));
+            throw e;
+        } finally {
+            running.countDown();
+        }
+        boolean interrupted = false;
+        while (running.getCount() > 0) {
+            try {
+                running.await();
+            } catch (InterruptedException e) { // only a backend has this thread at hand, and none of its code runs
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return failure.get() == null;
+    }
+
+    /** Does the part of a thread that was not started. */
+    void miss() {
+        fail(ended());
+        running.countDown();
+    }
+
+    /**
+     * Ends the warm-up early, unless it is over or there is nothing to execute: what is executed now is the last, and no
+     * instance takes requests.
+     */
+    void abandon() {
+        if (!samples.isEmpty() && running.getCount() > 0) {
+            fail(ended());
+        }
+    }
+
+    private InferenceException ended() {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "warm-up of model '" + model.settings().name() + "' ended: its instances are closed");
+    }
+
+    /**
+     * Waits until every instance is warm.
+     *
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with the name of the first sample that failed
+     */
+    void await() throws InterruptedException {
+        running.await();
+        InferenceException failed = failure.get();
+        if (failed != null) {
+            throw failed;
+        }
+    }
+
+    /**
+     * Has an instance execute all samples, until one of them fails here or on another instance.
+     *
+     * @param instance executes a batch
+     */
+    void warm(Consumer<ExecutionBatch> instance) {
+        for (WarmupSample sample : samples) {
+            for (int i = 0; i < sample.executions() && failure.get() == null; i++) {
+                execute(sample, instance);
+            }
+        }
+    }
+
+    private void execute(WarmupSample sample, Consumer<ExecutionBatch> instance) {
+        InFlight calls = new InFlight();
+        ModelScope uncounted = model.uncounted(calls);
+        Errors errors = new Errors();
+        List<ScheduledRequest> requests = new ArrayList<>();
+        long now = model.nanoTime().getAsLong();
+        for (CheckedCall call : sample.batch().get()) {
+            ScheduledRequest request = new ScheduledRequest(uncounted, queue, call, errors, now, now);
+            request.begin();
+            requests.add(request);
+        }
+        if (requests.isEmpty()) {
+            return;
+        }
+        try {
+            instance.accept(new ExecutionBatch(uncounted, requests));
+        } finally { // also when the virtual machine failed: the batch was answered
+            calls.awaitNone();
+            errors.failing(sample).ifPresent(this::fail);
+        }
+    }
+
+    private void fail(InferenceException error) {
+        failure.compareAndSet(null, error);
+    }
+
+    /** Keeps what went wrong with the calls of one execution. Safe for use by any thread. */
+    private static final class Errors implements ResponseObserver {
+        private final ConcurrentLinkedQueue<String> texts = new ConcurrentLinkedQueue<>();
+
+        @Override
+        public void onResponse(InferResponse response) {
+            response.close();
+        }
+
+        @Override
+        public void onEnd() {}
+
+        @Override
+        public void onError(InferenceException error) {
+            texts.add(error.publicMessage());
+        }
+
+        Optional<InferenceException> failing(WarmupSample sample) {
+            if (texts.isEmpty()) {
+                return Optional.empty();
+            }
+            StringBuilder text = new StringBuilder("failed to run warmup sample '" + sample.name() + "': ");
+            texts.forEach(error -> text.append(error).append("; "));
+            return Optional.of(new InferenceException(ErrorCode.INVALID_ARGUMENT, text.toString()));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package dev.nereid.server.host;
+
+import java.util.BitSet;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Some of a machine's processors by number. Immutable. */
+final class CpuSet {
+    /** More than any machine has; keeps a set small. */
+    private static final int LAST = 65_535;
+
+    private static final Pattern RANGE = Pattern.compile("(\\d{1,5})(?:-(\\d{1,5}))?");
+
+    private final BitSet processors;
+
+    private CpuSet(BitSet processors) {
+        this.processors = processors;
+    }
+
+    /**
+     * Reads a list of processors, as the operating system writes them too.
+     *
+     * @param text for instance {@code 0-3,8}
+     * @return the processors, at least one; empty if the text is no such list
+     */
+    static Optional<CpuSet> parse(String text) {
+        BitSet processors = new BitSet();
+        for (String part : text.strip().split(",", -1)) {
+            Matcher range = RANGE.matcher(part);
+            if (!range.matches()) {
+                return Optional.empty();
+            }
+            int first = Integer.parseInt(range.group(1));
+            int last = range.group(2) == null ? first : Integer.parseInt(range.group(2));
+            if (first > last || last > LAST) {
+                return Optional.empty();
+            }
+            processors.set(first, last + 1);
+        }
+        return Optional.of(new CpuSet(processors));
+    }
+
+    /** Says whether there is a processor in both sets. */
+    boolean intersects(CpuSet other) {
+        return processors.intersects(other.processors);
+    }
+
+    /** Says whether all of these processors are among others. */
+    boolean isWithin(CpuSet others) {
+        BitSet rest = (BitSet) processors.clone();
+        rest.andNot(others.processors);
+        return rest.isEmpty();
+    }
+
+    /** Returns one bit for each processor, the first in the lowest, in whole words. */
+    long[] words() {
+        return processors.toLongArray();
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof CpuSet set && processors.equals(set.processors);
+    }
+
+    @Override
+    public int hashCode() {
+        return processors.hashCode();
+    }
+
+    /** Returns the list as it is read, in rising order and as short as it can be. */
+    @Override
+    public String toString() {
+        StringBuilder text = new StringBuilder();
+        for (int first = processors.nextSetBit(0); first >= 0; ) {
+            int end = processors.nextClearBit(first);
+            text.append(text.isEmpty() ? "" : ",").append(first);
+            if (end > first + 1) {
+                text.append('-').append(end - 1);
+            }
+            first = processors.nextSetBit(end);
+        }
+        return text.toString();
+    }
+}

@@ -1,0 +1,153 @@
+package dev.nereid.server.host;
+
+import dev.nereid.scheduler.ThreadPlacement;
+import dev.nereid.spi.Device;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Where the threads of instances run, by the names of policies. Immutable but for what was warned of; safe for use by any
+ * thread.
+ *
+ * <p>Where the operating system lets no thread be kept on processors, threads run anywhere, and one warning for each policy
+ * says so.
+ */
+public final class HostPolicies {
+    private static final Logger LOG = LoggerFactory.getLogger(HostPolicies.class);
+    private static final Path MACHINE = Path.of("/sys/devices/system");
+
+    /** No policy: threads run anywhere. */
+    public static final HostPolicies NONE =
+            new HostPolicies(Map.of(), ThreadAffinity.ofTheSystem(), HostPolicies::warn);
+
+    private final Map<String, ThreadPlacement> placements = new HashMap<>();
+
+    /**
+     * Makes policies.
+     *
+     * @param policies the processors of each
+     * @param affinity keeps threads on them
+     * @param warning is told a policy that cannot be followed, and why
+     */
+    HostPolicies(Map<String, CpuSet> policies, ThreadAffinity affinity, BiConsumer<String, String> warning) {
+        policies.forEach((policy, processors) -> {
+            AtomicBoolean warned = new AtomicBoolean();
+            placements.put(
+                    policy,
+                    () -> affinity.bind(processors).ifPresent(problem -> {
+                        if (warned.compareAndSet(false, true)) {
+                            warning.accept(policy, problem);
+                        }
+                    }));
+        });
+    }
+
+    /**
+     * Looks up the processors that policies mean on this machine.
+     *
+     * @param settings the settings of all policies; where one has both, its processors count, and not its node
+     * @return the policies
+     * @throws IllegalArgumentException if a setting is given twice, or names what the machine does not have
+     */
+    public static HostPolicies of(List<HostSetting> settings) {
+        return new HostPolicies(processors(settings, MACHINE), ThreadAffinity.ofTheSystem(), HostPolicies::warn);
+    }
+
+    /**
+     * Looks up the processors of each policy.
+     *
+     * @param machine the folder in which the operating system tells of processors and nodes; may be missing
+     */
+    static Map<String, CpuSet> processors(List<HostSetting> settings, Path machine) {
+        Map<String, CpuSet> policies = new HashMap<>();
+        Set<String> given = new HashSet<>();
+        for (HostSetting setting : settings) {
+            if (!given.add(setting.policy() + "," + setting.name())) {
+                throw new IllegalArgumentException(setting + " (expected: each setting of a policy once)");
+            }
+            if (setting.name().equals(HostSetting.CPU_CORES)) {
+                policies.put(setting.policy(), processors(setting, machine));
+            } else {
+                CpuSet node = node(setting, machine);
+                if (!given.contains(setting.policy() + "," + HostSetting.CPU_CORES)) {
+                    policies.put(setting.policy(), node);
+                }
+            }
+        }
+        return policies;
+    }
+
+    private static CpuSet processors(HostSetting setting, Path machine) {
+        CpuSet wanted = CpuSet.parse(setting.value()).orElseThrow();
+        Optional<CpuSet> online = read(machine.resolve("cpu/online"));
+        if (online.isPresent() && !wanted.isWithin(online.get())) {
+            throw new IllegalArgumentException(setting + " (expected: processors among " + online.get() + ")");
+        }
+        return wanted;
+    }
+
+    private static CpuSet node(HostSetting setting, Path machine) {
+        int number = Integer.parseInt(setting.value());
+        return read(machine.resolve("node/node" + number + "/cpulist"))
+                .orElseThrow(() -> new IllegalArgumentException(setting + " (expected: a node of this machine that has"
+                        + " processors"
+                        + read(machine.resolve("node/online"))
+                                .map(nodes -> ", of " + nodes)
+                                .orElse("")
+                        + ")"));
+    }
+
+    private static Optional<CpuSet> read(Path file) {
+        try {
+            return CpuSet.parse(Files.readString(file));
+        } catch (IOException e) { // another operating system, or no such node
+            return Optional.empty();
+        }
+    }
+
+    /**
+     * Names the policy of an instance.
+     *
+     * @param explicit the policy that its group names; empty for none
+     * @param device where it runs
+     * @return {@code explicit}, or else {@code cpu}, {@code gpu_} with the number of the processor, or {@code model}
+     */
+    public static String name(String explicit, Device device) {
+        if (!explicit.isEmpty()) {
+            return explicit;
+        }
+        return switch (device.kind()) {
+            case CPU -> "cpu";
+            case GPU -> "gpu_" + device.id();
+            case MODEL -> "model";
+        };
+    }
+
+    /**
+     * Returns what puts threads where a policy wants them.
+     *
+     * @param policy the policy's name
+     * @return {@link ThreadPlacement#ANYWHERE} if nothing was set for it
+     */
+    public ThreadPlacement placement(String policy) {
+        return placements.getOrDefault(policy, ThreadPlacement.ANYWHERE);
+    }
+
+    private static void warn(String policy, String problem) {
+        LOG.atWarn()
+                .addKeyValue("policy", policy)
+                .addKeyValue("reason", problem)
+                .log("threads are not kept on the processors of their host policy");
+    }
+}

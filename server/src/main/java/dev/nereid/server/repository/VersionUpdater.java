@@ -1,0 +1,139 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.InstanceSlot;
+import dev.nereid.scheduler.WarmupSample;
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelInstance;
+import inference.ModelConfig;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Gives a version of a model other instances while it serves. Immutable; blocks. Not to be used by two threads for one
+ * version at a time.
+ */
+final class VersionUpdater {
+    private final BackendRegistry backends;
+    private final VersionLoader loader;
+    private final LoadOptions options;
+
+    VersionUpdater(BackendRegistry backends, VersionLoader loader, LoadOptions options) {
+        this.backends = backends;
+        this.loader = loader;
+        this.options = options;
+    }
+
+    /**
+     * Makes the instances that the configuration asks for now and are missing, has them warmed up and serve, and then
+     * ends those that it asks for no more. If a new one fails, all new ones are closed, and the old ones go on.
+     *
+     * @param prepared the model as its configuration is now
+     * @param served the version as it is served
+     * @return the version as it is served from now on, in place of {@code served}
+     * @throws BackendException if an instance cannot be made
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, if it differs in more
+     *     than instances and versions, so that the model has to be loaded again, or if an instance fails its warm-up
+     * @throws InterruptedException if the thread is interrupted during the warm-up; as if that had failed
+     */
+    ServedModel update(PreparedModel prepared, ServedModel served) throws BackendException, InterruptedException {
+        Backend backend = backends.backend(prepared.config().getBackend());
+        ModelConfig config = loader.complete(prepared, served.version(), backend);
+        if (!withoutInstances(config).equals(withoutInstances(served.config()))) {
+            throw reload(config.getName(), "its configuration differs in more than instance_group and version_policy");
+        }
+        List<InstancePlan> wanted = InstancePlan.of(config);
+        VersionLoader.checkActive(config.getName(), wanted);
+        List<InstancePlan> present =
+                served.instances().stream().map(MadeInstance::plan).toList();
+        InstanceUpdate update = InstanceUpdate.of(present, wanted);
+        BackendTraits.Execution execution =
+                served.model().execution().orElse(backend.traits().execution());
+        if (!update.isNothing() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
+            throw reload(config.getName(), "its instances share threads, since their executions block their device");
+        }
+        return served.with(config, change(prepared, served, config, wanted, update, backend.traits()));
+    }
+
+    private static ModelConfig withoutInstances(ModelConfig config) {
+        return config.toBuilder().clearInstanceGroup().clearVersionPolicy().build();
+    }
+
+    static InferenceException reload(String model, String reason) {
+        return new InferenceException(
+                ErrorCode.INVALID_ARGUMENT,
+                "model '" + model + "' cannot be updated while it serves: " + reason
+                        + " (expected: a change of its instances alone; load the model again)");
+    }
+
+    private List<MadeInstance> change(
+            PreparedModel prepared,
+            ServedModel served,
+            ModelConfig config,
+            List<InstancePlan> wanted,
+            InstanceUpdate update,
+            BackendTraits traits)
+            throws BackendException, InterruptedException {
+        List<InstancePlan> missing = new ArrayList<>();
+        for (int i = 0; i < wanted.size(); i++) {
+            if (update.sources().get(i) == InstanceUpdate.NEW) {
+                missing.add(wanted.get(i));
+            }
+        }
+        List<MadeInstance> removed =
+                update.removed().stream().map(served.instances()::get).toList();
+        List<MadeInstance> added = new ArrayList<>();
+        try (Undo undo = new Undo();
+                WarmupSamples warmup =
+                        loader.warmup(prepared, config, ModelSettingsReader.settings(config, served.version()))) {
+            List<ModelInstance> made = new InstanceFactory(served.model(), traits, options).make(missing, undo);
+            for (int i = 0; i < missing.size(); i++) {
+                added.add(new MadeInstance(missing.get(i), made.get(i)));
+            }
+            exchange(served, added, removed, warmup.samples(), undo);
+            undo.keep();
+        }
+        removed.stream()
+                .filter(MadeInstance::isPassive)
+                .forEach(passive -> passive.instance().close());
+        return arrange(served, update, added);
+    }
+
+    private void exchange(
+            ServedModel served,
+            List<MadeInstance> added,
+            List<MadeInstance> removed,
+            List<WarmupSample> warmup,
+            Undo undo)
+            throws InterruptedException {
+        undo.keep(); // from here on the scheduler closes the instances that run, also when their warm-up fails
+        added.stream().filter(MadeInstance::isPassive).forEach(passive -> undo.add(passive.instance()::close));
+        List<InstanceSlot> slots = added.stream()
+                .filter(one -> !one.isPassive())
+                .map(one -> one.slot(options.hostPolicies()))
+                .toList();
+        List<ModelInstance> old = removed.stream()
+                .filter(one -> !one.isPassive())
+                .map(MadeInstance::instance)
+                .toList();
+        served.scheduler().replace(slots, old, warmup);
+    }
+
+    /** Puts the instances in the order of the configuration. */
+    private static List<MadeInstance> arrange(ServedModel served, InstanceUpdate update, List<MadeInstance> added) {
+        List<MadeInstance> all = new ArrayList<>();
+        int next = 0;
+        for (int source : update.sources()) {
+            all.add(
+                    source == InstanceUpdate.NEW
+                            ? added.get(next++)
+                            : served.instances().get(source));
+        }
+        return all;
+    }
+}

@@ -1,0 +1,224 @@
+package dev.nereid.server.repository;
+
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.scheduler.WarmupSample;
+import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import inference.ModelWarmup;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.random.RandomGenerator;
+
+/**
+ * The warm-up of a model's instances, with the content of its inputs, which all instances share. Owns that memory: to be
+ * closed when every instance is warm. Confined to the thread that loads.
+ */
+final class WarmupSamples implements AutoCloseable {
+    private final ModelSettings model;
+    private final Path folder;
+    private final TensorMemory memory;
+    private final RandomGenerator random;
+    private final RequestChecks checks;
+    private final List<WarmupSample> samples = new ArrayList<>();
+    private final List<TensorBuffer> buffers = new ArrayList<>();
+
+    private WarmupSamples(ModelSettings model, Path folder, TensorMemory memory, RandomGenerator random) {
+        this.model = model;
+        this.folder = folder;
+        this.memory = memory;
+        this.random = random;
+        this.checks = RequestChecks.forModel(model);
+    }
+
+    /**
+     * Reads what the configuration of a model asks for.
+     *
+     * @param config the completed configuration
+     * @param model the same, as schedulers see it
+     * @param folder the model's folder
+     * @param memory where the content of inputs is kept
+     * @param random makes content
+     * @return the samples, owned by the caller
+     * @throws InferenceException if a sample is wrong, a file is missing, or there is no memory; nothing is kept then
+     */
+    static WarmupSamples read(
+            ModelConfig config, ModelSettings model, Path folder, TensorMemory memory, RandomGenerator random) {
+        WarmupSamples samples = new WarmupSamples(model, folder, memory, random);
+        boolean read = false;
+        try {
+            for (ModelWarmup setting : config.getModelWarmupList()) {
+                if (setting.getBatchSize() != 0) {
+                    samples.samples.add(samples.sample(setting));
+                }
+            }
+            read = true;
+            return samples;
+        } finally {
+            if (!read) {
+                samples.close();
+            }
+        }
+    }
+
+    /** Returns the samples, in the order of the configuration. */
+    List<WarmupSample> samples() {
+        return List.copyOf(samples);
+    }
+
+    /** Gives the content of the inputs back. */
+    @Override
+    public void close() {
+        buffers.forEach(TensorBuffer::close);
+        buffers.clear();
+    }
+
+    private WarmupSample sample(ModelWarmup setting) {
+        long calls = Integer.toUnsignedLong(setting.getBatchSize());
+        if (calls > Math.max(model.maxBatchSize(), 1)) {
+            throw failed(
+                    setting,
+                    ErrorCode.INVALID_ARGUMENT,
+                    "batch size " + calls + " for '" + model.name() + "', max allowed is " + model.maxBatchSize());
+        }
+        List<InputTensor> known = new ArrayList<>();
+        List<NamedTensor> unknown = new ArrayList<>();
+        for (Map.Entry<String, ModelWarmup.Input> input : new TreeMap<>(setting.getInputsMap()).entrySet()) {
+            add(setting, input.getKey(), input.getValue(), known, unknown);
+        }
+        CheckedCall call = call(setting, known, unknown);
+        List<CheckedCall> batch = Collections.nCopies((int) calls, call);
+        long executions = Math.max(Integer.toUnsignedLong(setting.getCount()), 1);
+        return new WarmupSample(setting.getName(), (int) Math.min(executions, Integer.MAX_VALUE), () -> batch);
+    }
+
+    private void add(
+            ModelWarmup setting,
+            String name,
+            ModelWarmup.Input input,
+            List<InputTensor> known,
+            List<NamedTensor> unknown) {
+        DataType type = type(setting, name, input.getDataType());
+        long[] dims = input.getDimsList().stream().mapToLong(Long::longValue).toArray();
+        MemorySegment data = content(setting, name, input, type, dims);
+        Optional<TensorSpec> spec = model.input(name);
+        boolean batched = model.batches() && !(spec.isPresent() && spec.get().is(TensorSpec.Trait.SHAPE_TENSOR));
+        Shape shape = batched ? Shape.of(dims).prepend(1) : Shape.of(dims);
+        if (spec.isPresent()) {
+            known.add(InputTensor.of(name, type.name(), shape.toArray(), data, MemoryPlace.HOST));
+        } else {
+            unknown.add(new NamedTensor(name, Tensor.of(type, shape, data)));
+        }
+    }
+
+    private MemorySegment content(
+            ModelWarmup setting, String name, ModelWarmup.Input input, DataType type, long[] dims) {
+        for (long dim : dims) {
+            if (dim < 0) {
+                throw invalid(
+                        "warmup setting expects all variable-size dimensions are specified for input '" + name + "'");
+            }
+        }
+        // An empty string is its length alone, which takes four bytes.
+        long byteSize = InputTensor.byteSize(name, type == DataType.BYTES ? DataType.UINT32 : type, dims);
+        return switch (input.getInputDataTypeCase()) {
+            case ZERO_DATA -> keep(memory.allocate(byteSize)).fill((byte) 0);
+            case RANDOM_DATA -> {
+                MemorySegment data = keep(memory.allocate(byteSize)).fill((byte) 0);
+                if (type.isFixedSize()) {
+                    RandomContent.fill(data, type, random);
+                }
+                yield data;
+            }
+            case INPUT_DATA_FILE -> file(setting, input.getInputDataFile(), type, byteSize, dims);
+            case INPUTDATATYPE_NOT_SET ->
+                throw invalid("warmup setting expects input '" + name + "' to have input_data_type set");
+        };
+    }
+
+    private MemorySegment file(ModelWarmup setting, String name, DataType type, long byteSize, long[] dims) {
+        WarmupFile file;
+        try {
+            file = WarmupFile.find(folder, name);
+        } catch (InferenceException e) {
+            throw failed(setting, e.code(), e.publicMessage());
+        }
+        if (type.isFixedSize()) {
+            return keep(file.read(byteSize, memory));
+        }
+        return WarmupFile.first(keep(file.read(file.size(), memory)), InputTensor.elementCount(name, dims));
+    }
+
+    private MemorySegment keep(TensorBuffer buffer) {
+        buffers.add(buffer);
+        return buffer.segment();
+    }
+
+    /** Makes the call that all of an execution are equal to; what the configuration does not know goes last. */
+    private CheckedCall call(ModelWarmup setting, List<InputTensor> known, List<NamedTensor> unknown) {
+        CheckedCall call;
+        try {
+            call = checks.check(new InferCall(
+                    new ModelRef(model.name(), model.version()),
+                    setting.getName(),
+                    known,
+                    List.of(),
+                    Map.of(),
+                    CallOptions.DEFAULT,
+                    () -> {}));
+        } catch (InferenceException e) {
+            throw failed(setting, e.code(), e.publicMessage());
+        }
+        List<NamedTensor> inputs = new ArrayList<>(call.inputs());
+        inputs.addAll(unknown);
+        return new CheckedCall(
+                call.model(),
+                call.version(),
+                call.batchSize(),
+                call.id(),
+                List.copyOf(inputs),
+                call.outputs(),
+                call.targets(),
+                call.parameters(),
+                call.options(),
+                call.release());
+    }
+
+    private static DataType type(ModelWarmup setting, String name, inference.DataType type) {
+        for (DataType candidate : DataType.values()) {
+            if (candidate.configName().equals(type.name())) {
+                return candidate;
+            }
+        }
+        throw failed(setting, ErrorCode.INVALID_ARGUMENT, "input '" + name + "' must specify 'data_type'");
+    }
+
+    private static InferenceException failed(ModelWarmup setting, ErrorCode code, String problem) {
+        return new InferenceException(
+                code, "failed to run warmup sample '" + setting.getName() + "': " + problem + "; ");
+    }
+
+    private static InferenceException invalid(String problem) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, problem);
+    }
+}

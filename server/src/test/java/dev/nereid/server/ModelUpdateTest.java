@@ -1,0 +1,335 @@
+package dev.nereid.server;
+
+import static dev.nereid.server.TestModels.TENSORS;
+import static dev.nereid.server.TestModels.parameter;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatistics;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelInstanceGroup;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Models whose instances change while they serve. */
+@Timeout(120)
+final class ModelUpdateTest {
+    @TempDir
+    private Path folder;
+
+    private Path plugins;
+    private Path events;
+    private TestModels models;
+
+    @BeforeEach
+    void setUp() throws IOException {
+        plugins = Files.createDirectories(folder.resolve("plugins"));
+        events = folder.resolve("events");
+        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        TestPlugins.recording(plugins);
+    }
+
+    @Test
+    void reusesInstances() throws Exception {
+        configure("instance_group { count: 2 kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            Files.delete(events);
+            configure("instance_group { name: \"x\" count: 3 kind: KIND_CPU }");
+
+            server.updateInstances("m");
+
+            assertThat(events()).containsExactly("instance x_2 on cpu");
+            assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(3);
+            assertThat(server.models().configJson(ModelRef.latest("m"))).contains("\"count\":3");
+            assertThat(server.isReady()).isTrue();
+            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            Files.delete(events);
+            configure("instance_group { name: \"x\" count: 1 kind: KIND_CPU }");
+
+            server.updateInstances("m");
+
+            assertThat(events()).containsExactlyInAnyOrder("close x_2", "close m_0_1");
+            server.updateInstances("m");
+            assertThat(events()).hasSize(2);
+            Files.delete(events);
+        }
+        assertThat(events()).containsExactly("close m_0_0", "close m/1", "close backend");
+    }
+
+    @Test
+    void keepsTheStatistics() throws Exception {
+        configure("instance_group { kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            Answer.to(server, "m", 1).await();
+            configure("instance_group { kind: KIND_CPU host_policy: \"other\" }");
+            server.updateInstances("m");
+            Answer.to(server, "m", 1).await();
+
+            ModelStatistics statistics = server.models().statistics().getFirst();
+            assertThat(statistics.inferenceCount()).isEqualTo(2);
+            assertThat(statistics.failures().values()).allMatch(count -> count == 0);
+        }
+    }
+
+    @Test
+    void exchangesPassiveInstances() throws Exception {
+        configure("instance_group [ { name: \"a\" kind: KIND_CPU }, { name: \"b\" kind: KIND_CPU passive: true } ]");
+
+        try (NereidServer server = builder().start()) {
+            Files.delete(events);
+            configure(
+                    "instance_group [ { name: \"a\" kind: KIND_CPU passive: true }, { name: \"b\" kind: KIND_CPU } ]");
+            server.updateInstances("m");
+            assertThat(events()).isEmpty(); // each does for the other's group, names aside
+
+            configure("instance_group { name: \"c\" kind: KIND_CPU }");
+            server.updateInstances("m");
+            assertThat(events()).containsExactly("close b_0");
+            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+        }
+        assertThat(events()).containsExactly("close b_0", "close a_0", "close m/1", "close backend");
+    }
+
+    @Test
+    void warmsNewInstancesUp() throws Exception {
+        String warmup = parameter("record", "yes") + """
+                model_warmup { name: "w" batch_size: 2 inputs {
+                  key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
+                """;
+        configure(warmup + "instance_group { count: 1 kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            Files.delete(events);
+            configure(warmup + "instance_group { count: 2 kind: KIND_CPU }");
+
+            server.updateInstances("m");
+
+            assertThat(events()).containsExactly("instance m_0_1 on cpu", "execute 2 on m_0_1");
+            assertThat(server.memory().bytesInUse()).isZero();
+        }
+    }
+
+    @Test
+    void leavesTheOldInstancesIfANewOneFails() throws Exception {
+        String failing = parameter("fail_instance", "x_1");
+        configure(failing + "instance_group { count: 1 kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            Files.delete(events);
+            configure(failing + "instance_group { name: \"x\" count: 2 kind: KIND_CPU host_policy: \"p\" }");
+
+            assertUpdateFails(server, ErrorCode.UNAVAILABLE, "no room for an instance");
+
+            assertThat(events()).containsExactly("instance x_0 on cpu", "instance x_1 on cpu", "close x_0");
+            assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(1);
+            assertThat(server.isReady()).isTrue();
+            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+        }
+    }
+
+    @Test
+    void leavesTheOldInstancesIfTheWarmupOfANewOneFails() throws Exception {
+        String warmup = parameter("fail_execute", "x_1") + """
+                model_warmup { name: "w" batch_size: 1 inputs {
+                  key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
+                """;
+        configure(warmup + "instance_group { count: 1 kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            Files.delete(events);
+            configure(warmup + "instance_group [ { name: \"x\" count: 2 kind: KIND_CPU host_policy: \"p\" },"
+                    + " { name: \"y\" kind: KIND_CPU passive: true } ]");
+
+            assertUpdateFails(server, ErrorCode.INVALID_ARGUMENT, "failed to run warmup sample 'w': broken x_1; ");
+
+            assertThat(events()).contains("close x_0", "close x_1", "close y_0").doesNotContain("close m_0_0");
+            assertThat(server.memory().bytesInUse()).isZero();
+            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+        }
+        assertThat(events()).filteredOn(line -> line.startsWith("close")).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void saysThatOtherChangesNeedAReload() throws Exception {
+        configure("instance_group { kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            configure("instance_group { kind: KIND_CPU count: 2 }\ndynamic_batching {}");
+            assertUpdateFails(
+                    server,
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model 'm' cannot be updated while it serves: its configuration differs in more than instance_group"
+                            + " and version_policy (expected: a change of its instances alone; load the model again)");
+
+            configure("instance_group { kind: KIND_CPU count: 2 }\nversion_policy { all {} }");
+            server.updateInstances("m");
+            assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(2);
+
+            Files.createDirectories(models.root().resolve("m/2"));
+            assertUpdateFails(
+                    server,
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model 'm' cannot be updated while it serves: its versions [1] are served, and [1, 2] would be"
+                            + " (expected: a change of its instances alone; load the model again)");
+
+            Files.writeString(models.root().resolve("m/config.pbtxt"), "max_batch_size: many");
+            assertThatThrownBy(() -> server.updateInstances("m")).hasMessageContaining("m/config.pbtxt");
+            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+        }
+    }
+
+    @Test
+    void reloadsADeviceBlockingModel() throws Exception {
+        String blocking = parameter("execution", "DEVICE_BLOCKING");
+        configure(blocking + "instance_group { kind: KIND_GPU count: 2 }");
+
+        try (NereidServer server = builder().gpus(0, 1).start()) {
+            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+            server.updateInstances("m");
+            configure(blocking + "instance_group { kind: KIND_GPU count: 1 }");
+
+            assertUpdateFails(
+                    server,
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model 'm' cannot be updated while it serves: its instances share threads, since their executions"
+                            + " block their device (expected: a change of its instances alone; load the model again)");
+        }
+    }
+
+    @Test
+    void refusesModelsThatItDoesNotServe() throws Exception {
+        models.recording("broken", parameter("fail_load", "1"));
+
+        NereidServer server = builder().exitOnError(false).start();
+        try (server) {
+            assertThatThrownBy(() -> server.updateInstances("nobody"))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
+                    .hasMessage("Request for unknown model: 'nobody' is not found");
+            assertThatThrownBy(() -> server.updateInstances("broken"))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
+                    .hasMessage("model 'broken' cannot be updated: it is not at ready state (expected: every version"
+                            + " serves)");
+        }
+        assertThatThrownBy(() -> server.updateInstances("broken")).hasMessage("Server not ready");
+    }
+
+    @Test
+    void updatesEveryVersion() throws Exception {
+        models.recording("m", "version_policy { all {} } instance_group { kind: KIND_CPU }", 1, 2);
+
+        try (NereidServer server = builder().start()) {
+            Files.delete(events);
+            models.recording("m", "version_policy { all {} } instance_group { kind: KIND_CPU count: 2 }", 1, 2);
+
+            server.updateInstances("m");
+
+            assertThat(events()).containsExactly("instance m_0_1 on cpu", "complete m/2", "instance m_0_1 on cpu");
+        }
+    }
+
+    /** Clients whose next call is on its way before the last one is answered, while the groups change. */
+    @Test
+    void servesWithoutAGapWhileInstancesChange() throws Exception {
+        configure("instance_group { count: 2 kind: KIND_CPU }");
+        AtomicBoolean ended = new AtomicBoolean();
+        AtomicInteger answers = new AtomicInteger();
+        List<Throwable> failures = new CopyOnWriteArrayList<>();
+        try (NereidServer server = builder().start()) {
+            List<Thread> clients = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+                clients.add(Thread.ofPlatform()
+                        .uncaughtExceptionHandler((thread, e) -> failures.add(e))
+                        .start(() -> {
+                            Answer before = Answer.to(server, "m", 7);
+                            while (!ended.get()) {
+                                Answer next = Answer.to(server, "m", 7);
+                                assertThat(before.response().values()).containsExactly(7f);
+                                answers.incrementAndGet();
+                                before = next;
+                            }
+                            before.response();
+                        }));
+            }
+            String[] groups = {
+                "{ count: 1 kind: KIND_CPU host_policy: \"a\" }",
+                "[ { count: 1 kind: KIND_CPU host_policy: \"a\" }, { count: 2 kind: KIND_CPU } ]",
+                "{ count: 4 kind: KIND_CPU }",
+                "{ count: 1 kind: KIND_CPU }"
+            };
+            for (int round = 0; round < 20; round++) {
+                int before = answers.get();
+                configure("instance_group " + groups[round % groups.length]);
+                server.updateInstances("m");
+                while (answers.get() < before + 20 && failures.isEmpty()) {
+                    Thread.onSpinWait();
+                }
+            }
+            ended.set(true);
+            for (Thread client : clients) {
+                client.join();
+            }
+            assertThat(failures).isEmpty();
+            assertThat(server.models().statistics().getFirst().failures().values())
+                    .allMatch(count -> count == 0);
+        }
+        List<String> made = events().stream()
+                .filter(line -> line.startsWith("instance"))
+                .map(line -> line.split(" ")[1])
+                .sorted()
+                .toList();
+        List<String> closed = events().stream()
+                .filter(line -> line.startsWith("close m_"))
+                .map(line -> line.split(" ")[1])
+                .sorted()
+                .toList();
+        assertThat(closed).isEqualTo(made).hasSizeGreaterThan(20);
+    }
+
+    private void configure(String more) throws IOException {
+        Files.createDirectories(models.root().resolve("m/1"));
+        Files.writeString(
+                models.root().resolve("m/config.pbtxt"),
+                "backend: \"recording\"\nmax_batch_size: 8\n" + TENSORS + more);
+    }
+
+    private static List<ModelInstanceGroup> group(NereidServer server) {
+        return server.models().config(ModelRef.latest("m")).getInstanceGroupList();
+    }
+
+    private static void assertUpdateFails(NereidServer server, ErrorCode code, String text) {
+        assertThatThrownBy(() -> server.updateInstances("m"))
+                .isInstanceOfSatisfying(
+                        InferenceException.class, e -> assertThat(e.code()).isEqualTo(code))
+                .hasMessage(text);
+    }
+
+    private NereidServerBuilder builder() {
+        return NereidServer.builder()
+                .modelRepositories(models.root())
+                .pluginDirectories(plugins)
+                .backendConfig("recording", "events", events.toString())
+                .processors(2);
+    }
+
+    private List<String> events() throws IOException {
+        return Files.readAllLines(events).stream()
+                .filter(line -> !line.startsWith("complete m/1"))
+                .toList();
+    }
+}
