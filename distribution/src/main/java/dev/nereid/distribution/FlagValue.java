@@ -75,6 +75,13 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<Integer> NUMBER =
             new FlagValue<>("N", "a whole number, 0 or more", text -> whole(text, 0, Integer.MAX_VALUE));
 
+    /** How much of something there may be; 0 for any. */
+    static final FlagValue<Long> AMOUNT = new FlagValue<>("N", "a whole number, 0 or more", text -> atLeastNone(text));
+
+    /** How many bytes there may be; 0 for any. */
+    static final FlagValue<Long> AMOUNT_OF_BYTES =
+            new FlagValue<>("BYTES", "a number of bytes, 0 or more", text -> atLeastNone(text));
+
     /** A number of threads for inferences over gRPC. */
     static final FlagValue<Integer> INFER_THREADS =
             new FlagValue<>("N", "a whole number from 2 to 128", text -> whole(text, 2, 128));
@@ -151,6 +158,14 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
         try {
             int number = Integer.parseInt(text.strip());
             return number >= least && number <= most ? Optional.of(number) : Optional.empty();
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static Optional<Long> atLeastNone(String text) {
+        try {
+            return Optional.of(Long.parseLong(text.strip())).filter(number -> number >= 0);
         } catch (NumberFormatException e) {
             return Optional.empty();
         }

@@ -23,6 +23,7 @@ final class ServerFlags {
     private final List<Path> backendDirectories = new ArrayList<>();
     private final List<BackendSetting> backendSettings = new ArrayList<>();
     private final CacheFlags cache = new CacheFlags();
+    private final LoadFlags load = new LoadFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -35,6 +36,7 @@ final class ServerFlags {
     void declare(Flags flags) {
         declareModels(flags);
         cache.declare(flags);
+        load.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -131,6 +133,7 @@ final class ServerFlags {
                 .exitTimeout(exitTimeout);
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
         responses.ifPresent(builder::cache);
+        load.apply(builder);
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {

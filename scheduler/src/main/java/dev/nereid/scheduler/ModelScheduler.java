@@ -31,6 +31,10 @@ import org.slf4j.LoggerFactory;
  * withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its deadline
  * then matters no more.
  *
+ * <p>A call that would bring more in flight than the model or its server may have is refused at once with
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, and told when to try again. Calls are in flight until their responses are
+ * closed and their memory was given back.
+ *
  * <p>Once all calls have ended, no observer is called and no memory of the model is touched any more: {@link #close}
  * waits for that moment and closes the instances only then.
  */
@@ -144,8 +148,15 @@ public final class ModelScheduler implements AutoCloseable {
     public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
+        long bytes = call.inputBytes();
+        ModelLoad.Verdict verdict = model.load().enter(bytes);
         ScheduledRequest request =
                 new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
+        if (verdict != ModelLoad.Verdict.ADMITTED) {
+            request.refuse(refusal(call, verdict));
+            return request;
+        }
+        request.admitted(bytes);
         if (heavy || request.usesClientMemory()) { // which may have to be copied
             request.keepToInstances();
         }
@@ -167,6 +178,16 @@ public final class ModelScheduler implements AutoCloseable {
             case Admission.Outcome.NO_INSTANCE ->
                 refuse(request, SchedulerErrors.noInstance(request.call()), submitting);
         }
+    }
+
+    /** Says why a call is not taken: that there is too much, unless it would not be taken in any case. */
+    private InferenceException refusal(CheckedCall call, ModelLoad.Verdict verdict) {
+        if (queue.isStopped()) {
+            return SchedulerErrors.stopped(call);
+        }
+        return verdict == ModelLoad.Verdict.TOO_MANY_BYTES
+                ? SchedulerErrors.tooManyBytes(call)
+                : SchedulerErrors.tooManyRequests(call);
     }
 
     private static void refuse(ScheduledRequest request, InferenceException error, boolean submitting) {

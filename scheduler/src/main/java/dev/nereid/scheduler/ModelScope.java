@@ -21,6 +21,7 @@ import java.util.function.LongSupplier;
  * @param nanoTime the clock
  * @param meter counts what becomes of the calls
  * @param inFlight the calls that are not done
+ * @param load decides whether another call is taken
  * @param equalInputs which requests may share a batch
  * @param inputs the names of all inputs, in the order of the configuration
  * @param outputs all outputs by name, in the order of the configuration
@@ -32,6 +33,7 @@ record ModelScope(
         LongSupplier nanoTime,
         ModelMeter meter,
         InFlight inFlight,
+        ModelLoad load,
         EqualInputs equalInputs,
         Set<String> inputs,
         Map<String, OutputSpec> outputs) {
@@ -57,6 +59,7 @@ record ModelScope(
                 environment.nanoTime(),
                 new ModelMeter(environment.wallClock()),
                 new InFlight(),
+                new ModelLoad(environment.load(), plan.limits()),
                 new EqualInputs(settings),
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs));

@@ -338,6 +338,16 @@ final class RequestQueue {
         }
     }
 
+    /** Says whether no more requests are taken since the model ends. */
+    boolean isStopped() {
+        lock.lock();
+        try {
+            return stopped;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /**
      * Takes a seat away whose instance will not come back.
      *

@@ -88,6 +88,9 @@ final class ScheduledRequest implements Cancellation {
     @Nullable
     Due due;
 
+    /** How many bytes of the load it has; below 0 if it was not counted as load. Set before the request is queued. */
+    private long loadBytes = -1;
+
     /** Where the answer is kept for later calls; set before the request is queued. */
     private @Nullable CacheMiss miss;
 
@@ -149,6 +152,11 @@ final class ScheduledRequest implements Cancellation {
             }
         }
         return null;
+    }
+
+    /** Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered. */
+    void admitted(long bytes) {
+        loadBytes = bytes;
     }
 
     /** Leaves the request to the threads of instances. To be called before it is offered. */
@@ -323,6 +331,9 @@ final class ScheduledRequest implements Cancellation {
             call.release().run();
         } catch (Throwable e) {
             log("release of inputs failed", e);
+        }
+        if (loadBytes >= 0) {
+            model.load().leave(loadBytes);
         }
         model.inFlight().leave();
     }

@@ -17,9 +17,15 @@ import java.util.function.LongSupplier;
  * @param wallClock tells the time of day
  * @param timer rings when the time of a waiting request is over; runs on the same clock as {@code nanoTime}
  * @param cache the cache of responses that the model uses; empty for none
+ * @param load what the calls to all models have in flight, and how much that may be
  */
 public record SchedulerEnvironment(
-        TensorMemory memory, LongSupplier nanoTime, InstantSource wallClock, Timer timer, Optional<CacheAccess> cache) {
+        TensorMemory memory,
+        LongSupplier nanoTime,
+        InstantSource wallClock,
+        Timer timer,
+        Optional<CacheAccess> cache,
+        ServerLoad load) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -27,17 +33,18 @@ public record SchedulerEnvironment(
         requireNonNull(wallClock, "wallClock");
         requireNonNull(timer, "timer");
         requireNonNull(cache, "cache");
+        requireNonNull(load, "load");
     }
 
     /**
-     * Makes an environment without cache, with the time of day of the machine.
+     * Makes an environment without cache and bounds, with the time of day of the machine.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
      * @param timer rings when the time of a waiting request is over; runs on the same clock
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
-        this(memory, nanoTime, InstantSource.system(), timer, Optional.empty());
+        this(memory, nanoTime, InstantSource.system(), timer, Optional.empty(), new ServerLoad(LoadLimits.NONE));
     }
 
     /**
@@ -47,6 +54,16 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed, load);
+    }
+
+    /**
+     * Returns the same environment with another load.
+     *
+     * @param changed what the calls to all models have in flight, and how much that may be
+     * @return the changed environment
+     */
+    public SchedulerEnvironment with(ServerLoad changed) {
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, changed);
     }
 }

@@ -4,7 +4,9 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ServerInfo;
+import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.ServerLoad;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.cache.ServerCache;
@@ -46,6 +48,7 @@ public final class NereidServerBuilder {
             "logging");
 
     private static final long SMALLEST_DEFAULT_MEMORY = 8L << 30;
+    private static final LoadLimits DEFAULT_LOAD = new LoadLimits(100_000, 0);
 
     private final Map<String, Map<String, String>> backendSettings = new HashMap<>();
     private List<Path> modelRepositories = List.of();
@@ -64,6 +67,8 @@ public final class NereidServerBuilder {
     private Duration exitTimeout = Duration.ofSeconds(30);
     private Path cacheDirectory = Path.of("");
     private Optional<CacheOptions> cache = Optional.empty();
+    private LoadLimits serverLoad = DEFAULT_LOAD;
+    private LoadLimits modelLoad = LoadLimits.NONE;
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -250,6 +255,33 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Sets how much may be in flight at a time, to all models together: taken, and not yet answered with all responses
+     * closed and all memory given back. A call beyond that is refused at once, and told
+     * {@linkplain InferenceException#retryAfter when to try again}.
+     *
+     * @param requests the most calls; 0 for any number; 100,000 by default
+     * @param bytes the most bytes of their inputs; 0 for as many as the {@linkplain #memoryLimit memory} has room for,
+     *     which is the default
+     * @return this builder
+     */
+    public NereidServerBuilder maxInFlight(long requests, long bytes) {
+        serverLoad = new LoadLimits(requests, bytes);
+        return this;
+    }
+
+    /**
+     * Sets how much may be in flight at a time to each version of a model, as {@link #maxInFlight} does for all together.
+     *
+     * @param requests the most calls; 0 for any number, which is the default
+     * @param bytes the most bytes of their inputs; 0 for any number, which is the default
+     * @return this builder
+     */
+    public NereidServerBuilder maxInFlightOfModel(long requests, long bytes) {
+        modelLoad = new LoadLimits(requests, bytes);
+        return this;
+    }
+
+    /**
      * Sets how long {@link NereidServer#close} waits for calls to end.
      *
      * @param timeout 30 seconds by default
@@ -303,7 +335,8 @@ public final class NereidServerBuilder {
             throw new IllegalArgumentException("modelRepositories: none (expected: at least one folder)");
         }
         ServerBuild build = ServerBuild.read();
-        LoadOptions loadOptions = new LoadOptions(autoComplete, modelConfigName, modelLoadThreads, processors, gpus);
+        LoadOptions loadOptions =
+                new LoadOptions(autoComplete, modelConfigName, modelLoadThreads, processors, gpus, modelLoad);
         ServerMemory memory = ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory);
         Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
         BackendRegistry backends = BackendRegistry.open(
@@ -316,7 +349,8 @@ public final class NereidServerBuilder {
                     backends,
                     loadOptions,
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
-                            .with(responses.map(ServerCache::access)));
+                            .with(responses.map(ServerCache::access))
+                            .with(new ServerLoad(serverLoad)));
             lifecycle.start();
             started = true;
             return new NereidServer(

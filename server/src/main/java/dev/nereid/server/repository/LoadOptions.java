@@ -2,6 +2,7 @@ package dev.nereid.server.repository;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.LoadLimits;
 import java.util.List;
 
 /**
@@ -12,12 +13,15 @@ import java.util.List;
  * @param threads how many models are loaded at a time, at least 1
  * @param processors how many processors the instances of one model may be made on, at least 1
  * @param gpus the numbers of the graphics processors that instances may run on
+ * @param limits how many calls, and how many bytes of their inputs, each version of a model takes at a time
  */
-public record LoadOptions(boolean autoComplete, String configName, int threads, int processors, List<Integer> gpus) {
+public record LoadOptions(
+        boolean autoComplete, String configName, int threads, int processors, List<Integer> gpus, LoadLimits limits) {
     /** Checks and copies the components. */
     public LoadOptions {
         requireNonNull(configName, "configName");
         gpus = List.copyOf(gpus);
+        requireNonNull(limits, "limits");
         if (threads < 1) {
             throw new IllegalArgumentException("threads: " + threads + " (expected: >= 1)");
         }

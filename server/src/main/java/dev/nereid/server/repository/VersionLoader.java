@@ -144,7 +144,8 @@ final class VersionLoader {
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
-        ModelPlan plan = new ModelPlan(parts.settings(), batching).with(parts.terms());
+        ModelPlan plan =
+                new ModelPlan(parts.settings(), batching).with(parts.terms()).with(options.limits());
         SchedulerEnvironment surroundings = environment.with(environment
                 .cache()
                 .filter(cache -> parts.config().getResponseCache().getEnable()));
