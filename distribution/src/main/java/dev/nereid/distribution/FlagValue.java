@@ -2,12 +2,14 @@ package dev.nereid.distribution;
 
 import dev.nereid.api.ApiAccess;
 import dev.nereid.grpc.ResponseCompression;
+import dev.nereid.server.RateLimitOptions;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
@@ -129,6 +131,20 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<CacheSetting> CACHE_SETTING =
             new FlagValue<>("CACHE,KEY=VALUE", "cache,key=value", CacheSetting::read);
 
+    /** Whether instances take turns. */
+    static final FlagValue<Boolean> RATE_LIMIT =
+            new FlagValue<>("MODE", "off or execution_count", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "off" -> Optional.of(false);
+                case "execution_count" -> Optional.of(true);
+                default -> Optional.empty();
+            });
+
+    /** How much there is of a resource. */
+    static final FlagValue<RateLimitOptions.Resource> RATE_RESOURCE = new FlagValue<>(
+            "NAME:COUNT[:DEVICE]",
+            "name:count or name:count:device, both numbers whole and 0 or more",
+            FlagValue::rateResource);
+
     /** A folder; whether it exists is found out by whoever looks into it. */
     static final FlagValue<Path> FOLDER = new FlagValue<>("DIR", "the name of a folder", text -> {
         try {
@@ -161,6 +177,20 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
         } catch (NumberFormatException e) {
             return Optional.empty();
         }
+    }
+
+    private static Optional<RateLimitOptions.Resource> rateResource(String text) {
+        String[] parts = text.split(":", -1);
+        if (parts.length < 2 || parts.length > 3 || parts[0].isEmpty()) {
+            return Optional.empty();
+        }
+        Optional<Integer> count = whole(parts[1], 0, Integer.MAX_VALUE);
+        Optional<Integer> device = parts.length == 3 ? whole(parts[2], 0, Integer.MAX_VALUE) : Optional.of(0);
+        if (count.isEmpty() || device.isEmpty()) {
+            return Optional.empty();
+        }
+        OptionalInt where = parts.length == 3 ? OptionalInt.of(device.get()) : OptionalInt.empty();
+        return Optional.of(new RateLimitOptions.Resource(parts[0], count.get(), where));
     }
 
     private static Optional<Long> atLeastNone(String text) {

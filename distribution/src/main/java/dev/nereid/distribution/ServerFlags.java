@@ -24,6 +24,7 @@ final class ServerFlags {
     private final List<BackendSetting> backendSettings = new ArrayList<>();
     private final CacheFlags cache = new CacheFlags();
     private final LoadFlags load = new LoadFlags();
+    private final RateFlags rate = new RateFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -37,6 +38,7 @@ final class ServerFlags {
         declareModels(flags);
         cache.declare(flags);
         load.declare(flags);
+        rate.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -134,6 +136,7 @@ final class ServerFlags {
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
         responses.ifPresent(builder::cache);
         load.apply(builder);
+        rate.options().ifPresent(builder::rateLimit);
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {

@@ -1,8 +1,10 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
+import dev.nereid.scheduler.rate.Ticket;
 import dev.nereid.spi.BackendException;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -26,18 +28,28 @@ final class InstanceWorker implements Runnable {
     private final RequestQueue queue;
     private final ShortExecutions executions;
     private final LongSupplier nanoTime;
+    private final Turns turns;
     private final Seat seat;
+
+    /** What the backend is given at this moment; written by the thread that runs the instance. */
+    private volatile @Nullable ExecutionBatch current;
+
+    /** For what the turn was used, until the turn is ended. */
+    private @Nullable ExecutionBatch executed;
+
     private boolean closed;
 
     /**
      * Takes a seat at the queue.
      *
+     * @param ticket by which the instance asks for its turns; closed by the worker
      * @param executions is told how long those take that run on threads which submit requests
      * @param nanoTime the clock
      */
     InstanceWorker(
             ModelScope model,
             PluginInstance instance,
+            Ticket ticket,
             RequestQueue queue,
             ShortExecutions executions,
             LongSupplier nanoTime) {
@@ -46,7 +58,8 @@ final class InstanceWorker implements Runnable {
         this.queue = queue;
         this.executions = executions;
         this.nanoTime = nanoTime;
-        this.seat = queue.seat(this::runLent);
+        this.turns = new Turns(ticket);
+        this.seat = queue.seat(this::runLent, ticket::load);
     }
 
     /** Works until the queue is stopped and empty, waits until no call is in flight, and closes the instance. */
@@ -54,8 +67,14 @@ final class InstanceWorker implements Runnable {
     public void run() {
         boolean orderly = false;
         try {
-            while (queue.take(seat)) {
-                work(false);
+            if (turns.areLimited()) {
+                while (awaitTurn()) {
+                    workInTurn();
+                }
+            } else {
+                while (queue.take(seat)) {
+                    work(false);
+                }
             }
             orderly = true;
         } finally {
@@ -81,17 +100,73 @@ final class InstanceWorker implements Runnable {
     void close() {
         if (!closed) {
             closed = true;
+            turns.close();
             instance.close();
         }
     }
 
     /** Does what can be done without waiting: one batch at most. */
     boolean step() {
+        if (turns.areLimited()) {
+            return stepInTurn();
+        }
         boolean found = queue.poll(seat);
         if (found) {
             work(false);
         }
         return found;
+    }
+
+    private boolean stepInTurn() {
+        if (!turns.isAsked() && !queue.hasWork()) {
+            return false;
+        }
+        turns.ask();
+        if (!turns.tryBegin()) {
+            return false;
+        }
+        workInTurn();
+        return true;
+    }
+
+    /**
+     * Waits for work, and then for the turn to do it.
+     *
+     * @return {@code false} if there is nothing left to do, ever
+     */
+    private boolean awaitTurn() {
+        if (!turns.isAsked() && !queue.awaitWork(seat)) {
+            return false;
+        }
+        turns.ask();
+        turns.await();
+        return true;
+    }
+
+    /** Does what there is when the turn has come, and ends the turn, or leaves that to the end of the execution. */
+    private void workInTurn() {
+        boolean more = false;
+        try {
+            if (queue.poll(seat)) {
+                work(false);
+                more = executed != null && queue.hasWork();
+            }
+        } finally {
+            endTurn(more);
+        }
+    }
+
+    private void endTurn(boolean more) {
+        ExecutionBatch batch = executed;
+        executed = null;
+        if (more) {
+            turns.ask();
+        }
+        if (batch == null) {
+            turns.giveBack();
+        } else {
+            batch.whenEnded(turns::end);
+        }
     }
 
     /**
@@ -116,6 +191,7 @@ final class InstanceWorker implements Runnable {
 
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
     private void giveUp() {
+        turns.close();
         for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
             request.release();
@@ -145,7 +221,25 @@ final class InstanceWorker implements Runnable {
         if (!seat.taken.isEmpty()) {
             ExecutionBatch batch = new ExecutionBatch(model, seat.taken);
             seat.taken.clear();
-            execute(batch, clientMemory, lent);
+            executed = turns.areLimited() ? batch : null;
+            current = batch;
+            try {
+                if (model.stragglers().areAbandoned()) {
+                    batch.refuse(nanoTime.getAsLong());
+                } else {
+                    execute(batch, clientMemory, lent);
+                }
+            } finally {
+                current = null;
+            }
+        }
+    }
+
+    /** Gives up the requests that are with the backend. Any thread may call this. */
+    void abandon() {
+        ExecutionBatch batch = current;
+        if (batch != null) {
+            batch.abandon();
         }
     }
 

@@ -6,6 +6,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.rate.Ticket;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.ModelSettings;
 import java.util.ArrayList;
@@ -22,7 +23,8 @@ import org.slf4j.LoggerFactory;
  * any thread.
  *
  * <p>An instance whose backend promises short executions is run by the thread that submits a request, if the instance is
- * idle and there is a batch for it; all others, and that one when it is busy, by threads of their own.
+ * idle and there is a batch for it; all others, and that one when it is busy, by threads of their own. Where a rate limiter
+ * gives turns to instances, threads of their own run all of them, since those may wait.
  *
  * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
  * that submits or withdraws a call, or that of the timer. A call that is withdrawn, or that comes to its deadline, while it
@@ -44,6 +46,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final ModelScope model;
     private final RequestQueue queue;
     private final ShortExecutions executions;
+    private final boolean limited;
     private final LongSupplier nanoTime;
     private final @Nullable CacheGate cache;
     private final List<InstanceWorker> workers;
@@ -52,7 +55,8 @@ public final class ModelScheduler implements AutoCloseable {
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
-    private ModelScheduler(ModelPlan plan, List<PluginInstance> instances, SchedulerEnvironment environment) {
+    private ModelScheduler(
+            ModelPlan plan, List<PluginInstance> instances, List<Ticket> tickets, SchedulerEnvironment environment) {
         ModelSettings settings = plan.settings();
         BatchingPolicy policy = plan.policy();
         this.model = ModelScope.of(plan, environment);
@@ -72,9 +76,12 @@ public final class ModelScheduler implements AutoCloseable {
                 .cache()
                 .map(access -> new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
                 .orElse(null);
-        this.workers = instances.stream()
-                .map(instance -> new InstanceWorker(model, instance, queue, executions, nanoTime))
-                .toList();
+        this.limited = environment.rateLimiter().isLimiting();
+        List<InstanceWorker> made = new ArrayList<>();
+        for (int i = 0; i < instances.size(); i++) {
+            made.add(new InstanceWorker(model, instances.get(i), tickets.get(i), queue, executions, nanoTime));
+        }
+        this.workers = List.copyOf(made);
     }
 
     /**
@@ -85,6 +92,8 @@ public final class ModelScheduler implements AutoCloseable {
      * @param instances at least one instance; owned and later closed by the scheduler, whatever happens
      * @param environment what the server around it gives
      * @return the scheduler, which takes calls at once
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter could never let an
+     *     instance execute
      */
     public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
         if (instances.isEmpty()) {
@@ -92,9 +101,12 @@ public final class ModelScheduler implements AutoCloseable {
         }
         List<PluginInstance> owned = instances.stream().map(PluginInstance::new).toList();
         ModelScheduler scheduler;
+        List<Ticket> tickets = List.of();
         try {
-            scheduler = new ModelScheduler(plan, owned, environment);
+            tickets = InstanceTickets.of(instances, environment.rateLimiter());
+            scheduler = new ModelScheduler(plan, owned, tickets, environment);
         } catch (RuntimeException | Error e) { // such as a wrong plan: nobody else knows the instances
+            tickets.forEach(Ticket::close);
             owned.reversed().forEach(PluginInstance::close);
             throw e;
         }
@@ -170,7 +182,7 @@ public final class ModelScheduler implements AutoCloseable {
 
     /** Queues a request, or executes it if this is the thread that submits it. */
     private void enqueue(ScheduledRequest request, boolean submitting) {
-        switch (queue.offer(request, submitting && executions.areTrusted())) {
+        switch (queue.offer(request, submitting && !limited && executions.areTrusted())) {
             case Seat seat -> seat.lentRun.run();
             case Admission.Outcome.ACCEPTED -> {}
             case Admission.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.call()), submitting);
@@ -270,6 +282,23 @@ public final class ModelScheduler implements AutoCloseable {
         } else {
             uninterruptibly(closed::await);
         }
+    }
+
+    /**
+     * Answers every call that is not answered, since nobody can wait for them any more; takes no more calls. What waits is
+     * refused with the text of the stop, and counted as rejected. What is executed is withdrawn from its backend, as by its
+     * client, and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, whether its backend heeds that or not; its memory
+     * stays its backend's until that is done with it. What reaches an instance later is not executed.
+     *
+     * <p>Does not wait for anything but what backends do when they are told, and observers. {@link #close}, running on
+     * another thread or called later, waits for the backends as ever.
+     */
+    public void abandon() {
+        queue.stop();
+        model.stragglers().abandon();
+        queue.drain().forEach(ScheduledRequest::abandon);
+        workers.forEach(InstanceWorker::abandon);
+        model.stragglers().abandonAll();
     }
 
     /** Something that waits. */

@@ -22,6 +22,7 @@ import java.util.function.LongSupplier;
  * @param meter counts what becomes of the calls
  * @param inFlight the calls that are not done
  * @param load decides whether another call is taken
+ * @param stragglers the calls that neither wait nor are with an instance
  * @param equalInputs which requests may share a batch
  * @param inputs the names of all inputs, in the order of the configuration
  * @param outputs all outputs by name, in the order of the configuration
@@ -34,6 +35,7 @@ record ModelScope(
         ModelMeter meter,
         InFlight inFlight,
         ModelLoad load,
+        Stragglers stragglers,
         EqualInputs equalInputs,
         Set<String> inputs,
         Map<String, OutputSpec> outputs) {
@@ -60,6 +62,7 @@ record ModelScope(
                 new ModelMeter(environment.wallClock()),
                 new InFlight(),
                 new ModelLoad(environment.load(), plan.limits()),
+                new Stragglers(),
                 new EqualInputs(settings),
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs));

@@ -62,6 +62,13 @@ final class ScheduledRequest implements Cancellation {
     private final AtomicInteger users = new AtomicInteger(1);
     private final AtomicReference<@Nullable CancelActions> actions = new AtomicReference<>();
     private volatile boolean cancelled;
+
+    /** What is told of a withdrawal, if not that of the client. */
+    private volatile Answer.@Nullable Failure withdrawal;
+
+    /** Whether it has to be taken from the stragglers at its end. */
+    private volatile boolean straggles;
+
     private @Nullable ResponseStream stream;
 
     /** When the execution began; written before the backend sees the request. */
@@ -300,6 +307,29 @@ final class ScheduledRequest implements Cancellation {
         }
     }
 
+    /**
+     * Ends a request whose server cannot wait for it any more: one that waits is refused as all that come now, one that is
+     * executed is withdrawn from its backend and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once. The
+     * inputs stay as long as the backend uses them. One that was answered is left alone.
+     */
+    void abandon() {
+        if (reject(SchedulerErrors.stopped(call), FailureReason.REJECTED) || state.get() != State.EXECUTING) {
+            return;
+        }
+        Answer.Failure failure = Answer.Failure.abandoned(call);
+        if (!cancelled) {
+            withdrawal = failure;
+        }
+        cancel();
+        answer(failure);
+    }
+
+    /** Has the request remembered as one that neither waits nor is with an instance. To be called by a user. */
+    void straggle() {
+        straggles = true;
+        model.stragglers().add(this);
+    }
+
     /** Says whether the client withdrew the call. */
     boolean isCancelled() {
         return cancelled;
@@ -332,6 +362,9 @@ final class ScheduledRequest implements Cancellation {
         } catch (Throwable e) {
             log("release of inputs failed", e);
         }
+        if (straggles) {
+            model.stragglers().remove(this);
+        }
         if (loadBytes >= 0) {
             model.load().leave(loadBytes);
         }
@@ -342,6 +375,7 @@ final class ScheduledRequest implements Cancellation {
     ResponseStream stream(@Nullable GatheredInputs gathered) {
         if (stream == null) {
             stream = new ResponseStream(this, gathered);
+            straggle();
         }
         return stream;
     }
@@ -393,7 +427,8 @@ final class ScheduledRequest implements Cancellation {
         }
         if (cancelled) {
             given.discard();
-            return new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            Answer.Failure instead = withdrawal;
+            return instead == null ? new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED) : instead;
         }
         return given;
     }

@@ -24,6 +24,11 @@ final class SchedulerErrors {
                 call, "Server is stopping, scheduler for model has stopped accepting new inference requests");
     }
 
+    /** The server's time to end is over, and the call is executed still. */
+    static InferenceException abandoned(CheckedCall call) {
+        return unavailable(call, "Server is stopping, and could not wait for the end of the execution");
+    }
+
     /** As many requests wait as may wait on the level of the call. */
     static InferenceException full(CheckedCall call) {
         return overloaded(call, "Exceeds maximum queue size");

@@ -2,6 +2,8 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
@@ -29,6 +31,19 @@ final class SteppedScheduler {
             TensorMemory memory,
             BackendTerms terms,
             FakeInstance... instances) {
+        this(settings, planner, policy, memory, terms, RateLimiter.OFF, RateProfile.NONE, instances);
+    }
+
+    /** Makes a scheduler whose instances ask a limiter for their turns. */
+    SteppedScheduler(
+            ModelSettings settings,
+            BatchPlanner planner,
+            BatchingPolicy policy,
+            TensorMemory memory,
+            BackendTerms terms,
+            RateLimiter limiter,
+            RateProfile rate,
+            FakeInstance... instances) {
         ModelPlan plan = new ModelPlan(settings, policy).with(terms);
         model = ModelScope.of(plan, new SchedulerEnvironment(memory, clock, alarms));
         ShortExecutions executions = new ShortExecutions(settings, terms);
@@ -36,7 +51,8 @@ final class SteppedScheduler {
         queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms);
         for (FakeInstance instance : instances) {
             InstanceSlot slot = new InstanceSlot("i" + workers.size(), Device.CPU, instance);
-            workers.add(new InstanceWorker(model, new PluginInstance(slot), queue, executions, clock));
+            workers.add(new InstanceWorker(
+                    model, new PluginInstance(slot), limiter.register(slot.device(), rate), queue, executions, clock));
         }
     }
 

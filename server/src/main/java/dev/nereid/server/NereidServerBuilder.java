@@ -7,6 +7,9 @@ import dev.nereid.api.ServerInfo;
 import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.ServerLoad;
+import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.cache.ServerCache;
@@ -69,6 +72,7 @@ public final class NereidServerBuilder {
     private Optional<CacheOptions> cache = Optional.empty();
     private LoadLimits serverLoad = DEFAULT_LOAD;
     private LoadLimits modelLoad = LoadLimits.NONE;
+    private RateLimiter rateLimiter = RateLimiter.OFF;
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -282,6 +286,21 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Has instances execute in turns, so that never more runs at the same time than there are resources for: as
+     * configurations ask for it by {@code instance_group.rate_limiter}. No instance is run by a thread that submits calls
+     * then. Without this, which is the default, those settings have no effect.
+     *
+     * @param options how much there is of what
+     * @return this builder
+     */
+    public NereidServerBuilder rateLimit(RateLimitOptions options) {
+        rateLimiter = new ExecutionCountLimiter(options.resources().stream()
+                .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
+                .toList());
+        return this;
+    }
+
+    /**
      * Sets how long {@link NereidServer#close} waits for calls to end.
      *
      * @param timeout 30 seconds by default
@@ -350,7 +369,8 @@ public final class NereidServerBuilder {
                     loadOptions,
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
                             .with(responses.map(ServerCache::access))
-                            .with(new ServerLoad(serverLoad)));
+                            .with(new ServerLoad(serverLoad))
+                            .with(rateLimiter));
             lifecycle.start();
             started = true;
             return new NereidServer(

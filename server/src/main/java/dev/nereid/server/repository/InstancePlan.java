@@ -1,5 +1,6 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import inference.ModelConfig;
@@ -14,8 +15,10 @@ import java.util.List;
  * @param device where it will run
  * @param profiles the optimization profiles of its group
  * @param passive whether it is made but never run
+ * @param rate what its executions take of limited resources
  */
-record InstancePlan(String name, Device device, List<String> profiles, boolean passive) implements InstanceContext {
+record InstancePlan(String name, Device device, List<String> profiles, boolean passive, RateProfile rate)
+        implements InstanceContext {
     InstancePlan {
         profiles = List.copyOf(profiles);
     }
@@ -24,10 +27,11 @@ record InstancePlan(String name, Device device, List<String> profiles, boolean p
     static List<InstancePlan> of(ModelConfig config) {
         List<InstancePlan> plans = new ArrayList<>();
         for (ModelInstanceGroup group : config.getInstanceGroupList()) {
+            RateProfile rate = RateProfiles.of(group);
             for (int number = 0; number < group.getCount(); number++) {
                 String name = group.getName() + "_" + number;
                 for (Device device : devices(group)) {
-                    plans.add(new InstancePlan(name, device, group.getProfileList(), group.getPassive()));
+                    plans.add(new InstancePlan(name, device, group.getProfileList(), group.getPassive(), rate));
                 }
             }
         }

@@ -9,6 +9,7 @@ import dev.nereid.scheduler.InstanceSlot;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.ThreadPlacement;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.LabelFiles;
 import dev.nereid.server.config.ConfigCompletion;
@@ -135,7 +136,8 @@ final class VersionLoader {
             if (plan.passive()) {
                 passive.add(instances.get(i));
             } else {
-                active.add(new InstanceSlot(plan.name(), plan.device(), instances.get(i)));
+                active.add(new InstanceSlot(
+                        plan.name(), plan.device(), instances.get(i), plan.rate(), ThreadPlacement.ANYWHERE));
             }
         }
         if (active.isEmpty()) {

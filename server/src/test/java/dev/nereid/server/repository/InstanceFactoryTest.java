@@ -3,6 +3,7 @@ package dev.nereid.server.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Batch;
@@ -88,7 +89,7 @@ final class InstanceFactoryTest {
             throws BackendException {
         List<InstancePlan> plans = new ArrayList<>();
         for (String name : names) {
-            plans.add(new InstancePlan(name, Device.CPU, List.of(), false));
+            plans.add(new InstancePlan(name, Device.CPU, List.of(), false, RateProfile.NONE));
         }
         try (Undo undo = new Undo()) {
             List<ModelInstance> made = new InstanceFactory(model, traits, processors).make(plans, undo);
