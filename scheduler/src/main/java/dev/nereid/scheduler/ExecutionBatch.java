@@ -28,8 +28,6 @@ import org.jspecify.annotations.Nullable;
  * the request's own.
  */
 final class ExecutionBatch implements Batch {
-    private static final Runnable DONE = () -> {};
-
     private final ModelScope model;
     private final List<ExecutedRequest> requests;
     private final List<ScheduledRequest> kept;
@@ -39,7 +37,7 @@ final class ExecutionBatch implements Batch {
     private final @Nullable BatchOutputs outputs;
     private final AtomicBoolean ended = new AtomicBoolean();
 
-    /** What is done after a deferred execution; {@link #DONE} after its end. */
+    /** What is done after a deferred execution; {@link #nothing} after its end. */
     private final AtomicReference<@Nullable Runnable> afterwards = new AtomicReference<>();
 
     private boolean deferred;
@@ -254,7 +252,7 @@ final class ExecutionBatch implements Batch {
         try {
             endOnce(failure, nowNanos);
         } finally {
-            Runnable action = deferred ? afterwards.getAndSet(DONE) : null;
+            Runnable action = deferred ? afterwards.getAndSet(ExecutionBatch::nothing) : null;
             if (action != null) {
                 action.run();
             }
@@ -283,6 +281,8 @@ final class ExecutionBatch implements Batch {
             gathered.release();
         }
     }
+
+    private static void nothing() {}
 
     private void checkOpen() {
         if (ended.get()) {
