@@ -31,7 +31,8 @@ final class RateLimitIT {
 
     @Test
     void doesNotStartWithAModelThatCouldNeverRun() throws IOException, InterruptedException {
-        assertThat(start("--rate-limit=execution_count", "--rate-limit-resource=R:2").err())
+        assertThat(start("--rate-limit=execution_count", "--rate-limit-resource=R:2")
+                        .err())
                 .contains("Resource count for \"R\" is limited to 2 which will prevent scheduling of one or more model"
                         + " instances, the minimum required count is 3");
         assertThat(start("--rate-limit=sometimes").err())

@@ -28,7 +28,8 @@ import org.slf4j.LoggerFactory;
  * race for the step to answered, and whoever takes it counts the request and then tells the observer. A waiting request
  * that is withdrawn is taken out of its queue and answered at once, and can no longer begin, so it never reaches a
  * backend. One that is withdrawn while it is executed is answered when its backend is done with it, and always as
- * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption.
+ * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption. One whose
+ * server cannot wait any more is answered at once in any case, by whoever gives it up, who is a user meanwhile.
  *
  * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
  * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
@@ -69,7 +70,11 @@ final class ScheduledRequest implements Cancellation {
     /** Whether it has to be taken from the stragglers at its end. */
     private volatile boolean straggles;
 
-    private @Nullable ResponseStream stream;
+    /**
+     * The responses of a decoupled model. Who answers from outside of the execution and does not see it may tell the answer by
+     * itself: the stream is opened after the request was answered then, and sends nothing.
+     */
+    private volatile @Nullable ResponseStream stream;
 
     /** When the execution began; written before the backend sees the request. */
     private long startedNanos;
@@ -313,15 +318,18 @@ final class ScheduledRequest implements Cancellation {
      * inputs stay as long as the backend uses them. One that was answered is left alone.
      */
     void abandon() {
-        if (reject(SchedulerErrors.stopped(call), FailureReason.REJECTED) || state.get() != State.EXECUTING) {
+        if (!tryRetain()) {
             return;
         }
-        Answer.Failure failure = Answer.Failure.abandoned(call);
-        if (!cancelled) {
-            withdrawal = failure;
+        if (!reject(SchedulerErrors.stopped(call), FailureReason.REJECTED) && state.get() == State.EXECUTING) {
+            Answer.Failure failure = Answer.Failure.abandoned(call);
+            if (!cancelled) {
+                withdrawal = failure;
+            }
+            cancel();
+            answer(failure);
         }
-        cancel();
-        answer(failure);
+        release();
     }
 
     /** Has the request remembered as one that neither waits nor is with an instance. To be called by a user. */
@@ -351,6 +359,11 @@ final class ScheduledRequest implements Cancellation {
         users.incrementAndGet();
     }
 
+    /** Adds a user of the inputs, unless they were given back. */
+    private boolean tryRetain() {
+        return users.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
+    }
+
     /** Takes a user of the inputs away; the last one gives them back. */
     void release() {
         if (users.decrementAndGet() > 0) {
@@ -373,11 +386,13 @@ final class ScheduledRequest implements Cancellation {
 
     /** Opens the responses of a decoupled model; the same at every call. */
     ResponseStream stream(@Nullable GatheredInputs gathered) {
-        if (stream == null) {
-            stream = new ResponseStream(this, gathered);
+        ResponseStream opened = stream;
+        if (opened == null) {
+            opened = new ResponseStream(this, gathered);
+            stream = opened;
             straggle();
         }
-        return stream;
+        return opened;
     }
 
     /** Says whether the responses of a decoupled model were opened. */
@@ -387,7 +402,8 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the responses of a decoupled model were opened, and may still be sent. */
     boolean isSending() {
-        return stream != null && !stream.isEnded();
+        ResponseStream opened = stream;
+        return opened != null && !opened.isEnded();
     }
 
     /** Answers with an error of the backend. */
@@ -464,10 +480,11 @@ final class ScheduledRequest implements Cancellation {
 
     private void tellLast(Answer answer) {
         Answer last = place < 0 ? answer : new Answer.Last(answer);
-        if (stream == null) {
+        ResponseStream opened = stream;
+        if (opened == null) {
             tell(last);
         } else {
-            stream.tellLast(last);
+            opened.tellLast(last);
         }
     }
 

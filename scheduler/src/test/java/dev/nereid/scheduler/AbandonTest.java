@@ -6,6 +6,10 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.rate.RateResource;
+import dev.nereid.scheduler.rate.Ticket;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -172,6 +176,63 @@ final class AbandonTest {
         }
         assertThat(observer.responses()).isEmpty();
         assertThat(scheduler.inFlight()).isZero();
+    }
+
+    /** The end may come between any two responses, and before the stream is opened. */
+    @Test
+    void tellsNothingAfterTheEndOfResponses() throws InterruptedException {
+        for (int round = 0; round < 200; round++) {
+            CountDownLatch begun = new CountDownLatch(1);
+            FakeInstance talkative = new FakeInstance(batch -> {
+                begun.countDown();
+                ResponseSender sender = batch.requests().getFirst().sender();
+                for (int i = 0; i < 50; i++) {
+                    sender.send(sender.newResponse());
+                }
+                sender.complete();
+            });
+            ModelScheduler scheduler = ModelScheduler.start(
+                    new ModelPlan(model(true), BatchingPolicy.NONE),
+                    List.of(new InstanceSlot("i0", Device.CPU, talkative)),
+                    new SchedulerEnvironment(memory, System::nanoTime, timer));
+            RecordingObserver observer = submit(scheduler, "a");
+            begun.await();
+            for (int spin = 0; spin < round * 10; spin++) {
+                Thread.onSpinWait();
+            }
+
+            scheduler.abandon();
+
+            observer.await().check();
+            int told = observer.responses().size();
+            observer.close();
+            scheduler.close();
+            assertThat(observer.responses()).hasSize(told);
+            assertThat(scheduler.inFlight()).isZero();
+        }
+    }
+
+    @Test
+    void answersWhatWaitsForItsTurn() {
+        ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of());
+        RateProfile all = new RateProfile(1, List.of(new RateResource("R", true, 1)));
+        Ticket held = limiter.register(Device.CPU, all);
+        held.stage(() -> {});
+        ModelScheduler scheduler = ModelScheduler.start(
+                new ModelPlan(model(false), BatchingPolicy.NONE),
+                List.of(new InstanceSlot("i0", Device.CPU, instance, all, ThreadPlacement.ANYWHERE)),
+                new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
+        RecordingObserver observer = submit(scheduler, "a");
+        while (limiter.waiting() == 0) {
+            Thread.onSpinWait();
+        }
+
+        scheduler.abandon();
+
+        observer.assertError(ErrorCode.UNAVAILABLE, "[request id: a] " + STOPPED);
+        held.release();
+        scheduler.close();
+        assertThat(requests).isEmpty();
     }
 
     @Test

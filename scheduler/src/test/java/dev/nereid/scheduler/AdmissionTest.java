@@ -231,7 +231,7 @@ final class AdmissionTest {
 
     /** Lets the executions of calls end, and gives their responses back. */
     private void finish(RecordingObserver... taken) throws InterruptedException {
-        for (RecordingObserver observer : taken) {
+        for (int i = 0; i < taken.length; i++) {
             executions.take().finish();
         }
         for (RecordingObserver observer : taken) {

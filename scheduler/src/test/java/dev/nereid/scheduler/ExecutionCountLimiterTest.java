@@ -219,6 +219,21 @@ final class ExecutionCountLimiterTest {
     }
 
     @Test
+    void needsNoPermitWhenOff() {
+        Ticket running = occupyAll();
+        FakeInstance free = new FakeInstance(FakeInstance::copy);
+        instances.add(free);
+        SteppedScheduler scheduler = new SteppedScheduler(model, BatchPlanner.oneByOne(), memory, free);
+        submit(scheduler, "a");
+
+        assertThat(scheduler.step()).isTrue();
+
+        assertThat(limiter.waiting()).isZero();
+        end(scheduler);
+        running.release();
+    }
+
+    @Test
     void stagesAnIdleInstanceWhenWorkComes() {
         Ticket running = occupyAll();
         SteppedScheduler scheduler = scheduler(1);

@@ -81,6 +81,13 @@ public final class ExecutionCountLimiter implements RateLimiter {
         staged.add(instance);
     }
 
+    /** Takes an instance out that has nothing any more. */
+    @GuardedBy("lock")
+    private void forget(Instance instance) {
+        instance.state = State.CLOSED;
+        pool.remove(instance.need);
+    }
+
     /** Gives turns to whoever comes first, until there is not enough for one; the caller tells them, outside the lock. */
     @GuardedBy("lock")
     private List<Runnable> allocate() {
@@ -183,7 +190,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
                 pool.giveBack(need);
                 Runnable next = granted;
                 if (closing) {
-                    forget();
+                    forget(this);
                 } else if (next != null) {
                     enter(this, next);
                 } else {
@@ -206,7 +213,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
                     granted = null;
                     if (state != State.ALLOCATED) {
                         staged.remove(this);
-                        forget();
+                        forget(this);
                         grants = allocate();
                     }
                 }
@@ -214,11 +221,6 @@ public final class ExecutionCountLimiter implements RateLimiter {
                 lock.unlock();
             }
             grants.forEach(Runnable::run);
-        }
-
-        private void forget() {
-            state = State.CLOSED;
-            pool.remove(need);
         }
     }
 }

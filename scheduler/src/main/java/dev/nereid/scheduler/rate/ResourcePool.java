@@ -1,7 +1,6 @@
 package dev.nereid.scheduler.rate;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.rate.ResourceNeed.Key;
 import dev.nereid.spi.ErrorCode;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -19,8 +18,8 @@ import java.util.TreeMap;
 final class ResourcePool {
     private final List<ResourceLimit> limits;
     private final List<ResourceNeed> needs = new ArrayList<>();
-    private final Map<Key, Integer> capacity = new HashMap<>();
-    private final Map<Key, Long> taken = new HashMap<>();
+    private final Map<ResourceNeed.Key, Integer> capacity = new HashMap<>();
+    private final Map<ResourceNeed.Key, Long> taken = new HashMap<>();
 
     /**
      * Begins without instances.
@@ -39,7 +38,7 @@ final class ResourcePool {
         measure();
     }
 
-    private void checkLimit(Key key, int count) {
+    private void checkLimit(ResourceNeed.Key key, int count) {
         OptionalInt limit = limit(key);
         if (limit.isPresent() && limit.getAsInt() < count) {
             throw new InferenceException(
@@ -50,16 +49,16 @@ final class ResourcePool {
         }
     }
 
-    private void checkKind(Key key, ResourceNeed added) {
-        for (Key other : capacity.keySet()) {
+    private void checkKind(ResourceNeed.Key key, ResourceNeed added) {
+        for (ResourceNeed.Key other : capacity.keySet()) {
             checkKinds(key, other);
         }
-        for (Key other : added.counts().keySet()) {
+        for (ResourceNeed.Key other : added.counts().keySet()) {
             checkKinds(key, other);
         }
     }
 
-    private static void checkKinds(Key one, Key other) {
+    private static void checkKinds(ResourceNeed.Key one, ResourceNeed.Key other) {
         if (one.name().equals(other.name()) && one.isGlobal() != other.isGlobal()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
@@ -82,7 +81,7 @@ final class ResourcePool {
     }
 
     /** Returns how much there is of a resource by the limits; empty if none names it. */
-    private OptionalInt limit(Key key) {
+    private OptionalInt limit(ResourceNeed.Key key) {
         boolean named = false;
         int most = 0;
         Map<OptionalInt, Integer> byDevice = new HashMap<>();
@@ -101,18 +100,18 @@ final class ResourcePool {
     }
 
     /** Returns how much there is of a resource; 0 if no instance takes any. */
-    int capacity(Key key) {
+    int capacity(ResourceNeed.Key key) {
         return capacity.getOrDefault(key, 0);
     }
 
     /** Returns how much of a resource is taken. */
-    long taken(Key key) {
+    long taken(ResourceNeed.Key key) {
         return taken.getOrDefault(key, 0L);
     }
 
     /** Says whether there is enough of everything. */
     boolean fits(ResourceNeed need) {
-        for (Map.Entry<Key, Integer> count : need.counts().entrySet()) {
+        for (Map.Entry<ResourceNeed.Key, Integer> count : need.counts().entrySet()) {
             if (count.getValue() > capacity(count.getKey()) - taken(count.getKey())) {
                 return false;
             }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.scheduler.rate.ResourceNeed.Key;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import java.util.List;
@@ -44,9 +43,9 @@ final class ResourcePoolTest {
         pool.add(on(Device.CPU, some("R", 7), some("S", 1)));
         pool.add(on(Device.CPU, some("R", 5)));
 
-        assertThat(pool.capacity(new Key("R", 0))).isEqualTo(7);
-        assertThat(pool.capacity(new Key("S", 0))).isEqualTo(1);
-        assertThat(pool.capacity(new Key("T", 0))).isZero();
+        assertThat(pool.capacity(new ResourceNeed.Key("R", 0))).isEqualTo(7);
+        assertThat(pool.capacity(new ResourceNeed.Key("S", 0))).isEqualTo(1);
+        assertThat(pool.capacity(new ResourceNeed.Key("T", 0))).isZero();
     }
 
     @Test
@@ -60,7 +59,7 @@ final class ResourcePoolTest {
 
         pool.remove(largest);
 
-        assertThat(pool.capacity(new Key("R", 0))).isEqualTo(2);
+        assertThat(pool.capacity(new ResourceNeed.Key("R", 0))).isEqualTo(2);
         assertThat(pool.fits(small)).as("more is taken than there is").isFalse();
         pool.giveBack(small);
         assertThat(pool.fits(small)).isFalse();
@@ -123,13 +122,13 @@ final class ResourcePoolTest {
         limited.add(on(GPU_1, some("R", 1)));
         limited.add(on(GPU_1, global("S", 1)));
 
-        assertThat(limited.capacity(new Key("R", 0)))
+        assertThat(limited.capacity(new ResourceNeed.Key("R", 0)))
                 .as("no device: 4, this one: 2")
                 .isEqualTo(4);
-        assertThat(limited.capacity(new Key("R", 1)))
+        assertThat(limited.capacity(new ResourceNeed.Key("R", 1)))
                 .as("no device: 4, this one: 9")
                 .isEqualTo(9);
-        assertThat(limited.capacity(new Key("S", Key.ALL)))
+        assertThat(limited.capacity(new ResourceNeed.Key("S", ResourceNeed.Key.ALL)))
                 .as("whatever the device")
                 .isEqualTo(5);
     }
@@ -139,7 +138,7 @@ final class ResourcePoolTest {
         ResourcePool limited = new ResourcePool(List.of(limit("R", 4), limit("R", 3), limit("R", 8)));
         limited.add(on(GPU_0, some("R", 1)));
 
-        assertThat(limited.capacity(new Key("R", 0))).isEqualTo(3);
+        assertThat(limited.capacity(new ResourceNeed.Key("R", 0))).isEqualTo(3);
     }
 
     @Test
@@ -169,7 +168,9 @@ final class ResourcePoolTest {
                 .hasMessage(
                         "Resource count for \"S\" is limited to 0 which will prevent scheduling of one or more model"
                                 + " instances, the minimum required count is 4");
-        assertThat(limited.capacity(new Key("R", 0))).as("it is not known").isZero();
+        assertThat(limited.capacity(new ResourceNeed.Key("R", 0)))
+                .as("it is not known")
+                .isZero();
     }
 
     @Test
@@ -194,7 +195,7 @@ final class ResourcePoolTest {
         pool.take(all);
 
         assertThat(pool.fits(all)).isFalse();
-        assertThat(pool.taken(new Key("R", 0))).isEqualTo(2L * Integer.MAX_VALUE);
+        assertThat(pool.taken(new ResourceNeed.Key("R", 0))).isEqualTo(2L * Integer.MAX_VALUE);
     }
 
     @Test
