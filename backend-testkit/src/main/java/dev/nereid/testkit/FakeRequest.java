@@ -43,6 +43,7 @@ public final class FakeRequest implements InferenceRequest {
     private Optional<BackendException> failure = Optional.empty();
 
     private Optional<FakeSender> sender = Optional.empty();
+    private long timeoutMicros;
 
     /**
      * Creates a request.
@@ -75,6 +76,17 @@ public final class FakeRequest implements InferenceRequest {
      */
     public FakeRequest with(FakeSender responses) {
         sender = Optional.of(responses);
+        return this;
+    }
+
+    /**
+     * Gives the request a time-out.
+     *
+     * @param micros the time in microseconds; 0 for none, which is the default
+     * @return this request
+     */
+    public FakeRequest withTimeoutMicros(long micros) {
+        timeoutMicros = micros;
         return this;
     }
 
@@ -161,6 +173,11 @@ public final class FakeRequest implements InferenceRequest {
     @Override
     public long priority() {
         return 0;
+    }
+
+    @Override
+    public long timeoutMicros() {
+        return timeoutMicros;
     }
 
     @Override

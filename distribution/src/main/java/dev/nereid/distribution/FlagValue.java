@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import dev.nereid.api.ApiAccess;
 import dev.nereid.grpc.ResponseCompression;
+import dev.nereid.server.RateLimitOptions;
 import dev.nereid.server.host.HostSetting;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -9,6 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
@@ -76,6 +78,13 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<Integer> NUMBER =
             new FlagValue<>("N", "a whole number, 0 or more", text -> whole(text, 0, Integer.MAX_VALUE));
 
+    /** How much of something there may be; 0 for any. */
+    static final FlagValue<Long> AMOUNT = new FlagValue<>("N", "a whole number, 0 or more", text -> atLeastNone(text));
+
+    /** How many bytes there may be; 0 for any. */
+    static final FlagValue<Long> AMOUNT_OF_BYTES =
+            new FlagValue<>("BYTES", "a number of bytes, 0 or more", text -> atLeastNone(text));
+
     /** A number of threads for inferences over gRPC. */
     static final FlagValue<Integer> INFER_THREADS =
             new FlagValue<>("N", "a whole number from 2 to 128", text -> whole(text, 2, 128));
@@ -127,6 +136,20 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<HostSetting> HOST_SETTING =
             new FlagValue<>("POLICY,SETTING=VALUE", HostSetting.EXPECTED, HostSetting::parse);
 
+    /** Whether instances take turns. */
+    static final FlagValue<Boolean> RATE_LIMIT =
+            new FlagValue<>("MODE", "off or execution_count", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "off" -> Optional.of(false);
+                case "execution_count" -> Optional.of(true);
+                default -> Optional.empty();
+            });
+
+    /** How much there is of a resource. */
+    static final FlagValue<RateLimitOptions.Resource> RATE_RESOURCE = new FlagValue<>(
+            "NAME:COUNT[:DEVICE]",
+            "name:count or name:count:device, both numbers whole and 0 or more",
+            FlagValue::rateResource);
+
     /** A folder; whether it exists is found out by whoever looks into it. */
     static final FlagValue<Path> FOLDER = new FlagValue<>("DIR", "the name of a folder", text -> {
         try {
@@ -156,6 +179,28 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
         try {
             int number = Integer.parseInt(text.strip());
             return number >= least && number <= most ? Optional.of(number) : Optional.empty();
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static Optional<RateLimitOptions.Resource> rateResource(String text) {
+        String[] parts = text.split(":", -1);
+        if (parts.length < 2 || parts.length > 3 || parts[0].isEmpty()) {
+            return Optional.empty();
+        }
+        Optional<Integer> count = whole(parts[1], 0, Integer.MAX_VALUE);
+        Optional<Integer> device = parts.length == 3 ? whole(parts[2], 0, Integer.MAX_VALUE) : Optional.of(0);
+        if (count.isEmpty() || device.isEmpty()) {
+            return Optional.empty();
+        }
+        OptionalInt where = parts.length == 3 ? OptionalInt.of(device.get()) : OptionalInt.empty();
+        return Optional.of(new RateLimitOptions.Resource(parts[0], count.get(), where));
+    }
+
+    private static Optional<Long> atLeastNone(String text) {
+        try {
+            return Optional.of(Long.parseLong(text.strip())).filter(number -> number >= 0);
         } catch (NumberFormatException e) {
             return Optional.empty();
         }

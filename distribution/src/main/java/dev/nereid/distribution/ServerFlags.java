@@ -24,6 +24,8 @@ final class ServerFlags {
     private final List<BackendSetting> backendSettings = new ArrayList<>();
     private final CacheFlags cache = new CacheFlags();
     private final HostFlags host = new HostFlags();
+    private final LoadFlags load = new LoadFlags();
+    private final RateFlags rate = new RateFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -37,6 +39,8 @@ final class ServerFlags {
         declareModels(flags);
         cache.declare(flags);
         host.declare(flags);
+        load.declare(flags);
+        rate.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -134,6 +138,8 @@ final class ServerFlags {
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
         responses.ifPresent(builder::cache);
         host.set(builder, surroundings.environment());
+        load.apply(builder);
+        rate.options().ifPresent(builder::rateLimit);
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {

@@ -15,6 +15,13 @@ import org.slf4j.LoggerFactory;
 final class GrpcErrors {
     private static final Logger LOG = LoggerFactory.getLogger(GrpcErrors.class);
 
+    /**
+     * By which servers tell clients that retry how many milliseconds to wait. Clients without a retry policy ignore it; see
+     * <a href="https://github.com/grpc/proposal/blob/master/A6-client-retries.md#pushback">pushback</a>.
+     */
+    private static final Metadata.Key<String> RETRY_PUSHBACK =
+            Metadata.Key.of("grpc-retry-pushback-ms", Metadata.ASCII_STRING_MARSHALLER);
+
     private GrpcErrors() {}
 
     /** Ends a call whose response was sent. */
@@ -24,7 +31,9 @@ final class GrpcErrors {
 
     /** Ends a call that failed. */
     static void fail(ServerCall<?, ?> call, InferenceException error) {
-        call.close(status(error), new Metadata());
+        Metadata trailers = new Metadata();
+        error.retryAfter().ifPresent(pause -> trailers.put(RETRY_PUSHBACK, Long.toString(pause.toMillis())));
+        call.close(status(error), trailers);
     }
 
     /** Returns the error for bytes that are no message. */

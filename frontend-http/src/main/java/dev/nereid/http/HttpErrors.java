@@ -22,6 +22,9 @@ final class HttpErrors {
 
     /** Answers with an error that a handler of the protocol found. */
     static void send(HttpServerResponse response, InferenceException error, CharSequence contentType) {
+        if (!response.headWritten()) {
+            setRetryAfter(response, error);
+        }
         send(response, status(error.code()), error.publicMessage(), contentType);
     }
 
@@ -83,8 +86,16 @@ final class HttpErrors {
     }
 
     /** Has an answer that is not made here tell of an error by its status. */
-    static void setStatus(HttpServerResponse response, ErrorCode code) {
-        response.setStatusCode(status(code));
+    static void setStatus(HttpServerResponse response, InferenceException error) {
+        setRetryAfter(response, error);
+        response.setStatusCode(status(error.code()));
+    }
+
+    /** Tells when to ask again, in whole seconds, if the error says so. */
+    private static void setRetryAfter(HttpServerResponse response, InferenceException error) {
+        error.retryAfter()
+                .ifPresent(pause -> response.putHeader(
+                        HttpHeaders.RETRY_AFTER, Long.toString(Math.max(1, Math.ceilDiv(pause.toMillis(), 1_000)))));
     }
 
     private static int status(ErrorCode code) {

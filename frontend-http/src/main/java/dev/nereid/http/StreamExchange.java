@@ -158,7 +158,7 @@ final class StreamExchange implements ResponseObserver {
             return;
         }
         if (!http.headWritten()) {
-            HttpErrors.setStatus(http, error.code());
+            HttpErrors.setStatus(http, error);
         }
         begin();
         http.end(GenerateResponseWriter.errorEvent(error));

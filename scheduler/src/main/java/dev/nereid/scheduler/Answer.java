@@ -45,6 +45,11 @@ interface Answer {
             return new Failure(SchedulerErrors.of(error), reason);
         }
 
+        /** Makes the failure of a request for which its server waited as long as it could. */
+        static Failure abandoned(CheckedCall call) {
+            return new Failure(SchedulerErrors.abandoned(call), FailureReason.OTHER);
+        }
+
         @Override
         public void tell(ResponseObserver observer) {
             observer.onError(error);

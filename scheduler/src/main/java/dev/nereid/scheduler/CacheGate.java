@@ -64,7 +64,7 @@ final class CacheGate {
         }
         CacheLookup lookup = new CacheLookup(this, request, nanoTime.getAsLong());
         // Whoever finds an answer tells it, which may take long too.
-        if (request.isHeavy() || inputSize(request.call()) > LARGE_INPUTS) {
+        if (request.isHeavy() || request.call().inputBytes() > LARGE_INPUTS) {
             lookup.startOn(access.background());
         } else {
             lookup.start();
@@ -90,14 +90,6 @@ final class CacheGate {
             }
         }
         return true;
-    }
-
-    private static long inputSize(CheckedCall call) {
-        long size = 0;
-        for (NamedTensor input : call.inputs()) {
-            size += input.tensor().byteSize();
-        }
-        return size;
     }
 
     /** Says whether outputs from the cache are an answer to a request of this model. */

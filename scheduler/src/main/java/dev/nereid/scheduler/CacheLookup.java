@@ -41,12 +41,18 @@ final class CacheLookup implements LookupObserver {
 
     /** Searches; what is found is told on this thread or another one. */
     void start() {
+        request.retain(); // the search may end at any moment
         search();
         submitter = null;
+        if (!told.get()) {
+            request.straggle();
+        }
+        request.release();
     }
 
     /** Searches on another thread. */
     void startOn(Executor executor) {
+        request.straggle();
         try {
             executor.execute(this::search);
         } catch (RejectedExecutionException e) {

@@ -50,4 +50,13 @@ public record CheckedCall(
             throw new IllegalArgumentException("batchSize: " + batchSize + " (expected: >= 1)");
         }
     }
+
+    /** Returns how many bytes all inputs have. */
+    long inputBytes() {
+        long size = 0;
+        for (int i = 0; i < inputs.size(); i++) {
+            size += inputs.get(i).tensor().byteSize();
+        }
+        return size;
+    }
 }

@@ -9,7 +9,8 @@ import java.util.Map;
 
 /**
  * The instances that share one thread, and the turn they take: most often one; all on a graphics processor that their
- * executions block. Confined to that thread, but for {@link #areReady}, which any thread may ask.
+ * executions block. Confined to that thread, but for {@link #areReady} and
+ * {@link #load}, which any thread may ask.
  */
 final class DeviceSeats {
     private final List<PluginInstance> instances;
@@ -49,6 +50,25 @@ final class DeviceSeats {
         PluginInstance next = instances.get(turn);
         turn = turn + 1 == instances.size() ? 0 : turn + 1;
         return next;
+    }
+
+    /** Returns the turns of the instance whose turn it is. */
+    Turns turns() {
+        return instances.get(turn).turns();
+    }
+
+    /** Tells how much the instances have had by the rate limiter. Any thread may ask. */
+    long load() {
+        long load = 0;
+        for (int i = 0; i < instances.size(); i++) {
+            load += instances.get(i).turns().load();
+        }
+        return load;
+    }
+
+    /** Asks the rate limiter for no more turns. */
+    void leaveLimiter() {
+        instances.forEach(instance -> instance.turns().close());
     }
 
     /** Returns the number of instances. */

@@ -130,6 +130,11 @@ final class ExecutedRequest implements InferenceRequest {
     }
 
     @Override
+    public long timeoutMicros() {
+        return call().options().timeoutMicros();
+    }
+
+    @Override
     public OptionalLong deadlineNanos() {
         return call().options().deadlineNanos();
     }

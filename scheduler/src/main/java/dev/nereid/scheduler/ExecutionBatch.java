@@ -16,6 +16,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +36,10 @@ final class ExecutionBatch implements Batch {
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private final AtomicBoolean ended = new AtomicBoolean();
+
+    /** What is done after a deferred execution; {@link #nothing} after its end. */
+    private final AtomicReference<@Nullable Runnable> afterwards = new AtomicReference<>();
+
     private boolean deferred;
     private long startNanos;
     private long inputsNanos;
@@ -207,6 +212,7 @@ final class ExecutionBatch implements Batch {
             throw new IllegalStateException("defer: called twice (expected: once)");
         }
         deferred = true;
+        kept.forEach(ScheduledRequest::straggle);
         return new Deferred();
     }
 
@@ -250,11 +256,40 @@ final class ExecutionBatch implements Batch {
         }
     }
 
+    /** Gives up the requests. */
+    void abandon() {
+        kept.forEach(ScheduledRequest::abandon);
+    }
+
+    /** Gives up the requests before the backend is given the batch, and ends it. */
+    void refuse(long nowNanos) {
+        abandon();
+        end(Answer.Failure.abandoned(first.call()), nowNanos); // told to nobody, since all are answered
+    }
+
+    /** Has something done once, when the execution has ended: now, or by whoever ends it. To be called after the backend. */
+    void whenEnded(Runnable action) {
+        if (!deferred || !afterwards.compareAndSet(null, action)) {
+            action.run();
+        }
+    }
+
     /** Settles all requests, counts them together with the execution, and only then tells their observers. */
     private void end(Answer.@Nullable Failure failure, long nowNanos) {
         if (!ended.compareAndSet(false, true)) {
             return;
         }
+        try {
+            endOnce(failure, nowNanos);
+        } finally {
+            Runnable action = deferred ? afterwards.getAndSet(ExecutionBatch::nothing) : null;
+            if (action != null) {
+                action.run();
+            }
+        }
+    }
+
+    private void endOnce(Answer.@Nullable Failure failure, long nowNanos) {
         ExecutionTally tally = new ExecutionTally(
                 startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
         if (failure == null) {
@@ -276,6 +311,8 @@ final class ExecutionBatch implements Batch {
             gathered.release();
         }
     }
+
+    private static void nothing() {}
 
     private void checkOpen() {
         if (ended.get()) {

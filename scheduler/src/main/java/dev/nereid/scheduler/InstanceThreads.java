@@ -142,6 +142,11 @@ final class InstanceThreads {
         }
     }
 
+    /** Gives up what is with the backends. */
+    void abandon() {
+        snapshot(worker -> true).forEach(running -> running.worker().abandon());
+    }
+
     /** Starts no more threads, and waits for the ends of all. */
     void awaitEnd() {
         lock.lock();

@@ -6,6 +6,7 @@ import dev.nereid.spi.ModelInstance;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -30,6 +31,7 @@ final class InstanceWorker implements Runnable {
     private final RequestQueue queue;
     private final ShortExecutions executions;
     private final LongSupplier nanoTime;
+    private final boolean limited;
     private final Warmup warmup;
     private final Seat seat;
 
@@ -38,6 +40,12 @@ final class InstanceWorker implements Runnable {
 
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
+
+    /** What the backend is given at this moment; written by the thread that runs the instance. */
+    private volatile @Nullable ExecutionBatch current;
+
+    /** For what the turn was used, until the turn is ended. */
+    private @Nullable ExecutionBatch executed;
 
     /** Takes a seat at the queue for an instance that has nothing to do before its first request. */
     InstanceWorker(
@@ -76,7 +84,8 @@ final class InstanceWorker implements Runnable {
         this.queue = queue;
         this.executions = executions;
         this.nanoTime = nanoTime;
-        this.seat = queue.seat(this::runLent);
+        this.limited = instances.turns().areLimited();
+        this.seat = queue.seat(this::runLent, instances::load);
         this.seat.placed = instances.arePlaced();
     }
 
@@ -89,9 +98,7 @@ final class InstanceWorker implements Runnable {
         boolean staying = false;
         try {
             if (prepare(warmup)) {
-                while (queue.take(seat)) {
-                    work(false);
-                }
+                serve();
                 staying = !retired;
             }
         } finally {
@@ -109,9 +116,36 @@ final class InstanceWorker implements Runnable {
             instances.place();
             for (int i = 0; i < instances.size(); i++) {
                 PluginInstance instance = instances.next();
-                samples.warm(batch -> execute(instance, batch, false, false));
+                samples.warm(batch -> warm(instance, batch));
             }
         });
+    }
+
+    private void warm(PluginInstance instance, ExecutionBatch batch) {
+        Turns turns = instance.turns();
+        if (!limited) {
+            execute(instance, batch, false, false);
+            return;
+        }
+        turns.ask();
+        turns.await();
+        try {
+            execute(instance, batch, false, false);
+        } finally {
+            batch.whenEnded(turns::end);
+        }
+    }
+
+    private void serve() {
+        if (limited) {
+            while (awaitTurn()) {
+                workInTurn();
+            }
+        } else {
+            while (queue.take(seat)) {
+                work(false);
+            }
+        }
     }
 
     /** Returns the name of the instance, or of the device that several share. */
@@ -144,11 +178,69 @@ final class InstanceWorker implements Runnable {
 
     /** Does what can be done without waiting: one batch at most. */
     boolean step() {
+        if (limited) {
+            return stepInTurn();
+        }
         boolean found = queue.poll(seat);
         if (found) {
             work(false);
         }
         return found;
+    }
+
+    private boolean stepInTurn() {
+        Turns turns = instances.turns();
+        if (!turns.isAsked() && !queue.hasWork()) {
+            return false;
+        }
+        turns.ask();
+        if (!turns.tryBegin()) {
+            return false;
+        }
+        workInTurn();
+        return true;
+    }
+
+    /**
+     * Waits for work, and then for the turn to do it.
+     *
+     * @return {@code false} if there is nothing left to do, ever
+     */
+    private boolean awaitTurn() {
+        Turns turns = instances.turns();
+        if (!turns.isAsked() && !queue.awaitWork(seat)) {
+            return false;
+        }
+        turns.ask();
+        turns.await();
+        return true;
+    }
+
+    /** Does what there is when the turn has come, and ends the turn, or leaves that to the end of the execution. */
+    private void workInTurn() {
+        Turns turns = instances.turns();
+        boolean more = false;
+        try {
+            if (queue.poll(seat)) {
+                work(false);
+                more = executed != null && !retired && queue.hasWork();
+            }
+        } finally {
+            endTurn(turns, more);
+        }
+    }
+
+    private void endTurn(Turns turns, boolean more) {
+        ExecutionBatch batch = executed;
+        executed = null;
+        if (more) {
+            instances.turns().ask();
+        }
+        if (batch == null) {
+            turns.giveBack();
+        } else {
+            batch.whenEnded(turns::end);
+        }
     }
 
     /**
@@ -173,6 +265,7 @@ final class InstanceWorker implements Runnable {
 
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
     void giveUp() {
+        instances.leaveLimiter();
         for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
             request.release();
@@ -205,7 +298,26 @@ final class InstanceWorker implements Runnable {
         if (!seat.taken.isEmpty()) {
             ExecutionBatch batch = new ExecutionBatch(model, seat.taken);
             seat.taken.clear();
-            execute(instances.next(), batch, clientMemory, lent);
+            PluginInstance instance = instances.next();
+            executed = limited ? batch : null;
+            current = batch;
+            try {
+                if (model.stragglers().areAbandoned()) {
+                    batch.refuse(nanoTime.getAsLong());
+                } else {
+                    execute(instance, batch, clientMemory, lent);
+                }
+            } finally {
+                current = null;
+            }
+        }
+    }
+
+    /** Gives up the requests that are with the backend. Any thread may call this. */
+    void abandon() {
+        ExecutionBatch batch = current;
+        if (batch != null) {
+            batch.abandon();
         }
     }
 

@@ -74,4 +74,14 @@ public record ModelPlan(
     public ModelPlan with(List<WarmupSample> samples) {
         return new ModelPlan(settings, policy, backend, strategy, samples, limits);
     }
+
+    /**
+     * Returns the same plan with certain bounds.
+     *
+     * @param bounds how many calls, and how many bytes of their inputs, the version takes at a time
+     * @return the changed plan
+     */
+    public ModelPlan with(LoadLimits bounds) {
+        return new ModelPlan(settings, policy, backend, strategy, warmup, bounds);
+    }
 }

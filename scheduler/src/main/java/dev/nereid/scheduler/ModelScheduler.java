@@ -6,6 +6,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelInstance;
@@ -18,13 +19,16 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Queues the calls to one version of a model, batches them, and runs them on the version's instances. Safe for use by
  * any thread.
  *
  * <p>An instance whose backend promises short executions is run by the thread that submits a request, if the instance is
- * idle and there is a batch for it; all others, and that one when it is busy, by threads of their own.
+ * idle and there is a batch for it; all others, and that one when it is busy, by threads of their own. Where a rate limiter
+ * gives turns to instances, threads of their own run all of them, since those may wait.
  *
  * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
  * that submits or withdraws a call, or that of the timer. A call that is withdrawn, or that comes to its deadline, while it
@@ -32,6 +36,10 @@ import org.jspecify.annotations.Nullable;
  * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, one that has waited for longer than the model lets it. A call that is
  * withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its deadline
  * then matters no more.
+ *
+ * <p>A call that would bring more in flight than the model or its server may have is refused at once with
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, and told when to try again. Calls are in flight until their responses are
+ * closed and their memory was given back.
  *
  * <p>Once all calls have ended, no observer is called and no memory of the model is touched any more: {@link #close}
  * waits for that moment and closes the instances only then.
@@ -42,6 +50,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final ModelScope model;
     private final RequestQueue queue;
     private final ShortExecutions executions;
+    private final RateLimiter rateLimiter;
     private final LongSupplier nanoTime;
     private final @Nullable CacheGate cache;
     private final Optional<BatchingStrategy> strategy;
@@ -60,6 +69,7 @@ public final class ModelScheduler implements AutoCloseable {
         BatchingPolicy policy = plan.policy();
         this.model = ModelScope.of(plan, environment);
         this.executions = new ShortExecutions(settings, plan.backend());
+        this.rateLimiter = environment.rateLimiter();
         this.nanoTime = environment.nanoTime();
         boolean batches = policy.dynamic() && settings.batches();
         BatchPlanner planner = batches
@@ -102,6 +112,8 @@ public final class ModelScheduler implements AutoCloseable {
      * @param instances at least one instance; owned and later closed by the scheduler, whatever happens
      * @param environment what the server around it gives
      * @return the scheduler, which takes calls at once
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter could never let an
+     *     instance execute
      */
     public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
         if (instances.isEmpty()) {
@@ -111,6 +123,7 @@ public final class ModelScheduler implements AutoCloseable {
         List<PluginInstance> owned = instances.stream().map(PluginInstance::new).toList();
         ModelScheduler scheduler;
         try {
+            owned.forEach(instance -> instance.register(environment.rateLimiter()));
             scheduler = new ModelScheduler(plan, owned, environment);
         } catch (RuntimeException | Error e) { // such as a wrong plan: nobody else knows the instances
             owned.reversed().forEach(PluginInstance::close);
@@ -156,6 +169,7 @@ public final class ModelScheduler implements AutoCloseable {
         List<PluginInstance> owned = added.stream().map(PluginInstance::new).toList();
         Group group;
         try {
+            owned.forEach(instance -> instance.register(rateLimiter));
             group = group(owned, warmup);
         } catch (RuntimeException | Error e) { // such as no memory: nobody else knows the instances
             owned.reversed().forEach(PluginInstance::close);
@@ -203,8 +217,15 @@ public final class ModelScheduler implements AutoCloseable {
     public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
+        long bytes = call.inputBytes();
+        ModelLoad.Verdict verdict = model.load().enter(bytes);
         ScheduledRequest request =
                 new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
+        if (verdict != ModelLoad.Verdict.ADMITTED) {
+            request.refuse(refusal(call, verdict));
+            return request;
+        }
+        request.admitted(bytes);
         if (heavy || request.usesClientMemory()) { // which may have to be copied
             request.keepToInstances();
         }
@@ -218,7 +239,7 @@ public final class ModelScheduler implements AutoCloseable {
 
     /** Queues a request, or executes it if this is the thread that submits it. */
     private void enqueue(ScheduledRequest request, boolean submitting) {
-        switch (queue.offer(request, submitting && executions.areTrusted())) {
+        switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
             case Seat seat -> seat.lentRun.run();
             case Admission.Outcome.ACCEPTED -> {}
             case Admission.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.call()), submitting);
@@ -226,6 +247,16 @@ public final class ModelScheduler implements AutoCloseable {
             case Admission.Outcome.NO_INSTANCE ->
                 refuse(request, SchedulerErrors.noInstance(request.call()), submitting);
         }
+    }
+
+    /** Says why a call is not taken: that there is too much, unless it would not be taken in any case. */
+    private InferenceException refusal(CheckedCall call, ModelLoad.Verdict verdict) {
+        if (queue.isStopped()) {
+            return SchedulerErrors.stopped(call);
+        }
+        return verdict == ModelLoad.Verdict.TOO_MANY_BYTES
+                ? SchedulerErrors.tooManyBytes(call)
+                : SchedulerErrors.tooManyRequests(call);
     }
 
     private static void refuse(ScheduledRequest request, InferenceException error, boolean submitting) {
@@ -302,6 +333,23 @@ public final class ModelScheduler implements AutoCloseable {
         } else {
             uninterruptibly(closed);
         }
+    }
+
+    /**
+     * Answers every call that is not answered, since nobody can wait for them any more; takes no more calls. What waits is
+     * refused with the text of the stop, and counted as rejected. What is executed is withdrawn from its backend, as by its
+     * client, and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, whether its backend heeds that or not; its memory
+     * stays its backend's until that is done with it. What reaches an instance later is not executed.
+     *
+     * <p>Does not wait for anything but what backends do when they are told, and observers. {@link #close}, running on
+     * another thread or called later, waits for the backends as ever.
+     */
+    public void abandon() {
+        queue.stop();
+        model.stragglers().abandon();
+        queue.drain().forEach(ScheduledRequest::abandon);
+        threads.abandon();
+        model.stragglers().abandonAll();
     }
 
     /** Closes the rule of a plan; there may be no plan, where the caller gave none. */

@@ -24,6 +24,8 @@ import java.util.function.LongSupplier;
  * @param nanoTime the clock
  * @param meter counts what becomes of the calls
  * @param inFlight the calls that are not done
+ * @param load decides whether another call is taken
+ * @param stragglers the calls that neither wait nor are with an instance
  * @param equalInputs which requests may share a batch
  * @param derived the inputs that are derived from the requests of a batch
  * @param inputs the names of all inputs, in the order of the configuration, and behind them those that are derived
@@ -36,6 +38,8 @@ record ModelScope(
         LongSupplier nanoTime,
         ModelMeter meter,
         InFlight inFlight,
+        ModelLoad load,
+        Stragglers stragglers,
         EqualInputs equalInputs,
         DerivedInputs derived,
         Set<String> inputs,
@@ -65,6 +69,8 @@ record ModelScope(
                 environment.nanoTime(),
                 new ModelMeter(environment.wallClock()),
                 new InFlight(),
+                new ModelLoad(environment.load(), plan.limits()),
+                new Stragglers(),
                 new EqualInputs(settings),
                 derived,
                 Collections.unmodifiableSet(inputs),
@@ -94,6 +100,8 @@ record ModelScope(
                 nanoTime,
                 new ModelMeter(InstantSource.system()),
                 calls,
+                load,
+                stragglers,
                 equalInputs,
                 derived,
                 inputs,

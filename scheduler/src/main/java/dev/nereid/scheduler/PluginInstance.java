@@ -1,5 +1,7 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
@@ -18,19 +20,37 @@ final class PluginInstance {
     private final String name;
     private final Device device;
     private final ThreadPlacement placement;
+    private final RateProfile rate;
     private final @Nullable ClassLoader loader;
+    private Turns turns = new Turns(RateLimiter.OFF.register(Device.CPU, RateProfile.NONE));
 
     PluginInstance(InstanceSlot slot) {
         this.instance = slot.instance();
         this.name = slot.name();
         this.device = slot.device();
         this.placement = slot.placement();
+        this.rate = slot.rate();
         this.loader = slot.instance().getClass().getClassLoader();
     }
 
     /** Returns the name of the instance. */
     String name() {
         return name;
+    }
+
+    /**
+     * Makes the instance known to the rate limiter, which otherwise lets it run whenever it likes. To be called before
+     * anything else.
+     *
+     * @throws dev.nereid.api.InferenceException as {@link RateLimiter#register} throws it
+     */
+    void register(RateLimiter limiter) {
+        turns = new Turns(limiter.register(device, rate));
+    }
+
+    /** Returns the turns that the instance gets. */
+    Turns turns() {
+        return turns;
     }
 
     /** Returns where the instance runs. */
@@ -91,8 +111,9 @@ final class PluginInstance {
         }
     }
 
-    /** Frees what the instance holds; what that throws is logged. */
+    /** Frees what the instance holds, and its place at the rate limiter; what a backend throws is logged. */
     void close() {
+        turns.close();
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(loader);

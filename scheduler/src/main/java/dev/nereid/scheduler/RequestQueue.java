@@ -40,7 +40,9 @@ import org.jspecify.annotations.Nullable;
  * lock is given back while a batch is formed: see {@link StrategyBatcher}. What was said of wake-ups above holds as well
  * while an instance forms a batch, since that one looks again at its end.
  *
- * <p>The instance that became idle last is called first: its caches are warm.
+ * <p>The instance that became idle last is called first: its caches are warm. Under the rate limiter it is that which has had
+ * the fewest turns; it may have to wait for its turn after it was called, is busy meanwhile in the sense above, and leaves the
+ * requests in the queue until its turn has come.
  */
 final class RequestQueue {
     private final BatchPlanner planner;
@@ -132,10 +134,20 @@ final class RequestQueue {
      * @param lentRun runs the instance on a thread to which the seat is lent, and then calls {@link #giveBack}
      */
     Seat seat(Runnable lentRun) {
+        return seat(lentRun, () -> 0);
+    }
+
+    /**
+     * Gives an instance its place.
+     *
+     * @param lentRun runs the instance on a thread to which the seat is lent, and then calls {@link #giveBack}
+     * @param load tells how much the instance has had of what is limited; must not take any lock
+     */
+    Seat seat(Runnable lentRun, LongSupplier load) {
         lock.lock();
         try {
             seats++;
-            return new Seat(lock.newCondition(), lentRun);
+            return new Seat(lock.newCondition(), lentRun, load);
         } finally {
             lock.unlock();
         }
@@ -319,6 +331,39 @@ final class RequestQueue {
         }
     }
 
+    /**
+     * Waits until there is a batch, and leaves it in the queue: by the time it is to be executed it may be another one, or
+     * none.
+     *
+     * @return {@code false} if there is nothing left to do, ever
+     */
+    boolean awaitWork(Seat seat) {
+        lock.lock();
+        try {
+            long now = nanoTime.getAsLong();
+            while (seat.retired || planner.take(view, now, stopped) == 0) {
+                if (seat.retired || (stopped && requests.length() == 0)) {
+                    return false;
+                }
+                await(seat, now);
+                now = nanoTime.getAsLong();
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says whether there is a batch. */
+    boolean hasWork() {
+        lock.lock();
+        try {
+            return planner.take(view, nanoTime.getAsLong(), stopped) > 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Does as {@link #take}, but returns {@code false} instead of waiting. */
     boolean poll(Seat seat) {
         lock.lock();
@@ -366,6 +411,18 @@ final class RequestQueue {
         }
     }
 
+    /** Takes all requests out that wait, to be answered by the caller. */
+    List<ScheduledRequest> drain() {
+        List<ScheduledRequest> drained = new ArrayList<>();
+        lock.lock();
+        try {
+            requests.drainTo(drained);
+        } finally {
+            lock.unlock();
+        }
+        return drained;
+    }
+
     /** Gives the alarm back; to be called once no request waits, nor ever will. */
     void close() {
         alarm.close();
@@ -376,6 +433,16 @@ final class RequestQueue {
         lock.lock();
         try {
             return !stopped && seats > 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says whether no more requests are taken since the model ends. */
+    boolean isStopped() {
+        lock.lock();
+        try {
+            return stopped;
         } finally {
             lock.unlock();
         }
@@ -518,8 +585,20 @@ final class RequestQueue {
                 call(leader);
             }
         } else if (!idle.isEmpty() && called < planner.batches(requests.length(), requests.items())) {
-            call(idle.peek());
+            call(first());
         }
+    }
+
+    /** Returns the idle instance that goes first: that which has had least, and of equals that which became idle last. */
+    @GuardedBy("lock")
+    private Seat first() {
+        Seat first = idle.getFirst();
+        for (Seat seat : idle) {
+            if (seat.load.getAsLong() < first.load.getAsLong()) {
+                first = seat;
+            }
+        }
+        return first;
     }
 
     @GuardedBy("lock")

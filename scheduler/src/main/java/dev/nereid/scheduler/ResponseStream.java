@@ -44,7 +44,6 @@ final class ResponseStream implements ResponseSender {
     ResponseStream(ScheduledRequest request, @Nullable GatheredInputs gathered) {
         this.request = request;
         this.gathered = gathered;
-        this.answered = request.isAnswered();
         request.retain();
     }
 

@@ -28,7 +28,8 @@ import org.slf4j.LoggerFactory;
  * race for the step to answered, and whoever takes it counts the request and then tells the observer. A waiting request
  * that is withdrawn is taken out of its queue and answered at once, and can no longer begin, so it never reaches a
  * backend. One that is withdrawn while it is executed is answered when its backend is done with it, and always as
- * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption.
+ * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption. One whose
+ * server cannot wait any more is answered at once in any case, by whoever gives it up, who is a user meanwhile.
  *
  * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
  * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
@@ -62,7 +63,18 @@ final class ScheduledRequest implements Cancellation {
     private final AtomicInteger users = new AtomicInteger(1);
     private final AtomicReference<@Nullable CancelActions> actions = new AtomicReference<>();
     private volatile boolean cancelled;
-    private @Nullable ResponseStream stream;
+
+    /** What is told of a withdrawal, if not that of the client. */
+    private volatile Answer.@Nullable Failure withdrawal;
+
+    /** Whether it has to be taken from the stragglers at its end. */
+    private volatile boolean straggles;
+
+    /**
+     * The responses of a decoupled model. Who answers from outside of the execution and does not see it may tell the answer by
+     * itself: the stream is opened after the request was answered then, and sends nothing.
+     */
+    private volatile @Nullable ResponseStream stream;
 
     /** When the execution began; written before the backend sees the request. */
     private long startedNanos;
@@ -90,6 +102,9 @@ final class ScheduledRequest implements Cancellation {
 
     /** Counts the calls that its instance is not done with; written before the backend sees the request. */
     private @Nullable InFlight instanceCalls;
+
+    /** How many bytes of the load it has; below 0 if it was not counted as load. Set before the request is queued. */
+    private long loadBytes = -1;
 
     /** Where the answer is kept for later calls; set before the request is queued. */
     private @Nullable CacheMiss miss;
@@ -163,6 +178,11 @@ final class ScheduledRequest implements Cancellation {
             }
         }
         return null;
+    }
+
+    /** Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered. */
+    void admitted(long bytes) {
+        loadBytes = bytes;
     }
 
     /** Leaves the request to the threads of instances. To be called before it is offered. */
@@ -306,6 +326,32 @@ final class ScheduledRequest implements Cancellation {
         }
     }
 
+    /**
+     * Ends a request whose server cannot wait for it any more: one that waits is refused as all that come now, one that is
+     * executed is withdrawn from its backend and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once. The
+     * inputs stay as long as the backend uses them. One that was answered is left alone.
+     */
+    void abandon() {
+        if (!tryRetain()) {
+            return;
+        }
+        if (!reject(SchedulerErrors.stopped(call), FailureReason.REJECTED) && state.get() == State.EXECUTING) {
+            Answer.Failure failure = Answer.Failure.abandoned(call);
+            if (!cancelled) {
+                withdrawal = failure;
+            }
+            cancel();
+            answer(failure);
+        }
+        release();
+    }
+
+    /** Has the request remembered as one that neither waits nor is with an instance. To be called by a user. */
+    void straggle() {
+        straggles = true;
+        model.stragglers().add(this);
+    }
+
     /** Says whether the client withdrew the call. */
     boolean isCancelled() {
         return cancelled;
@@ -327,6 +373,11 @@ final class ScheduledRequest implements Cancellation {
         users.incrementAndGet();
     }
 
+    /** Adds a user of the inputs, unless they were given back. */
+    private boolean tryRetain() {
+        return users.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
+    }
+
     /** Takes a user of the inputs away; the last one gives them back. */
     void release() {
         if (users.decrementAndGet() > 0) {
@@ -338,18 +389,27 @@ final class ScheduledRequest implements Cancellation {
         } catch (Throwable e) {
             log("release of inputs failed", e);
         }
+        if (straggles) {
+            model.stragglers().remove(this);
+        }
         if (instanceCalls != null) {
             instanceCalls.leave();
+        }
+        if (loadBytes >= 0) {
+            model.load().leave(loadBytes);
         }
         model.inFlight().leave();
     }
 
     /** Opens the responses of a decoupled model; the same at every call. */
     ResponseStream stream(@Nullable GatheredInputs gathered) {
-        if (stream == null) {
-            stream = new ResponseStream(this, gathered);
+        ResponseStream opened = stream;
+        if (opened == null) {
+            opened = new ResponseStream(this, gathered);
+            stream = opened;
+            straggle();
         }
-        return stream;
+        return opened;
     }
 
     /** Says whether the responses of a decoupled model were opened. */
@@ -359,7 +419,8 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the responses of a decoupled model were opened, and may still be sent. */
     boolean isSending() {
-        return stream != null && !stream.isEnded();
+        ResponseStream opened = stream;
+        return opened != null && !opened.isEnded();
     }
 
     /** Answers with an error of the backend. */
@@ -399,7 +460,8 @@ final class ScheduledRequest implements Cancellation {
         }
         if (cancelled) {
             given.discard();
-            return new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            Answer.Failure instead = withdrawal;
+            return instead == null ? new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED) : instead;
         }
         return given;
     }
@@ -435,10 +497,11 @@ final class ScheduledRequest implements Cancellation {
 
     private void tellLast(Answer answer) {
         Answer last = place < 0 ? answer : new Answer.Last(answer);
-        if (stream == null) {
+        ResponseStream opened = stream;
+        if (opened == null) {
             tell(last);
         } else {
-            stream.tellLast(last);
+            opened.tellLast(last);
         }
     }
 

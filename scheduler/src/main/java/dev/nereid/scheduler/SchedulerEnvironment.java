@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.time.Timer;
 import java.time.InstantSource;
 import java.util.Optional;
@@ -17,9 +18,17 @@ import java.util.function.LongSupplier;
  * @param wallClock tells the time of day
  * @param timer rings when the time of a waiting request is over; runs on the same clock as {@code nanoTime}
  * @param cache the cache of responses that the model uses; empty for none
+ * @param load what the calls to all models have in flight, and how much that may be
+ * @param rateLimiter decides which instances of all models may execute at the same time
  */
 public record SchedulerEnvironment(
-        TensorMemory memory, LongSupplier nanoTime, InstantSource wallClock, Timer timer, Optional<CacheAccess> cache) {
+        TensorMemory memory,
+        LongSupplier nanoTime,
+        InstantSource wallClock,
+        Timer timer,
+        Optional<CacheAccess> cache,
+        ServerLoad load,
+        RateLimiter rateLimiter) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -27,17 +36,26 @@ public record SchedulerEnvironment(
         requireNonNull(wallClock, "wallClock");
         requireNonNull(timer, "timer");
         requireNonNull(cache, "cache");
+        requireNonNull(load, "load");
+        requireNonNull(rateLimiter, "rateLimiter");
     }
 
     /**
-     * Makes an environment without cache, with the time of day of the machine.
+     * Makes an environment without cache, bounds and rate limiter, with the time of day of the machine.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
      * @param timer rings when the time of a waiting request is over; runs on the same clock
      */
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
-        this(memory, nanoTime, InstantSource.system(), timer, Optional.empty());
+        this(
+                memory,
+                nanoTime,
+                InstantSource.system(),
+                timer,
+                Optional.empty(),
+                new ServerLoad(LoadLimits.NONE),
+                RateLimiter.OFF);
     }
 
     /**
@@ -47,6 +65,26 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed, load, rateLimiter);
+    }
+
+    /**
+     * Returns the same environment with another load.
+     *
+     * @param changed what the calls to all models have in flight, and how much that may be
+     * @return the changed environment
+     */
+    public SchedulerEnvironment with(ServerLoad changed) {
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, changed, rateLimiter);
+    }
+
+    /**
+     * Returns the same environment with another rate limiter.
+     *
+     * @param changed decides which instances of all models may execute at the same time
+     * @return the changed environment
+     */
+    public SchedulerEnvironment with(RateLimiter changed) {
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, load, changed);
     }
 }

@@ -4,9 +4,13 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import java.time.Duration;
 
 /** The errors that schedulers answer with, and their texts. */
 final class SchedulerErrors {
+    /** When to ask again after a refusal for too much load: what is in flight now is most likely done by then. */
+    private static final Duration PAUSE = Duration.ofSeconds(1);
+
     private SchedulerErrors() {}
 
     /** The client, or its deadline, withdrew the call. */
@@ -20,9 +24,24 @@ final class SchedulerErrors {
                 call, "Server is stopping, scheduler for model has stopped accepting new inference requests");
     }
 
+    /** The server's time to end is over, and the call is executed still. */
+    static InferenceException abandoned(CheckedCall call) {
+        return unavailable(call, "Server is stopping, and could not wait for the end of the execution");
+    }
+
     /** As many requests wait as may wait on the level of the call. */
     static InferenceException full(CheckedCall call) {
-        return unavailable(call, "Exceeds maximum queue size");
+        return overloaded(call, "Exceeds maximum queue size");
+    }
+
+    /** As many requests are in flight as may be. */
+    static InferenceException tooManyRequests(CheckedCall call) {
+        return overloaded(call, "Exceeds maximum number of requests in flight");
+    }
+
+    /** With the inputs of the call, more bytes would be in flight than may be. */
+    static InferenceException tooManyBytes(CheckedCall call) {
+        return overloaded(call, "Exceeds maximum number of bytes in flight");
     }
 
     /** The call waited for longer than it may. */
@@ -31,8 +50,16 @@ final class SchedulerErrors {
     }
 
     private static InferenceException unavailable(CheckedCall call, String problem) {
+        return new InferenceException(ErrorCode.UNAVAILABLE, withId(call, problem));
+    }
+
+    private static InferenceException overloaded(CheckedCall call, String problem) {
+        return InferenceException.overloaded(withId(call, problem), PAUSE);
+    }
+
+    private static String withId(CheckedCall call, String problem) {
         String id = call.id().isEmpty() ? "<id_unknown>" : call.id();
-        return new InferenceException(ErrorCode.UNAVAILABLE, "[request id: " + id + "] " + problem);
+        return "[request id: " + id + "] " + problem;
     }
 
     /** The last instance died. */

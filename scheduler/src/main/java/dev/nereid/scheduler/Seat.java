@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +19,9 @@ final class Seat implements Admission {
 
     /** Runs the instance on a thread to which the seat was lent, and gives the seat back. */
     final Runnable lentRun;
+
+    /** Tells how much the instance has had of what is limited; always 0 if nothing is. */
+    final LongSupplier load;
 
     /** Whether the instance's own thread waits and was not called; guarded by the lock of the queue. */
     boolean waiting;
@@ -38,8 +42,9 @@ final class Seat implements Admission {
     /** The requests whose time was over in the queue; filled by the queue, emptied by the instance. */
     final List<Due> overdue = new ArrayList<>(0);
 
-    Seat(Condition called, Runnable lentRun) {
+    Seat(Condition called, Runnable lentRun, LongSupplier load) {
         this.called = called;
         this.lentRun = lentRun;
+        this.load = load;
     }
 }

@@ -2,15 +2,19 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.Cancellation;
+import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -33,6 +37,85 @@ final class CancellationTest {
         deferred.add(batch.defer());
     });
     private final List<String> ran = new ArrayList<>();
+
+    @Test
+    void skipsAWithdrawnRequest() {
+        try (QueuedCalls calls =
+                new QueuedCalls(new BatchPlanner(8, List.of(), 0), PriorityPolicy.NONE, FakeInstance::copy)) {
+            calls.submit("a");
+            Cancellation b = calls.submit("b");
+            calls.submit("c");
+
+            b.cancel();
+            calls.scheduler.drain();
+
+            calls.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(calls.batches()).containsExactly(List.of("a", "c"));
+        }
+    }
+
+    @Test
+    void neverExecutesAWithdrawnRequestWithoutBatching() {
+        try (QueuedCalls calls = new QueuedCalls(PriorityPolicy.NONE)) {
+            calls.submit("a");
+            Cancellation b = calls.submit("b");
+            calls.submit("c");
+
+            b.cancel();
+
+            calls.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            calls.scheduler.drain();
+            assertThat(calls.batches()).containsExactly(List.of("a"), List.of("c"));
+        }
+    }
+
+    /** The handle of a submission is all that a caller in the same program has. */
+    @Test
+    void aHandleWithdraws() throws InterruptedException {
+        CountDownLatch executing = new CountDownLatch(1);
+        CountDownLatch withdrawn = new CountDownLatch(1);
+        try (LeakCheckingMemory memory = new LeakCheckingMemory();
+                TimerThread timer = new TimerThread(System::nanoTime);
+                RecordingObserver first = new RecordingObserver();
+                RecordingObserver second = new RecordingObserver();
+                ModelScheduler scheduler = ModelScheduler.start(
+                        new ModelPlan(model, BatchingPolicy.NONE),
+                        List.of(new InstanceSlot("i0", Device.CPU, new FakeInstance(batch -> {
+                            batch.requests().getFirst().onCancel(withdrawn::countDown);
+                            executing.countDown();
+                            await(withdrawn);
+                            FakeInstance.copy(batch);
+                        }))),
+                        new SchedulerEnvironment(memory, System::nanoTime, timer))) {
+            Cancellation handle = scheduler.submit(
+                    Calls.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1), first);
+            await(executing);
+            Cancellation waiting = scheduler.submit(
+                    Calls.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1), second);
+
+            waiting.cancel();
+            second.assertError(ErrorCode.CANCELLED, "request was cancelled");
+            handle.cancel();
+
+            first.await().assertError(ErrorCode.CANCELLED, "request was cancelled");
+        }
+    }
+
+    @Test
+    void aBackendSeesTheWithdrawal() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> ran.add("told"));
+            assertThat(requests.getFirst().isCancelled()).isFalse();
+
+            execution.requests.getFirst().cancel();
+
+            assertThat(requests.getFirst().isCancelled()).isTrue();
+            assertThat(ran).containsExactly("told");
+            deferred.getFirst().finish();
+        }
+    }
 
     @Test
     void answersWhenTheExecutionEndsWhateverTheBackendGives() {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.rate.ExecutionCountLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.BackendException;
@@ -98,6 +99,18 @@ final class DirectExecutionTest {
             submit(scheduler, "a").await();
         }
         assertThat(threads).containsExactly(OWN_THREAD);
+    }
+
+    @Test
+    void neverRunsDirectlyWhileLimited() {
+        try (ModelScheduler scheduler = ModelScheduler.start(
+                new ModelPlan(model, BatchingPolicy.NONE).with(new BackendTerms("fake", false, true)),
+                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                environment().with(new ExecutionCountLimiter(List.of())))) {
+            submit(scheduler, "a").await().close();
+            submit(scheduler, "b").await().close();
+        }
+        assertThat(threads).containsExactly(OWN_THREAD, OWN_THREAD);
     }
 
     @Test

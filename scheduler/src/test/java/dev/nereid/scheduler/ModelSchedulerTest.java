@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -257,6 +258,29 @@ final class ModelSchedulerTest {
             run(scheduler).assertError(ErrorCode.UNAVAILABLE, text);
         }
         assertThat(instance.isClosed()).isTrue();
+    }
+
+    @Test
+    void tellsTheBackendTheTimeout() {
+        List<Long> told = new CopyOnWriteArrayList<>();
+        for (long micros : new long[] {0, 1_500, -1}) {
+            try (ModelScheduler scheduler = start(new FakeInstance(batch -> {
+                told.add(batch.requests().getFirst().timeoutMicros());
+                FakeInstance.copy(batch);
+            }))) {
+                RecordingObserver observer = new RecordingObserver();
+                scheduler.submit(
+                        Calls.to(model, memory)
+                                .timeoutMicros(micros)
+                                .floats("IN", Shape.of(1, 2), 1)
+                                .of(1),
+                        observer);
+                observer.await().response();
+                observer.close();
+            }
+        }
+
+        assertThat(told).as("as the client wrote it, unsigned").containsExactly(0L, 1_500L, -1L);
     }
 
     @Test

@@ -2,6 +2,8 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.Device;
@@ -31,7 +33,7 @@ final class SteppedScheduler {
             TensorMemory memory,
             BackendTerms terms,
             FakeInstance... instances) {
-        this(settings, planner, policy, memory, terms, null, instances);
+        this(settings, planner, policy, memory, terms, null, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
     /** Makes a scheduler for a model that may have a rule of its own. */
@@ -43,6 +45,32 @@ final class SteppedScheduler {
             BackendTerms terms,
             @Nullable BatchingStrategy strategy,
             FakeInstance... instances) {
+        this(settings, planner, policy, memory, terms, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
+    }
+
+    /** Makes a scheduler whose instances ask a limiter for their turns. */
+    SteppedScheduler(
+            ModelSettings settings,
+            BatchPlanner planner,
+            BatchingPolicy policy,
+            TensorMemory memory,
+            BackendTerms terms,
+            RateLimiter limiter,
+            RateProfile rate,
+            FakeInstance... instances) {
+        this(settings, planner, policy, memory, terms, null, limiter, rate, instances);
+    }
+
+    private SteppedScheduler(
+            ModelSettings settings,
+            BatchPlanner planner,
+            BatchingPolicy policy,
+            TensorMemory memory,
+            BackendTerms terms,
+            @Nullable BatchingStrategy strategy,
+            RateLimiter limiter,
+            RateProfile rate,
+            FakeInstance... instances) {
         ModelPlan plan = new ModelPlan(settings, policy).with(terms);
         model = ModelScope.of(plan, new SchedulerEnvironment(memory, clock, alarms));
         ShortExecutions executions = new ShortExecutions(settings, terms);
@@ -50,8 +78,10 @@ final class SteppedScheduler {
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
         queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms, batcher);
         for (FakeInstance instance : instances) {
-            InstanceSlot slot = new InstanceSlot("i" + workers.size(), Device.CPU, instance);
-            workers.add(new InstanceWorker(model, new PluginInstance(slot), queue, executions, clock));
+            PluginInstance slot = new PluginInstance(
+                    new InstanceSlot("i" + workers.size(), Device.CPU, instance, rate, ThreadPlacement.ANYWHERE));
+            slot.register(limiter);
+            workers.add(new InstanceWorker(model, slot, queue, executions, clock));
         }
     }
 

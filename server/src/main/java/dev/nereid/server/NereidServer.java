@@ -236,8 +236,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
      *
      * @param budget how long that may take
-     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer; what was still in use then is not closed,
-     *     for closing it under a running execution could bring down the process
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The calls that were left then have been
+     *     answered {@link ErrorCode#UNAVAILABLE}, those that are executed after their backends were told; what is still in
+     *     use is not closed, for closing it under a running execution could bring down the process
      */
     public void closeWithin(Duration budget) {
         if (!closing.compareAndSet(false, true)) {

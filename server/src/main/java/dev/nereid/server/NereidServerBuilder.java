@@ -4,7 +4,12 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ServerInfo;
+import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.ServerLoad;
+import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.cache.ServerCache;
@@ -47,6 +52,7 @@ public final class NereidServerBuilder {
             "logging");
 
     private static final long SMALLEST_DEFAULT_MEMORY = 8L << 30;
+    private static final LoadLimits DEFAULT_LOAD = new LoadLimits(100_000, 0);
 
     private final Map<String, Map<String, String>> backendSettings = new HashMap<>();
     private List<Path> modelRepositories = List.of();
@@ -67,6 +73,9 @@ public final class NereidServerBuilder {
     private Optional<CacheOptions> cache = Optional.empty();
     private boolean parallelInstances;
     private HostPolicies hostPolicies = HostPolicies.NONE;
+    private LoadLimits serverLoad = DEFAULT_LOAD;
+    private LoadLimits modelLoad = LoadLimits.NONE;
+    private RateLimiter rateLimiter = RateLimiter.OFF;
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -276,6 +285,48 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Sets how much may be in flight at a time, to all models together: taken, and not yet answered with all responses
+     * closed and all memory given back. A call beyond that is refused at once, and told
+     * {@linkplain InferenceException#retryAfter when to try again}.
+     *
+     * @param requests the most calls; 0 for any number; 100,000 by default
+     * @param bytes the most bytes of their inputs; 0 for as many as the {@linkplain #memoryLimit memory} has room for,
+     *     which is the default
+     * @return this builder
+     */
+    public NereidServerBuilder maxInFlight(long requests, long bytes) {
+        serverLoad = new LoadLimits(requests, bytes);
+        return this;
+    }
+
+    /**
+     * Sets how much may be in flight at a time to each version of a model, as {@link #maxInFlight} does for all together.
+     *
+     * @param requests the most calls; 0 for any number, which is the default
+     * @param bytes the most bytes of their inputs; 0 for any number, which is the default
+     * @return this builder
+     */
+    public NereidServerBuilder maxInFlightOfModel(long requests, long bytes) {
+        modelLoad = new LoadLimits(requests, bytes);
+        return this;
+    }
+
+    /**
+     * Has instances execute in turns, so that never more runs at the same time than there are resources for: as
+     * configurations ask for it by {@code instance_group.rate_limiter}. No instance is run by a thread that submits calls
+     * then. Without this, which is the default, those settings have no effect.
+     *
+     * @param options how much there is of what
+     * @return this builder
+     */
+    public NereidServerBuilder rateLimit(RateLimitOptions options) {
+        rateLimiter = new ExecutionCountLimiter(options.resources().stream()
+                .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
+                .toList());
+        return this;
+    }
+
+    /**
      * Sets how long {@link NereidServer#close} waits for calls to end.
      *
      * @param timeout 30 seconds by default
@@ -330,7 +381,14 @@ public final class NereidServerBuilder {
         }
         ServerBuild build = ServerBuild.read();
         LoadOptions loadOptions = new LoadOptions(
-                autoComplete, modelConfigName, modelLoadThreads, processors, gpus, parallelInstances, hostPolicies);
+                autoComplete,
+                modelConfigName,
+                modelLoadThreads,
+                processors,
+                gpus,
+                parallelInstances,
+                hostPolicies,
+                modelLoad);
         ServerMemory memory = ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory);
         Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
         BackendRegistry backends = BackendRegistry.open(
@@ -343,7 +401,9 @@ public final class NereidServerBuilder {
                     backends,
                     loadOptions,
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
-                            .with(responses.map(ServerCache::access)));
+                            .with(responses.map(ServerCache::access))
+                            .with(new ServerLoad(serverLoad))
+                            .with(rateLimiter));
             lifecycle.start();
             started = true;
             return new NereidServer(

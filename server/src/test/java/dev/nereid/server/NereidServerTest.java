@@ -170,16 +170,26 @@ final class NereidServerTest {
         Path gate = Files.createFile(folder.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
         NereidServer server = builder().exitTimeout(Duration.ofMillis(50)).start();
-        Answer answer = Answer.to(server, "m", 1);
+        Answer executing = Answer.to(server, "m", 1);
+        Answer waiting = Answer.to(server, "m", 1);
 
         assertThatThrownBy(server::close)
                 .isInstanceOfSatisfying(
                         InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                 .hasMessage("Exit timeout expired. Exiting immediately.");
 
+        assertError(
+                executing,
+                ErrorCode.UNAVAILABLE,
+                "[request id: <id_unknown>] Server is stopping, and could not wait for the end of the execution");
+        assertError(
+                waiting,
+                ErrorCode.UNAVAILABLE,
+                "[request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting new inference"
+                        + " requests");
+        assertThat(server.memory().bytesInUse()).as("the backend has its input").isPositive();
         assertThat(Files.readAllLines(events())).noneMatch(event -> event.startsWith("close"));
         Files.delete(gate);
-        assertThat(answer.response().values()).containsExactly(1f);
         await(() -> happened("close m/1"));
     }
 

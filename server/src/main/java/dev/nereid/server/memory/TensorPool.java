@@ -5,6 +5,7 @@ import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.Arena;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,6 +31,9 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
 
     /** More than any machine addresses; keeps sums of sizes far from overflow. */
     private static final long ADDRESSABLE = 1L << 48;
+
+    /** When to ask again for what there is no room for at this moment. */
+    private static final Duration PAUSE = Duration.ofSeconds(1);
 
     private final long limit;
     private final AtomicLong inUse = new AtomicLong();
@@ -104,10 +108,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         while (true) {
             long before = inUse.get();
             if (byteSize > limit - before) {
-                throw new InferenceException(
-                        ErrorCode.UNAVAILABLE,
-                        "no memory for a tensor of " + byteSize + " bytes: " + before + " bytes of at most " + limit
-                                + " are in use");
+                String problem = "no memory for a tensor of " + byteSize + " bytes: " + before + " bytes of at most "
+                        + limit + " are in use";
+                throw byteSize > limit
+                        ? new InferenceException(ErrorCode.UNAVAILABLE, problem) // nor will there ever be
+                        : InferenceException.overloaded(problem, PAUSE);
             }
             if (inUse.compareAndSet(before, before + byteSize)) {
                 return;

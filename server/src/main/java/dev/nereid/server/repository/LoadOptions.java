@@ -2,6 +2,7 @@ package dev.nereid.server.repository;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.server.host.HostPolicies;
 import java.util.List;
 
@@ -16,6 +17,7 @@ import java.util.List;
  * @param parallelInstances whether the instances of a model are made at once also where their backend does not say that
  *     this is safe
  * @param hostPolicies where the threads of instances run
+ * @param limits how many calls, and how many bytes of their inputs, each version of a model takes at a time
  */
 public record LoadOptions(
         boolean autoComplete,
@@ -24,12 +26,14 @@ public record LoadOptions(
         int processors,
         List<Integer> gpus,
         boolean parallelInstances,
-        HostPolicies hostPolicies) {
+        HostPolicies hostPolicies,
+        LoadLimits limits) {
     /** Checks and copies the components. */
     public LoadOptions {
         requireNonNull(configName, "configName");
         requireNonNull(hostPolicies, "hostPolicies");
         gpus = List.copyOf(gpus);
+        requireNonNull(limits, "limits");
         if (threads < 1) {
             throw new IllegalArgumentException("threads: " + threads + " (expected: >= 1)");
         }

@@ -1,7 +1,6 @@
 package dev.nereid.server.repository;
 
 import dev.nereid.scheduler.InstanceSlot;
-import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.ModelInstance;
 
@@ -23,6 +22,6 @@ record MadeInstance(InstancePlan plan, ModelInstance instance) {
      */
     InstanceSlot slot(HostPolicies policies) {
         return new InstanceSlot(
-                plan.name(), plan.device(), instance, RateProfile.NONE, policies.placement(plan.hostPolicy()));
+                plan.name(), plan.device(), instance, RateProfiles.of(plan.group()), policies.placement(plan.hostPolicy()));
     }
 }

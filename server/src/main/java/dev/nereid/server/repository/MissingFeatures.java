@@ -21,10 +21,14 @@ final class MissingFeatures {
         BatchStrategies.refuseNative(config);
     }
 
-    /** Lists settings that are accepted and have no effect: the model answers rightly without them. */
-    static List<String> ignored(ModelConfig config) {
+    /**
+     * Lists settings that are accepted and have no effect: the model answers rightly without them.
+     *
+     * @param rateLimited whether the server gives instances turns
+     */
+    static List<String> ignored(ModelConfig config, boolean rateLimited) {
         List<String> settings = new ArrayList<>();
-        if (config.getInstanceGroupList().stream().anyMatch(group -> group.hasRateLimiter())) {
+        if (!rateLimited && config.getInstanceGroupList().stream().anyMatch(group -> group.hasRateLimiter())) {
             settings.add("instance_group.rate_limiter");
         }
         return settings;

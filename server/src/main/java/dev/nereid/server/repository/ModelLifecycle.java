@@ -32,6 +32,9 @@ import org.slf4j.LoggerFactory;
 public final class ModelLifecycle {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLifecycle.class);
 
+    /** How long it may take to tell backends and clients that the time is over. */
+    private static final Duration LAST_MOMENT = Duration.ofSeconds(1);
+
     private final ModelRepository repository;
     private final ModelPreparation preparation;
     private final VersionLoader loader;
@@ -56,7 +59,8 @@ public final class ModelLifecycle {
             LoadOptions options,
             SchedulerEnvironment environment) {
         this.repository = repository;
-        preparation = new ModelPreparation(backends, options);
+        preparation = new ModelPreparation(
+                backends, options, environment.rateLimiter().isLimiting());
         loader = new VersionLoader(backends, options, environment);
         updates = new ModelUpdates(repository, preparation, new VersionUpdater(backends, loader, options), models);
         nanoTime = environment.nanoTime();
@@ -137,10 +141,42 @@ public final class ModelLifecycle {
     /**
      * Ends loading and updates, lets every model answer the calls it has, and closes it. Blocks meanwhile. Called once.
      *
-     * @param budget how long this may take
+     * <p>When the time is over, the calls that are left are answered without their executions: no client waits for an answer
+     * that will not come.
+     *
+     * @param budget how long this may take; what is to be told at the end of it may take a moment more
      * @return whether everything was closed in time; what was not keeps its resources
      */
     public boolean close(Duration budget) {
+        boolean closed = closeWithin(budget);
+        if (!closed) {
+            abandonReady();
+        }
+        return closed;
+    }
+
+    /** Has every model answer what it has, on threads of their own: backends and observers are told, who may block. */
+    private void abandonReady() {
+        ExecutorService abandoners = Executors.newThreadPerTaskExecutor(
+                Thread.ofVirtual().name("abandon/", 0).factory());
+        for (ServedModel model : models.ready()) {
+            abandoners.execute(model::abandon);
+        }
+        abandoners.shutdown();
+        boolean interrupted = Thread.interrupted(); // which may be why the time is over
+        try {
+            if (!abandoners.awaitTermination(LAST_MOMENT.toNanos(), TimeUnit.NANOSECONDS)) {
+                LOG.atWarn().log("calls not all answered at the end: a backend or an observer blocks");
+            }
+        } catch (InterruptedException e) {
+            interrupted = true;
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private boolean closeWithin(Duration budget) {
         long deadline = nanoTime.getAsLong() + budget.toNanos();
         closing = true;
         loadThreads.shutdown();

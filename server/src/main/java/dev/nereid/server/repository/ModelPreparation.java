@@ -19,10 +19,17 @@ final class ModelPreparation {
 
     private final BackendRegistry backends;
     private final LoadOptions options;
+    private final boolean rateLimited;
 
-    ModelPreparation(BackendRegistry backends, LoadOptions options) {
+    /**
+     * Creates the preparation of a server's models.
+     *
+     * @param rateLimited whether the server gives instances turns
+     */
+    ModelPreparation(BackendRegistry backends, LoadOptions options, boolean rateLimited) {
         this.backends = backends;
         this.options = options;
+        this.rateLimited = rateLimited;
     }
 
     /**
@@ -56,8 +63,8 @@ final class ModelPreparation {
                 : config.toBuilder().setBackend(backend).build();
     }
 
-    private static void reportIgnored(ModelConfig config) {
-        List<String> ignored = MissingFeatures.ignored(config);
+    private void reportIgnored(ModelConfig config) {
+        List<String> ignored = MissingFeatures.ignored(config, rateLimited);
         if (!ignored.isEmpty()) {
             LOG.atWarn()
                     .addKeyValue("model", config.getName())

@@ -158,6 +158,11 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isReady();
     }
 
+    /** Answers all calls that are not answered, executed or not, and takes no more. {@link #close} waits for the backend. */
+    void abandon() {
+        scheduler.abandon();
+    }
+
     /** Takes no more calls, answers those it has, and frees everything. Blocks meanwhile. Called once. */
     @Override
     public void close() {

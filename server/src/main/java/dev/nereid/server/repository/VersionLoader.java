@@ -162,7 +162,8 @@ final class VersionLoader {
         ModelPlan plan = new ModelPlan(parts.settings(), batching)
                 .with(parts.terms())
                 .withStrategy(parts.strategy())
-                .with(warmup);
+                .with(warmup)
+                .with(options.limits());
         SchedulerEnvironment surroundings = environment.with(environment
                 .cache()
                 .filter(cache -> parts.config().getResponseCache().getEnable()));

@@ -1,0 +1,52 @@
+package dev.nereid.distribution;
+
+import dev.nereid.server.NereidServerBuilder;
+
+/** The flags that bound what is in flight. Written by the command line reader, then only read. */
+final class LoadFlags {
+    /** The most requests in flight; 0 for any number. */
+    long requests = 100_000;
+
+    /** The most bytes of their inputs; 0 for any number. */
+    long bytes;
+
+    /** The most requests in flight to each version of a model; 0 for any number. */
+    long modelRequests;
+
+    /** The most bytes of their inputs; 0 for any number. */
+    long modelBytes;
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--max-inflight-requests",
+                        FlagValue.AMOUNT,
+                        "How many requests may be in flight at a time, to all models together: received, and not yet"
+                                + " answered. More are refused at once with 503 or UNAVAILABLE, and told when to try again."
+                                + " 0: any number. Default: 100000.",
+                        value -> requests = value),
+                Flag.of(
+                        "--max-inflight-bytes",
+                        FlagValue.AMOUNT_OF_BYTES,
+                        "How many bytes the inputs of the requests in flight may have, those to all models together."
+                                + " 0: as many as there is memory for. Default: 0.",
+                        value -> bytes = value),
+                Flag.of(
+                        "--model-max-inflight-requests",
+                        FlagValue.AMOUNT,
+                        "How many requests may be in flight to each version of a model. 0: any number. Default: 0.",
+                        value -> modelRequests = value),
+                Flag.of(
+                        "--model-max-inflight-bytes",
+                        FlagValue.AMOUNT_OF_BYTES,
+                        "How many bytes the inputs of the requests in flight to each version of a model may have."
+                                + " 0: any number. Default: 0.",
+                        value -> modelBytes = value));
+    }
+
+    /** Gives a server its bounds. */
+    void apply(NereidServerBuilder builder) {
+        builder.maxInFlight(requests, bytes).maxInFlightOfModel(modelRequests, modelBytes);
+    }
+}

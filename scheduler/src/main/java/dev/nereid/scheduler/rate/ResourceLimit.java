@@ -1,0 +1,30 @@
+package dev.nereid.scheduler.rate;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.OptionalInt;
+
+/**
+ * How much of a resource there is. Immutable.
+ *
+ * @param name the resource's name, as models write it
+ * @param count how much; 0 or more
+ * @param device the number of the device that has it; empty for each device. A resource that all devices share has as much
+ *     as the largest of its limits says, whatever their devices
+ */
+public record ResourceLimit(String name, int count, OptionalInt device) {
+    /** Checks the components. */
+    public ResourceLimit {
+        requireNonNull(name, "name");
+        requireNonNull(device, "device");
+        if (name.isEmpty()) {
+            throw new IllegalArgumentException("name: empty (expected: the name of a resource)");
+        }
+        if (count < 0) {
+            throw new IllegalArgumentException("count: " + count + " (expected: >= 0)");
+        }
+        if (device.isPresent() && device.getAsInt() < 0) {
+            throw new IllegalArgumentException("device: " + device.getAsInt() + " (expected: >= 0)");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package dev.nereid.scheduler.rate;
+
+import dev.nereid.spi.Device;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * What one execution of an instance takes, of which resources on which devices. Immutable.
+ *
+ * @param counts how much of each
+ */
+record ResourceNeed(Map<Key, Integer> counts) {
+    /**
+     * A resource at its place.
+     *
+     * @param name its name
+     * @param device the number of its device; {@link #ALL} if all devices share it
+     */
+    record Key(String name, int device) implements Comparable<Key> {
+        /** Stands for all devices together. */
+        static final int ALL = -1;
+
+        boolean isGlobal() {
+            return device == ALL;
+        }
+
+        @Override
+        public int compareTo(Key other) {
+            int names = name.compareTo(other.name);
+            return names == 0 ? Integer.compare(device, other.device) : names;
+        }
+    }
+
+    ResourceNeed {
+        counts = Map.copyOf(counts);
+    }
+
+    /** Returns what an instance takes; of a resource that is named twice, what is written last. */
+    static ResourceNeed of(Device device, RateProfile profile) {
+        int number = device.kind() == Device.Kind.GPU ? device.id() : 0;
+        Map<Key, Integer> counts = new TreeMap<>();
+        for (RateResource resource : profile.resources()) {
+            counts.put(new Key(resource.name(), resource.global() ? Key.ALL : number), resource.count());
+        }
+        return new ResourceNeed(counts);
+    }
+}

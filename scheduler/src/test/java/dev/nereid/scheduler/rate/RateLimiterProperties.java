@@ -1,0 +1,211 @@
+package dev.nereid.scheduler.rate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.Device;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.SplittableRandom;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import org.jspecify.annotations.Nullable;
+
+/** What holds for any instances, whatever they do and in whichever order. */
+final class RateLimiterProperties {
+    private static final int STEPS = 200;
+    private static final int GLOBAL = 3;
+
+    @Property(tries = 300)
+    void neverGivesOutMoreThanThereIs(@ForAll long seed, @ForAll @IntRange(min = 1, max = 8) int instances) {
+        Run run = new Run(seed, instances);
+        for (int step = 0; step < STEPS; step++) {
+            run.step();
+            run.check();
+        }
+    }
+
+    @Property(tries = 300)
+    void endsWithAllReturned(@ForAll long seed, @ForAll @IntRange(min = 1, max = 8) int instances) {
+        Run run = new Run(seed, instances);
+        for (int step = 0; step < STEPS; step++) {
+            run.step();
+        }
+        run.finish();
+
+        assertThat(run.all).noneMatch(actor -> actor.holds);
+        assertThat(run.limiter.waiting()).isZero();
+        // All of the resource is there again: whoever takes all of it gets its turn at once.
+        Actor greedy = new Actor(new int[] {GLOBAL, 2}, 1, run.limiter, run);
+        greedy.stage();
+        assertThat(greedy.holds).isTrue();
+    }
+
+    @Property(tries = 300)
+    void isAlwaysSomebodysTurn(@ForAll long seed, @ForAll @IntRange(min = 1, max = 8) int instances) {
+        Run run = new Run(seed, instances);
+        for (int step = 0; step < STEPS; step++) {
+            run.step();
+            boolean waits = run.all.stream().anyMatch(actor -> actor.wants && !actor.closed);
+            boolean runs = run.all.stream().anyMatch(actor -> actor.holds);
+            assertThat(runs || !waits).as("nobody runs though somebody waits").isTrue();
+        }
+    }
+
+    @Property(tries = 300)
+    void theFirstIsNeverOvertaken(@ForAll long seed, @ForAll @IntRange(min = 2, max = 8) int instances) {
+        Run run = new Run(seed, instances);
+        for (int step = 0; step < STEPS; step++) {
+            Actor first = run.first();
+            run.granted.clear();
+            run.step();
+            boolean still = first != null && !first.closed && first.wants && !first.holds;
+            // Whoever got a turn though the first did not must have come with less than the first has had.
+            for (Actor granted : run.granted) {
+                assertThat(!still || granted.stagedLoad < first.stagedLoad)
+                        .as("granted with load %d before %d", granted.stagedLoad, first == null ? 0 : first.stagedLoad)
+                        .isTrue();
+            }
+        }
+    }
+
+    /** Instances of two resources – one that all devices share, one of the processors – that do something at random. */
+    private static final class Run {
+        final ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of(
+                new ResourceLimit("G", GLOBAL, OptionalInt.empty()), new ResourceLimit("D", 2, OptionalInt.of(0))));
+        final List<Actor> all = new ArrayList<>();
+        final List<Actor> granted = new ArrayList<>();
+        private final SplittableRandom random;
+        private long stagings;
+
+        Run(long seed, int instances) {
+            random = new SplittableRandom(seed);
+            for (int i = 0; i < instances; i++) {
+                int[] need = {random.nextInt(GLOBAL + 1), random.nextInt(3)};
+                all.add(new Actor(need, random.nextInt(4), limiter, this));
+            }
+        }
+
+        void step() {
+            Actor actor = all.get(random.nextInt(all.size()));
+            switch (random.nextInt(8)) {
+                case 0, 1, 2, 3 -> actor.stage();
+                case 4, 5 -> actor.release();
+                case 6 -> actor.giveBack();
+                default -> {
+                    if (random.nextInt(10) == 0) {
+                        actor.close();
+                    }
+                }
+            }
+        }
+
+        /** Lets everything end. */
+        void finish() {
+            for (boolean found = true; found; ) {
+                found = false;
+                for (Actor actor : all) {
+                    if (actor.holds) {
+                        found = true;
+                        actor.release();
+                    }
+                }
+            }
+        }
+
+        void check() {
+            for (int resource = 0; resource < 2; resource++) {
+                int at = resource;
+                int taken = all.stream()
+                        .filter(actor -> actor.holds)
+                        .mapToInt(actor -> actor.need[at])
+                        .sum();
+                assertThat(taken).isLessThanOrEqualTo(resource == 0 ? GLOBAL : 2);
+            }
+        }
+
+        /** Returns who waits and goes first; {@code null} if nobody waits. */
+        @Nullable
+        Actor first() {
+            return all.stream()
+                    .filter(actor -> actor.wants && !actor.holds && !actor.closed)
+                    .min(Comparator.<Actor>comparingLong(actor -> actor.stagedLoad)
+                            .thenComparingLong(actor -> actor.stagedOrder))
+                    .orElse(null);
+        }
+    }
+
+    /** An instance as a test knows it. */
+    private static final class Actor {
+        final int[] need;
+        private final int weight;
+        private final Ticket ticket;
+        private final Run run;
+        boolean wants;
+        boolean holds;
+        boolean closed;
+        long stagedLoad;
+        long stagedOrder;
+
+        Actor(int[] need, int priority, ExecutionCountLimiter limiter, Run run) {
+            this.need = need;
+            this.weight = Math.max(1, priority);
+            this.run = run;
+            ticket = limiter.register(
+                    Device.CPU,
+                    new RateProfile(
+                            priority,
+                            List.of(new RateResource("G", true, need[0]), new RateResource("D", false, need[1]))));
+        }
+
+        void stage() {
+            if (!wants && !closed) {
+                wants = true;
+                noteStaging();
+                ticket.stage(() -> {
+                    assertThat(holds).as("granted twice").isFalse();
+                    wants = false;
+                    holds = true;
+                    run.granted.add(this);
+                });
+            }
+        }
+
+        private void noteStaging() {
+            stagedLoad = ticket.load();
+            stagedOrder = run.stagings++;
+        }
+
+        void release() {
+            end(true);
+        }
+
+        void giveBack() {
+            end(false);
+        }
+
+        private void end(boolean executed) {
+            if (holds) {
+                holds = false;
+                if (wants) { // staged again in the same step
+                    stagedLoad = ticket.load() + (executed ? weight : 0);
+                    stagedOrder = run.stagings++;
+                }
+                if (executed) {
+                    ticket.release();
+                } else {
+                    ticket.giveBackUnused();
+                }
+            }
+        }
+
+        void close() {
+            closed = true;
+            wants = false;
+            ticket.close();
+            ticket.close();
+        }
+    }
+}

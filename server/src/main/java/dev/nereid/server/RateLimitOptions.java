@@ -1,0 +1,44 @@
+package dev.nereid.server;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.List;
+import java.util.OptionalInt;
+
+/**
+ * That instances get turns, and how much there is of what they take. Immutable.
+ *
+ * @param resources how much there is of which resource; of one that is not named there is as much as the instance takes that
+ *     takes the most
+ */
+public record RateLimitOptions(List<Resource> resources) {
+    /** Copies the components. */
+    public RateLimitOptions {
+        resources = List.copyOf(resources);
+    }
+
+    /**
+     * How much of a resource there is. Immutable.
+     *
+     * @param name the resource's name, as configurations write it in {@code instance_group.rate_limiter.resources}
+     * @param count how much; 0 or more
+     * @param device the number of the device that has it; empty for each device; without meaning for a resource that all
+     *     devices share
+     */
+    public record Resource(String name, int count, OptionalInt device) {
+        /** Checks the components. */
+        public Resource {
+            requireNonNull(name, "name");
+            requireNonNull(device, "device");
+            if (name.isEmpty()) {
+                throw new IllegalArgumentException("name: empty (expected: the name of a resource)");
+            }
+            if (count < 0) {
+                throw new IllegalArgumentException("count: " + count + " (expected: >= 0)");
+            }
+            if (device.isPresent() && device.getAsInt() < 0) {
+                throw new IllegalArgumentException("device: " + device.getAsInt() + " (expected: >= 0)");
+            }
+        }
+    }
+}

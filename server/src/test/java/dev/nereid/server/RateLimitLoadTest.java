@@ -1,0 +1,186 @@
+package dev.nereid.server;
+
+import static dev.nereid.server.TestModels.parameter;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.ModelStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What configurations ask of the rate limiter, from the load to the turns. */
+@Timeout(60)
+final class RateLimitLoadTest {
+    private static final String BOTH_KINDS =
+            "Resource \"R\" is present as both global and device-specific resource in the model configuration.";
+
+    @TempDir
+    private Path folder;
+
+    private Path plugins;
+    private TestModels models;
+
+    @BeforeEach
+    void setUp() throws IOException {
+        plugins = Files.createDirectories(folder.resolve("plugins"));
+        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        TestPlugins.recording(plugins);
+    }
+
+    @Test
+    void sharesAResourceAmongModels() throws Exception {
+        try (NereidServer server = serveTwo(builder().rateLimit(new RateLimitOptions(List.of())))) {
+            Answer a = Answer.to(server, "a", 1);
+            Answer b = Answer.to(server, "b", 2);
+
+            await(() -> waiting(server, "a") + waiting(server, "b") == 1);
+            assertThat(List.of(a.terminals(), b.terminals())).containsOnly(0);
+            Files.delete(gate());
+
+            assertThat(a.response().values()).containsExactly(1f);
+            assertThat(b.response().values()).containsExactly(2f);
+        }
+    }
+
+    @Test
+    void ignoresResourcesWhenOff() throws Exception {
+        try (NereidServer server = serveTwo(builder())) {
+            Answer a = Answer.to(server, "a", 1);
+            Answer b = Answer.to(server, "b", 2);
+
+            await(() -> waiting(server, "a") + waiting(server, "b") == 0);
+            assertThat(List.of(a.terminals(), b.terminals()))
+                    .as("both are executed")
+                    .containsOnly(0);
+            Files.delete(gate());
+
+            a.response();
+            b.response();
+        }
+    }
+
+    @Test
+    void refusesAnInstanceThatCouldNeverRun() throws Exception {
+        models.recording("m", group("resources { name: \"R\" count: 4 }"));
+        models.recording("fits", group("resources { name: \"R\" count: 3 }"));
+
+        try (NereidServer server = builder()
+                .exitOnError(false)
+                .rateLimit(new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 3, OptionalInt.empty()))))
+                .start()) {
+            assertThat(reasons(server))
+                    .containsExactly(Map.entry(
+                            "m",
+                            "Resource count for \"R\" is limited to 3 which will prevent scheduling of one or more model"
+                                    + " instances, the minimum required count is 4"));
+            assertThat(Answer.to(server, "fits", 1).response().values()).containsExactly(1f);
+        }
+        assertThat(Files.readAllLines(events())).contains("close m_0_0", "close m/1");
+    }
+
+    @Test
+    void refusesAResourceOfBothKinds() throws Exception {
+        models.recording(
+                "m",
+                group("resources { name: \"R\" count: 1 }") + group("resources { name: \"R\" global: true count: 1 }"));
+
+        try (NereidServer server = builder()
+                .exitOnError(false)
+                .rateLimit(new RateLimitOptions(List.of()))
+                .start()) {
+            assertThat(reasons(server)).containsExactly(Map.entry("m", BOTH_KINDS));
+        }
+    }
+
+    @Test
+    void refusesAResourceThatIsOfAnotherKindInAnotherModel() throws Exception {
+        models.recording("a", group("resources { name: \"R\" count: 1 }"));
+        models.recording("b", group("resources { name: \"R\" global: true count: 1 }"));
+
+        try (NereidServer server = builder()
+                .exitOnError(false)
+                .modelLoadThreads(1)
+                .rateLimit(new RateLimitOptions(List.of()))
+                .start()) {
+            assertThat(reasons(server)).containsExactly(Map.entry("b", BOTH_KINDS));
+        }
+    }
+
+    @Test
+    void passiveInstancesTakeNothing() throws Exception {
+        String passive =
+                group("resources { name: \"R\" count: 9 }").replace("count: 1 kind", "passive: true count: 1 kind");
+        models.recording("m", passive + group("resources { name: \"R\" count: 1 }"));
+
+        try (NereidServer server = builder()
+                .rateLimit(new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 1, OptionalInt.of(0)))))
+                .start()) {
+            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+        }
+    }
+
+    /** Two models that share all of a resource, both of which wait at a gate when they are executed. */
+    private NereidServer serveTwo(NereidServerBuilder builder) throws IOException, InterruptedException {
+        Files.createFile(gate());
+        for (String name : List.of("a", "b")) {
+            models.recording(
+                    name,
+                    group("resources { name: \"R\" global: true count: 1 } priority: 1")
+                            + parameter("gate", gate().toString()));
+        }
+        return builder.start();
+    }
+
+    private Path gate() {
+        return folder.resolve("gate");
+    }
+
+    private Path events() {
+        return folder.resolve("events");
+    }
+
+    private static String group(String limiter) {
+        return "instance_group { count: 1 kind: KIND_CPU rate_limiter { " + limiter + " } }\n";
+    }
+
+    private NereidServerBuilder builder() {
+        return NereidServer.builder()
+                .modelRepositories(models.root())
+                .pluginDirectories(plugins)
+                .backendConfig("recording", "events", events().toString());
+    }
+
+    private static Map<String, String> reasons(NereidServer server) {
+        return server.models().index().stream()
+                .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
+                .collect(Collectors.toMap(ModelStatus::name, ModelStatus::reason));
+    }
+
+    private static long waiting(NereidServer server, String model) {
+        try {
+            ModelStatistics statistics =
+                    server.models().statistics(ModelRef.latest(model)).getFirst();
+            return statistics.pending();
+        } catch (InferenceException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void await(BooleanSupplier condition) {
+        while (!condition.getAsBoolean()) {
+            Thread.onSpinWait();
+        }
+    }
+}
