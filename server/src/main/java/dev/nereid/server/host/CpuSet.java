@@ -41,11 +41,6 @@ final class CpuSet {
         return Optional.of(new CpuSet(processors));
     }
 
-    /** Says whether there is a processor in both sets. */
-    boolean intersects(CpuSet other) {
-        return processors.intersects(other.processors);
-    }
-
     /** Says whether all of these processors are among others. */
     boolean isWithin(CpuSet others) {
         BitSet rest = (BitSet) processors.clone();
