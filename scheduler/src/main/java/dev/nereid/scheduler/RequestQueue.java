@@ -375,8 +375,11 @@ final class RequestQueue {
                 }
             }
         } while (count > 0 && seat.taken.isEmpty());
-        callOne(now);
-        return !seat.taken.isEmpty() || !seat.overdue.isEmpty();
+        boolean found = !seat.taken.isEmpty() || !seat.overdue.isEmpty();
+        if (found) { // if not, this instance waits for what is there, and needs no other
+            callOne(now);
+        }
+        return found;
     }
 
     @GuardedBy("lock")

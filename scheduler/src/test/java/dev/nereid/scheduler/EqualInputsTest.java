@@ -33,6 +33,14 @@ final class EqualInputsTest {
         assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isFalse();
     }
 
+    /** What a fixed shape has to be was checked before, for each request by itself. */
+    @Test
+    void ignoresInputsOfFixedShape() {
+        ModelSettings model = model(TensorSpec.of("A", DataType.FP32, Shape.of(2)));
+
+        assertThat(join(model, a(model, 1, 2), a(model, 1, 3))).isTrue();
+    }
+
     @Test
     void takesRaggedInputsTogether() {
         ModelSettings model = model(TensorSpec.of("A", DataType.FP32, VARIABLE).with(TensorSpec.Trait.RAGGED));
