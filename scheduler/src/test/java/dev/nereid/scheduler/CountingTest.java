@@ -1,10 +1,12 @@
 package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FailureReason;
+import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BackendException;
@@ -13,6 +15,7 @@ import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ResponseReport;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -271,6 +274,34 @@ final class CountingTest {
 
             assertThat(read(execution).inferences().computeInfer()).isEqualTo(new Timing(1, 30));
             assertThat(read(execution).executionCount()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void theFirstReportOfARequestCountsForItsFirstResponse() throws BackendException {
+        List<ResponseSender> senders = new ArrayList<>();
+        try (Execution execution = of(DECOUPLED, batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                senders.add(request.sender());
+            }
+        })) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+            senders.get(0).report(ResponseReport.of(0, 10, 30));
+            senders.get(0).report(ResponseReport.empty(30, 35));
+            senders.get(1).report(ResponseReport.of(0, 20, 60));
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> senders.get(1).report(ResponseReport.empty(3, 2)))
+                    .withMessage("Response start cannot happen after response end");
+            senders.forEach(ResponseSender::complete);
+            senders.get(1).report(ResponseReport.failed(60, 61, ErrorCode.INTERNAL));
+
+            List<ResponseStatistics> responses = read(execution).responses();
+            assertThat(responses).hasSize(2);
+            assertThat(responses.get(0).success()).isEqualTo(new Timing(2, 90));
+            assertThat(responses.get(0).computeInfer()).isEqualTo(new Timing(2, 30));
+            assertThat(responses.get(1).emptyResponse()).isEqualTo(new Timing(1, 5));
+            assertThat(responses.get(1).fail()).isEqualTo(new Timing(1, 1));
         }
     }
 

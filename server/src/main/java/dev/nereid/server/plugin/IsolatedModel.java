@@ -3,8 +3,10 @@ package dev.nereid.server.plugin;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import java.util.List;
 import java.util.Optional;
 
 /** A plugin's model behind its boundary. Immutable; as safe for concurrent use as the model. */
@@ -28,6 +30,11 @@ final class IsolatedModel implements Model {
     @Override
     public Optional<BackendTraits.Execution> execution() {
         return execution;
+    }
+
+    @Override
+    public List<MemoryUsage> memoryUsage() throws BackendException {
+        return boundary.call("Model.memoryUsage", () -> List.copyOf(model.memoryUsage()));
     }
 
     @Override

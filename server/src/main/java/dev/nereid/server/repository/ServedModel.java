@@ -14,6 +14,7 @@ import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -35,6 +36,7 @@ public final class ServedModel implements AutoCloseable {
     private final ModelScheduler scheduler;
     private final Model model;
     private final List<ModelInstance> passive;
+    private final List<MemoryUsage> memory;
     private final Duration loadTime;
 
     ServedModel(
@@ -44,6 +46,7 @@ public final class ServedModel implements AutoCloseable {
             Model model,
             List<ModelInstance> passive,
             Classifier classifier,
+            List<MemoryUsage> memory,
             Duration loadTime) {
         this.config = config;
         this.settings = settings;
@@ -51,6 +54,7 @@ public final class ServedModel implements AutoCloseable {
         this.model = model;
         this.passive = List.copyOf(passive);
         this.classifier = classifier;
+        this.memory = List.copyOf(memory);
         this.loadTime = loadTime;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
@@ -121,6 +125,8 @@ public final class ServedModel implements AutoCloseable {
                 config.getMetricTagsMap(),
                 read.inferences(),
                 read.batches(),
+                read.responses(),
+                memory,
                 read.failures(),
                 read.micros(),
                 scheduler.isCached(),

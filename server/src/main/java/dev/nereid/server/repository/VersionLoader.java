@@ -22,6 +22,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelInstance;
@@ -127,7 +128,8 @@ final class VersionLoader {
             long loadStartNanos) {}
 
     /** Hands the instances that run to a scheduler; those that do not stay with the model. */
-    private ServedModel serve(Parts parts, List<InstancePlan> plans, List<ModelInstance> instances, Undo undo) {
+    private ServedModel serve(Parts parts, List<InstancePlan> plans, List<ModelInstance> instances, Undo undo)
+            throws BackendException {
         List<InstanceSlot> active = new ArrayList<>();
         List<ModelInstance> passive = new ArrayList<>();
         for (int i = 0; i < plans.size(); i++) {
@@ -144,10 +146,10 @@ final class VersionLoader {
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
+        List<MemoryUsage> memory = parts.model().memoryUsage();
         ModelPlan plan = new ModelPlan(parts.settings(), batching).with(parts.terms());
-        SchedulerEnvironment surroundings = environment.with(environment
-                .cache()
-                .filter(cache -> parts.config().getResponseCache().getEnable()));
+        SchedulerEnvironment surroundings =
+                environment.with(CacheWish.of(parts.config()).from(environment.cache()));
         // From here on the scheduler closes the instances that run, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);
@@ -157,6 +159,6 @@ final class VersionLoader {
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
         return new ServedModel(
-                parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier, loadTime);
+                parts.config(), parts.settings(), scheduler, parts.model(), passive, classifier, memory, loadTime);
     }
 }
