@@ -13,8 +13,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * One call from its arrival to its end. Lock-free; safe for use by any thread, but {@link #stream} is confined to the
@@ -31,8 +29,6 @@ import org.slf4j.LoggerFactory;
  * in inputs, and when no call is in flight nobody reads memory of the model any more.
  */
 final class ScheduledRequest implements Cancellation {
-    private static final Logger LOG = LoggerFactory.getLogger(ScheduledRequest.class);
-
     private final ModelScope model;
     private final CheckedCall call;
     private final ResponseObserver observer;
@@ -389,12 +385,7 @@ final class ScheduledRequest implements Cancellation {
 
     /** Logs what must not have happened to this request. */
     void log(String event, Throwable cause) {
-        LOG.atError()
-                .addKeyValue("model", call.model())
-                .addKeyValue("version", call.version())
-                .addKeyValue("requestId", call.id())
-                .setCause(cause)
-                .log(event);
+        RequestLog.error(call, event, cause);
     }
 
     /** Has the answer kept for later calls; to be called before the request is queued. */
