@@ -2,6 +2,7 @@ package dev.nereid.api;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.spi.MemoryUsage;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -17,6 +18,8 @@ import java.util.Map;
  * @param tags what the configuration adds to the labels of metrics: {@code metric_tags}
  * @param inferences where requests spent their time
  * @param batches the executions by their batch sizes, in rising order
+ * @param responses the responses of a decoupled model as its backend reported them, by their place in the request
+ * @param memory how much memory the model occupies, as its backend told at the load
  * @param failures how many requests failed for which reason; every reason is there
  * @param micros the durations of requests as metrics tell them
  * @param cached whether responses of the model are kept in a cache
@@ -32,6 +35,8 @@ public record ModelStatistics(
         Map<String, String> tags,
         InferenceTimings inferences,
         List<BatchStatistics> batches,
+        List<ResponseStatistics> responses,
+        List<MemoryUsage> memory,
         Map<FailureReason, Long> failures,
         MicrosCounters micros,
         boolean cached,
@@ -43,6 +48,8 @@ public record ModelStatistics(
         tags = Map.copyOf(tags);
         requireNonNull(inferences, "inferences");
         batches = List.copyOf(batches);
+        responses = List.copyOf(responses);
+        memory = List.copyOf(memory);
         EnumMap<FailureReason, Long> all = new EnumMap<>(FailureReason.class);
         for (FailureReason reason : FailureReason.values()) {
             all.put(reason, failures.getOrDefault(reason, 0L));

@@ -1,5 +1,6 @@
 package dev.nereid.spi;
 
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -35,6 +36,16 @@ public interface Model extends AutoCloseable {
      */
     default Optional<BatchingStrategy> batching() throws BackendException {
         return Optional.empty();
+    }
+
+    /**
+     * Tells how much memory the model occupies, for the statistics of the server. Asked once, after the instances were made.
+     *
+     * @return the memory by place; empty, as by default, if that is not known
+     * @throws BackendException if it cannot be told; the load of the model fails with it
+     */
+    default List<MemoryUsage> memoryUsage() throws BackendException {
+        return List.of();
     }
 
     /** Frees what the model holds. Called once, after the last of its instances was closed. Does nothing by default. */

@@ -43,6 +43,18 @@ public interface ResponseSender {
     void fail(BackendException error);
 
     /**
+     * Tells where a response spent its time, for the statistics of the model: the first report of a request counts for its
+     * first response, and so on. Backends need not report; what is not reported is not in these statistics. May be called
+     * on any thread, before or after the response is sent, also after the end of the request. Never blocks.
+     *
+     * @param report the times of the response
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the times are out of order; nothing is counted then
+     */
+    default void report(ResponseReport report) throws BackendException {
+        // For senders that keep no statistics, such as those of tests.
+    }
+
+    /**
      * Says whether the client withdrew the request. The sender must still be ended.
      *
      * @return whether it was withdrawn

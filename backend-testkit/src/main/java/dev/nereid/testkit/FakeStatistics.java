@@ -4,7 +4,10 @@ import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.MicrosCounters;
 import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.MemoryUsage;
 import java.util.List;
 import java.util.Map;
 
@@ -41,6 +44,17 @@ public final class FakeStatistics {
                 List.of(
                         new BatchStatistics(1, none, new Timing(2, 50), none),
                         new BatchStatistics(5, none, none, none)),
+                List.of(new ResponseStatistics(
+                        new Timing(6, 60),
+                        new Timing(5, 50),
+                        new Timing(4, 40),
+                        new Timing(3, 30),
+                        new Timing(2, 20),
+                        new Timing(1, 10))),
+                List.of(
+                        new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.HOST, 0), 1_000),
+                        new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.PINNED, 0), 200),
+                        new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.GPU, 1), 5_000_000_000L)),
                 Map.of(),
                 new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
                 false,

@@ -128,6 +128,9 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<BackendSetting> BACKEND_SETTING =
             new FlagValue<>("[BACKEND,]KEY=VALUE", "[backend,]key=value", BackendSetting::read);
 
+    /** A setting of something. */
+    static final FlagValue<Setting> SETTING = new FlagValue<>("KEY=VALUE", "key=value", Setting::read);
+
     /** A setting of the cache of responses. */
     static final FlagValue<CacheSetting> CACHE_SETTING =
             new FlagValue<>("CACHE,KEY=VALUE", "cache,key=value", CacheSetting::read);
@@ -241,6 +244,21 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
                     ? Optional.of(new CacheSetting(
                             text.substring(0, comma), text.substring(comma + 1, equal), text.substring(equal + 1)))
                     : Optional.empty();
+        }
+    }
+
+    /**
+     * A setting of something.
+     *
+     * @param key which setting
+     * @param value its value
+     */
+    record Setting(String key, String value) {
+        private static Optional<Setting> read(String text) {
+            int equals = text.indexOf('=');
+            return equals < 1
+                    ? Optional.empty()
+                    : Optional.of(new Setting(text.substring(0, equals), text.substring(equals + 1)));
         }
     }
 }

@@ -34,6 +34,7 @@ final class MetricsEndpoint {
 
     private final CpuMetrics processors = new CpuMetrics(Path.of("/proc"));
     private final boolean withProcessors;
+    private final boolean withLatencies;
 
     /** The timer that has the processors looked at; set before the endpoint is handed out. */
     private OptionalLong watch = OptionalLong.empty();
@@ -45,6 +46,7 @@ final class MetricsEndpoint {
         this.vertx = vertx;
         this.server = server;
         withProcessors = flags.allowCpu;
+        withLatencies = flags.countLatencies;
         port = vertx.createHttpServer(new HttpServerOptions());
     }
 
@@ -125,7 +127,8 @@ final class MetricsEndpoint {
     private byte[] text() {
         ServerMetrics known = metrics;
         if (known == null) {
-            known = new ServerMetrics(server, withProcessors ? Optional.of(processors) : Optional.empty());
+            known = new ServerMetrics(
+                    server, withProcessors ? Optional.of(processors) : Optional.empty(), withLatencies);
             metrics = known;
         }
         return known.text();

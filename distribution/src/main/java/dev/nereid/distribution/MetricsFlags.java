@@ -10,6 +10,9 @@ final class MetricsFlags {
     /** Whether there are metrics of the machine's processors and memory. */
     boolean allowCpu = true;
 
+    /** Whether counters tell how long requests take. */
+    boolean countLatencies = true;
+
     /** How old a figure may be that is not made when it is asked for. */
     Duration interval = Duration.ofSeconds(2);
 
@@ -42,7 +45,26 @@ final class MetricsFlags {
                         "--allow-cpu-metrics",
                         FlagValue.TRUTH,
                         "Whether metrics tell of the machine's processors and memory. Default: true.",
-                        value -> allowCpu = value));
+                        value -> allowCpu = value),
+                Flag.of(
+                        "--allow-gpu-metrics",
+                        FlagValue.TRUTH,
+                        "Whether metrics tell of graphics processors. Without effect: they do not yet. Default: true.",
+                        value -> {}),
+                Flag.repeated(
+                        "--metrics-config",
+                        FlagValue.SETTING,
+                        "A setting of the metrics. counter_latencies=false: counters do not tell how long requests take."
+                                + " histogram_latencies, summary_latencies, summary_quantiles: without effect yet; others"
+                                + " are ignored. May be given several times.",
+                        this::configure));
+    }
+
+    /** As the reference server: one exact word counts, wherever it stands among others, and unknown settings do not. */
+    private void configure(FlagValue.Setting setting) {
+        if (setting.key().equals("counter_latencies") && setting.value().equals("false")) {
+            countLatencies = false;
+        }
     }
 
     /** Returns where metrics are served, where HTTP is unless that was said. */

@@ -72,12 +72,24 @@ final class ModelMetrics {
                     model -> model.micros().cacheMiss()));
 
     private final List<ModelStatistics> models;
+    private final boolean latencies;
 
-    ModelMetrics(List<ModelStatistics> models) {
+    /**
+     * Tells of models.
+     *
+     * @param models what they have done
+     * @param latencies whether counters tell how long requests took
+     */
+    ModelMetrics(List<ModelStatistics> models, boolean latencies) {
         this.models = List.copyOf(models);
+        this.latencies = latencies;
     }
 
-    private record Counter(String name, String help, ToLongFunction<ModelStatistics> value) {}
+    private record Counter(String name, String help, ToLongFunction<ModelStatistics> value) {
+        boolean isLatency() {
+            return name.contains("_duration_");
+        }
+    }
 
     /** Returns what goes up and down. */
     List<MetricSnapshot> gauges() {
@@ -125,10 +137,13 @@ final class ModelMetrics {
         return text.toByteArray();
     }
 
-    private static void write(List<Counter> counters, List<ModelStatistics> models, CounterText text) {
+    private void write(List<Counter> counters, List<ModelStatistics> counted, CounterText text) {
         for (Counter counter : counters) {
+            if (counter.isLatency() && !latencies) {
+                continue;
+            }
             text.family(counter.name(), counter.help());
-            for (ModelStatistics model : models) {
+            for (ModelStatistics model : counted) {
                 text.sample(counter.name(), labels(model), counter.value().applyAsLong(model));
             }
         }

@@ -26,16 +26,18 @@ final class ServerMetrics {
             PrometheusTextFormatWriter.builder().build();
     private final InferenceServer server;
     private final Optional<CpuMetrics> processors;
+    private final boolean latencies;
 
-    ServerMetrics(InferenceServer server, Optional<CpuMetrics> processors) {
+    ServerMetrics(InferenceServer server, Optional<CpuMetrics> processors, boolean latencies) {
         this.server = server;
         this.processors = processors;
+        this.latencies = latencies;
     }
 
     /** Returns the text as of now. Takes some milliseconds: not for an event loop. */
     byte[] text() {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
-        ModelMetrics models = new ModelMetrics(server.models().statistics());
+        ModelMetrics models = new ModelMetrics(server.models().statistics(), latencies);
         MetricSnapshots.Builder snapshots = MetricSnapshots.builder()
                 .metricSnapshot(build())
                 .metricSnapshot(tensorMemory())

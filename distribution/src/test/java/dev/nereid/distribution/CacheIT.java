@@ -67,6 +67,20 @@ final class CacheIT {
         }
     }
 
+    @Test
+    void warnsOfAModelThatAsksForACacheThatIsNotThere() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(models(), EXAMPLES)) {
+            server.interrupt();
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat((result.out() + result.err()).lines())
+                    .filteredOn(line -> line.contains("asks for response_cache"))
+                    .isNotEmpty()
+                    .allMatch(line -> line.contains("WARN") && line.contains("--cache-config"))
+                    .anyMatch(line -> line.contains("cached"))
+                    .noneMatch(line -> line.contains("plain"));
+        }
+    }
+
     /** What one server executed another one answers, which was started later. */
     @Test
     void sharesARedis() throws Exception {

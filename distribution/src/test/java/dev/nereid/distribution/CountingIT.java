@@ -3,14 +3,20 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.util.JsonFormat;
+import dev.nereid.api.ModelRef;
+import dev.nereid.server.cache.CacheOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferBatchStatistics;
+import inference.InferParameter;
+import inference.InferResponseStatistics;
 import inference.InferStatistics;
+import inference.MemoryUsage;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
 import inference.ModelStatistics;
 import inference.ModelStatisticsRequest;
 import inference.ModelStatisticsResponse;
+import inference.ModelStreamInferResponse;
 import inference.StatisticDuration;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
@@ -27,7 +33,9 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,10 +45,17 @@ import org.junit.jupiter.api.io.TempDir;
 /** A scripted workload, and what statistics over HTTP and gRPC and the metrics tell of it: three times the same. */
 class CountingIT {
     private static final String MODEL = "gated";
+    private static final String KEPT = "kept";
+    private static final String STREAMED = "streamed";
+    private static final String LIMITS =
+            "dynamic_batching { default_queue_policy { max_queue_size: 2" + " allow_timeout_override: true } }\n";
     private static final double NANOS_PER_MICRO = 1e3;
 
     @TempDir
     private Path folder;
+
+    /** Whose figures are compared. */
+    private String counted = MODEL;
 
     private Repository models;
     private TestServer server;
@@ -52,10 +67,15 @@ class CountingIT {
     void start() throws IOException, InterruptedException {
         String tagged =
                 GatedPlugin.model() + "dynamic_batching { }\nmetric_tags { key: \"team\" value: \"a \\\"b\\\"\" }\n";
-        models = new Repository(folder.resolve("models")).model(MODEL, tagged);
+        models = new Repository(folder.resolve("models"))
+                .model(MODEL, tagged)
+                .model(KEPT, GatedPlugin.model() + "response_cache { enable: true }\n" + LIMITS)
+                .model(STREAMED, GatedPlugin.model() + "model_transaction_policy { decoupled: true }\n");
         Path plugins = GatedPlugin.pack(folder.resolve("plugins"));
-        server =
-                TestServer.open(TestServer.of(models).pluginDirectories(plugins).start());
+        server = TestServer.open(TestServer.of(models)
+                .pluginDirectories(plugins)
+                .cache(CacheOptions.local(1 << 20))
+                .start());
         channel = server.grpc();
         metricsLoops = EventLoops.start(1);
         MetricsFlags flags = new MetricsFlags();
@@ -71,8 +91,8 @@ class CountingIT {
         server.close();
     }
 
-    private static Ask ask(int items) {
-        return Ask.of(MODEL).input("INPUT0", "FP32", TensorBytes.floats(new float[items]), items, 1);
+    private Ask ask(int items) {
+        return Ask.of(counted).input("INPUT0", "FP32", TensorBytes.floats(new float[items]), items, 1);
     }
 
     private int status(Ask ask) throws IOException {
@@ -86,10 +106,14 @@ class CountingIT {
             ClientCall<ModelInferRequest, ModelInferResponse> call, CompletableFuture<ModelInferResponse> end) {}
 
     private Call call(int items) {
+        return call(ask(items).overGrpc());
+    }
+
+    private Call call(ModelInferRequest request) {
         ClientCall<ModelInferRequest, ModelInferResponse> call =
                 channel.newCall(GRPCInferenceServiceGrpc.getModelInferMethod(), CallOptions.DEFAULT);
         CompletableFuture<ModelInferResponse> end = new CompletableFuture<>();
-        ClientCalls.asyncUnaryCall(call, ask(items).overGrpc(), new StreamObserver<>() {
+        ClientCalls.asyncUnaryCall(call, request, new StreamObserver<>() {
             @Override
             public void onNext(ModelInferResponse response) {
                 end.complete(response);
@@ -109,17 +133,16 @@ class CountingIT {
     private ModelStatistics overGrpc() {
         ModelStatisticsResponse response = GRPCInferenceServiceGrpc.newBlockingStub(channel)
                 .modelStatistics(
-                        ModelStatisticsRequest.newBuilder().setName(MODEL).build());
+                        ModelStatisticsRequest.newBuilder().setName(counted).build());
         assertThat(response.getModelStatsCount()).isEqualTo(1);
         return response.getModelStats(0);
     }
 
-    private ModelStatistics overHttp(String path) throws IOException {
+    private List<ModelStatistics> overHttp(String path) throws IOException {
         try (HttpConnection http = server.http()) {
             ModelStatisticsResponse.Builder read = ModelStatisticsResponse.newBuilder();
             JsonFormat.parser().merge(http.ask(HttpRequests.get(path)).text(), read);
-            assertThat(read.getModelStatsCount()).isEqualTo(1);
-            return read.getModelStats(0);
+            return read.getModelStatsList();
         }
     }
 
@@ -133,12 +156,16 @@ class CountingIT {
 
     /** The model's metrics by their names, without the labels that all of them have. */
     private Map<String, Double> metrics() throws IOException, InterruptedException {
-        String own = "model=\"gated\",version=\"1\",_team=\"a \\\"b\\\"\"";
-        String sorted = "_team=\"a \\\"b\\\"\",model=\"gated\",version=\"1\"";
+        String plain = "model=\"" + counted + "\",version=\"1\"";
+        String own = plain + ",_team=\"a \\\"b\\\"\"";
+        String sorted = "_team=\"a \\\"b\\\"\"," + plain;
         return metricsText()
                 .lines()
-                .filter(line -> line.contains("model=\"gated\""))
-                .map(line -> line.replace(own, "").replace(sorted, "").replace("{}", ""))
+                .filter(line -> line.contains("model=\"" + counted + "\""))
+                .map(line -> line.replace(own, "")
+                        .replace(sorted, "")
+                        .replace(plain, "")
+                        .replace("{}", ""))
                 .collect(Collectors.toMap(
                         line -> line.substring(0, line.lastIndexOf(' ')),
                         line -> Double.valueOf(line.substring(line.lastIndexOf(' ') + 1))));
@@ -149,7 +176,11 @@ class CountingIT {
     }
 
     private long pending() {
-        return server.server().models().statistics().getFirst().pending();
+        return server.server()
+                .models()
+                .statistics(ModelRef.parse(counted, ""))
+                .getFirst()
+                .pending();
     }
 
     /** Whether all that can be counted of a call was, cannot be seen by a client that has left. */
@@ -226,6 +257,113 @@ class CountingIT {
         assertThat(metrics()).containsEntry("nv_inference_pending_request_count", 0.0);
     }
 
+    /** Hits, misses, and what the queue refuses or rejects. */
+    @Test
+    void hitsAndLimitsAreCountedAsTheyWere() throws Exception {
+        counted = KEPT;
+        for (int i = 0; i < 3; i++) {
+            assertThat(status(ask(2))).as("one miss, two hits").isEqualTo(200);
+        }
+        assertThat(status(ask(5))).as("another miss").isEqualTo(200);
+
+        // One executes, two wait, of which one has no patience; one more is too many, and a hit needs no place.
+        Path gate = GatedPlugin.close(models, KEPT, "execute");
+        Call executing = call(1);
+        Eventually.holds("held", 30, () -> GatedPlugin.isWaitedAt(gate));
+        Call waiting = call(3);
+        Eventually.holds("queued", 30, () -> pending() == 1);
+        Call impatient = call(ask(4).overGrpc().toBuilder()
+                .putParameters(
+                        "timeout",
+                        InferParameter.newBuilder().setInt64Param(300_000).build())
+                .build());
+        Eventually.holds("queued", 30, () -> pending() == 2);
+        assertThat(status(ask(6))).as("too many").isEqualTo(503);
+        assertThat(status(ask(2))).as("a hit").isEqualTo(200);
+        assertThat(impatient.end()).failsWithin(60, TimeUnit.SECONDS);
+        Path failing = Files.createFile(models.folder().resolve(KEPT).resolve("execute.fails"));
+        GatedPlugin.open(gate);
+        assertThat(executing.end()).failsWithin(60, TimeUnit.SECONDS);
+        assertThat(waiting.end()).failsWithin(60, TimeUnit.SECONDS);
+        Files.delete(failing);
+        assertThat(status(ask(1))).as("failures are not kept").isEqualTo(200);
+
+        ModelStatistics statistics = assertTheSameEverywhere();
+        InferStatistics inferences = statistics.getInferenceStats();
+        assertThat(statistics.getInferenceCount()).isEqualTo(2 + 5 + 1);
+        assertThat(statistics.getExecutionCount()).isEqualTo(3);
+        assertThat(inferences.getSuccess().getCount()).isEqualTo(6);
+        assertThat(inferences.getCacheHit().getCount()).isEqualTo(3);
+        assertThat(inferences.getCacheMiss().getCount()).isEqualTo(3);
+        assertThat(failures("REJECTED")).isEqualTo(2);
+        assertThat(failures("BACKEND")).isEqualTo(2);
+        assertThat(failures("CANCELED") + failures("OTHER")).isZero();
+    }
+
+    /** Each request says how often it is answered; below zero it fails. */
+    @Test
+    void responsesOfADecoupledModelAreCountedAsReported() throws Exception {
+        counted = STREAMED;
+        assertThat(stream(2)).isEqualTo(2);
+        assertThat(stream(1)).isEqualTo(1);
+        assertThat(stream(0)).isZero();
+        assertThat(stream(-1)).isZero();
+
+        ModelStatistics statistics = assertTheSameEverywhere();
+        assertThat(statistics.getExecutionCount()).isEqualTo(4);
+        assertThat(statistics.getInferenceStats().getSuccess().getCount()).isEqualTo(3);
+        assertThat(failures("BACKEND")).isEqualTo(1);
+        Map<String, InferResponseStatistics> responses = statistics.getResponseStatsMap();
+        assertThat(responses).containsOnlyKeys("0", "1", "2");
+        assertThat(responses.get("0"))
+                .isEqualTo(InferResponseStatistics.newBuilder()
+                        .setComputeInfer(duration(4, 10 + 10 + 5 + 7))
+                        .setComputeOutput(duration(2, 2))
+                        .setSuccess(duration(2, 22))
+                        .setFail(duration(1, 7))
+                        .setEmptyResponse(duration(1, 5))
+                        .setCancel(duration(0, 0))
+                        .build());
+        assertThat(responses.get("1").getSuccess()).isEqualTo(duration(1, 21));
+        assertThat(responses.get("1").getEmptyResponse()).isEqualTo(duration(1, 5));
+        assertThat(responses.get("2").getEmptyResponse()).isEqualTo(duration(1, 5));
+    }
+
+    private static StatisticDuration duration(long count, long nanos) {
+        return StatisticDuration.newBuilder().setCount(count).setNs(nanos).build();
+    }
+
+    /** Returns how many responses came. */
+    private int stream(int times) throws InterruptedException {
+        AtomicInteger responses = new AtomicInteger();
+        CountDownLatch ended = new CountDownLatch(1);
+        StreamObserver<ModelInferRequest> requests = GRPCInferenceServiceGrpc.newStub(channel)
+                .modelStreamInfer(new StreamObserver<>() {
+                    @Override
+                    public void onNext(ModelStreamInferResponse response) {
+                        if (response.getErrorMessage().isEmpty()) {
+                            responses.incrementAndGet();
+                        }
+                    }
+
+                    @Override
+                    public void onError(Throwable error) {
+                        ended.countDown();
+                    }
+
+                    @Override
+                    public void onCompleted() {
+                        ended.countDown();
+                    }
+                });
+        requests.onNext(Ask.of(STREAMED)
+                .input("INPUT0", "FP32", TensorBytes.floats(times), 1, 1)
+                .overGrpc());
+        requests.onCompleted();
+        assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
+        return responses.get();
+    }
+
     @Test
     void whatAStoppingModelRefusesIsCountedAsRejected() throws Exception {
         Path gate = GatedPlugin.close(models, MODEL, "execute");
@@ -252,17 +390,21 @@ class CountingIT {
     /** Compares every figure of the three, and returns them. */
     private ModelStatistics assertTheSameEverywhere() throws IOException, InterruptedException {
         ModelStatistics figures = overGrpc();
-        assertThat(overHttp("/v2/models/stats")).isEqualTo(figures);
-        assertThat(overHttp("/v2/models/" + MODEL + "/stats")).isEqualTo(figures);
-        assertThat(overHttp("/v2/models/" + MODEL + "/versions/1/stats")).isEqualTo(figures);
+        assertThat(overHttp("/v2/models/stats")).contains(figures);
+        assertThat(overHttp("/v2/models/" + counted + "/stats")).containsExactly(figures);
+        assertThat(overHttp("/v2/models/" + counted + "/versions/1/stats")).containsExactly(figures);
+        assertThat(figures.getMemoryUsageList())
+                .containsExactly(MemoryUsage.newBuilder()
+                        .setType("CPU")
+                        .setByteSize(1_234)
+                        .build());
         InferStatistics inferences = figures.getInferenceStats();
         long successes = inferences.getSuccess().getCount();
-        for (StatisticDuration duration : List.of(
-                inferences.getQueue(),
-                inferences.getComputeInput(),
-                inferences.getComputeInfer(),
-                inferences.getComputeOutput())) {
-            assertThat(duration.getCount()).isEqualTo(successes);
+        assertThat(inferences.getQueue().getCount()).isEqualTo(successes);
+        long hits = inferences.getCacheHit().getCount();
+        for (StatisticDuration duration :
+                List.of(inferences.getComputeInput(), inferences.getComputeInfer(), inferences.getComputeOutput())) {
+            assertThat(duration.getCount()).isEqualTo(successes - hits);
         }
         assertThat(figures.getBatchStatsList().stream()
                         .mapToLong(batch -> batch.getComputeInput().getCount())
@@ -274,11 +416,19 @@ class CountingIT {
                 .containsEntry("nv_inference_count", (double) figures.getInferenceCount())
                 .containsEntry("nv_inference_exec_count", (double) figures.getExecutionCount());
         assertThat(told.get("nv_model_load_duration_secs")).isPositive();
-        assertMicros(told, "request", inferences.getSuccess());
-        assertMicros(told, "queue", inferences.getQueue());
-        assertMicros(told, "compute_input", inferences.getComputeInput());
-        assertMicros(told, "compute_infer", inferences.getComputeInfer());
-        assertMicros(told, "compute_output", inferences.getComputeOutput());
+        assertMicros(told, "nv_inference_request_duration_us", inferences.getSuccess());
+        assertMicros(told, "nv_inference_queue_duration_us", inferences.getQueue());
+        assertMicros(told, "nv_inference_compute_input_duration_us", inferences.getComputeInput());
+        assertMicros(told, "nv_inference_compute_infer_duration_us", inferences.getComputeInfer());
+        assertMicros(told, "nv_inference_compute_output_duration_us", inferences.getComputeOutput());
+        if (counted.equals(KEPT)) {
+            assertThat(told)
+                    .containsEntry("nv_cache_num_hits_per_model", (double) hits)
+                    .containsEntry("nv_cache_num_misses_per_model", (double)
+                            inferences.getCacheMiss().getCount());
+            assertMicros(told, "nv_cache_hit_duration_per_model", inferences.getCacheHit());
+            assertMicros(told, "nv_cache_miss_duration_per_model", inferences.getCacheMiss());
+        }
         double failed = 0;
         for (String reason : List.of("REJECTED", "CANCELED", "BACKEND", "OTHER")) {
             failed += failures(reason);
@@ -289,7 +439,7 @@ class CountingIT {
 
     /** Each request loses less than a microsecond. */
     private static void assertMicros(Map<String, Double> told, String name, StatisticDuration duration) {
-        double micros = told.get("nv_inference_" + name + "_duration_us");
+        double micros = told.get(name);
         double exact = duration.getNs() / NANOS_PER_MICRO;
         assertThat(micros).isBetween(exact - duration.getCount(), exact);
     }

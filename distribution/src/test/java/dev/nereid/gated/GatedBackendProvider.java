@@ -7,21 +7,30 @@ import dev.nereid.spi.BackendProvider;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ResponseReport;
+import dev.nereid.spi.ResponseSender;
+import dev.nereid.spi.Tensor;
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchService;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
  * Brings the backend {@code gated}: {@code OUTPUT0} is {@code INPUT0}, but loading waits while there is a file
  * {@code load.gate} in the model's folder, and executing while there is a file {@code execute.gate}; a file
  * {@code ….gate.waiting} beside it tells that somebody waits, of whom there may be one. Executions fail while there is a
- * file {@code execute.fails}. Immutable.
+ * file {@code execute.fails}. A decoupled model answers as often as it is told and reports its responses. Immutable.
  */
 public final class GatedBackendProvider implements BackendProvider {
     private static final long PATIENCE_SECONDS = 300;
@@ -40,18 +49,62 @@ public final class GatedBackendProvider implements BackendProvider {
     private static Model load(ModelContext context) throws BackendException {
         Path folder = context.modelDirectory();
         await(folder.resolve("load.gate"));
-        ModelInstance instance = batch -> execute(batch, folder.resolve("execute.gate"));
-        return ignored -> instance;
+        boolean decoupled = context.settings().decoupled();
+        ModelInstance instance = batch -> execute(batch, folder.resolve("execute.gate"), decoupled);
+        return new Gated(instance);
     }
 
-    private static void execute(Batch batch, Path gate) throws BackendException {
+    /** A model of one instance, which says that it occupies {@value #BYTES} bytes. */
+    private record Gated(ModelInstance instance) implements Model {
+        private static final long BYTES = 1_234;
+
+        @Override
+        public ModelInstance newInstance(InstanceContext context) {
+            return instance;
+        }
+
+        @Override
+        public List<MemoryUsage> memoryUsage() {
+            return List.of(new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.HOST, 0), BYTES));
+        }
+    }
+
+    private static void execute(Batch batch, Path gate, boolean decoupled) throws BackendException {
         await(gate);
         if (Files.exists(gate.resolveSibling("execute.fails"))) {
             throw new BackendException(ErrorCode.INTERNAL, "told to fail");
         }
         for (InferenceRequest request : batch.requests()) {
+            if (decoupled) {
+                answer(request);
+                continue;
+            }
             request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
         }
+    }
+
+    /**
+     * Answers as often as the first number of the input says, and reports each response: it took 10 ns for the first, 20 for
+     * the second, and so on, and 1 ns for its outputs. Then ends the request and reports that, with 5 ns; or fails it with
+     * 7 ns if the number is below zero.
+     */
+    private static void answer(InferenceRequest request) throws BackendException {
+        ResponseSender sender = request.sender();
+        Tensor in = request.input("INPUT0").orElseThrow();
+        float times = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
+        if (times < 0) {
+            sender.report(ResponseReport.failed(0, 7, ErrorCode.INTERNAL));
+            sender.fail(new BackendException(ErrorCode.INTERNAL, "told to fail"));
+            return;
+        }
+        for (int i = 1; i <= times; i++) {
+            InferenceResponse response = sender.newResponse();
+            response.put("OUTPUT0", in, () -> {});
+            sender.report(ResponseReport.of(0, 10L * i, 10L * i + 1));
+            sender.send(response);
+        }
+        sender.report(ResponseReport.empty(0, 5));
+        sender.complete();
     }
 
     /** Waits until somebody deletes a file, if it is there, and says so by another file. */

@@ -4,10 +4,13 @@ import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferBatchStatistics;
+import inference.InferResponseStatistics;
 import inference.InferStatistics;
+import inference.MemoryUsage;
 import inference.ModelStatistics;
 import inference.ModelStatisticsRequest;
 import inference.ModelStatisticsResponse;
@@ -47,7 +50,36 @@ final class StatisticsMethods {
                 .setExecutionCount(model.executionCount())
                 .setInferenceStats(message(model.inferences()));
         model.batches().forEach(batch -> message.addBatchStats(message(batch)));
+        for (int i = 0; i < model.responses().size(); i++) {
+            message.putResponseStats(
+                    Integer.toString(i), message(model.responses().get(i)));
+        }
+        model.memory().forEach(usage -> message.addMemoryUsage(message(usage)));
         return message.build();
+    }
+
+    private static InferResponseStatistics message(ResponseStatistics response) {
+        return InferResponseStatistics.newBuilder()
+                .setComputeInfer(message(response.computeInfer()))
+                .setComputeOutput(message(response.computeOutput()))
+                .setSuccess(message(response.success()))
+                .setFail(message(response.fail()))
+                .setEmptyResponse(message(response.emptyResponse()))
+                .setCancel(message(response.cancel()))
+                .build();
+    }
+
+    private static MemoryUsage message(dev.nereid.spi.MemoryUsage usage) {
+        String type = switch (usage.place().kind()) {
+            case HOST -> "CPU";
+            case PINNED -> "CPU_PINNED";
+            case GPU -> "GPU";
+        };
+        return MemoryUsage.newBuilder()
+                .setType(type)
+                .setId(usage.place().deviceId())
+                .setByteSize(usage.byteSize())
+                .build();
     }
 
     private static InferStatistics message(InferenceTimings times) {

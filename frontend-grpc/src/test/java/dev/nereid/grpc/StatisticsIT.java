@@ -109,6 +109,48 @@ final class StatisticsIT {
                     compute_output {
                     }
                   }
+                  memory_usage {
+                    type: "CPU"
+                    byte_size: 1000
+                  }
+                  memory_usage {
+                    type: "CPU_PINNED"
+                    byte_size: 200
+                  }
+                  memory_usage {
+                    type: "GPU"
+                    id: 1
+                    byte_size: 5000000000
+                  }
+                  response_stats {
+                    key: "0"
+                    value {
+                      compute_infer {
+                        count: 6
+                        ns: 60
+                      }
+                      compute_output {
+                        count: 5
+                        ns: 50
+                      }
+                      success {
+                        count: 4
+                        ns: 40
+                      }
+                      fail {
+                        count: 3
+                        ns: 30
+                      }
+                      empty_response {
+                        count: 2
+                        ns: 20
+                      }
+                      cancel {
+                        count: 1
+                        ns: 10
+                      }
+                    }
+                  }
                 }
                 """);
     }

@@ -5,18 +5,16 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.MemoryUsage;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.List;
 
-/**
- * Tells what models have done. Immutable.
- *
- * <p>Two fields are there for clients that expect them and are always empty: {@code response_stats} and
- * {@code memory_usage}, which only backends could fill.
- */
+/** Tells what models have done. Immutable. */
 final class StatisticsHandler {
     private final ModelCatalog models;
 
@@ -58,11 +56,44 @@ final class StatisticsHandler {
         json.raw(",\"inference_count\":").integer(model.inferenceCount());
         json.raw(",\"execution_count\":").integer(model.executionCount());
         write(json, model.inferences());
-        json.raw(",\"response_stats\":{},\"batch_stats\":[");
+        json.raw(",\"response_stats\":{");
+        for (int i = 0; i < model.responses().size(); i++) {
+            write(json.raw(i == 0 ? "" : ","), i, model.responses().get(i));
+        }
+        json.raw("},\"batch_stats\":[");
         for (int i = 0; i < model.batches().size(); i++) {
             write(json.raw(i == 0 ? "" : ","), model.batches().get(i));
         }
-        json.raw("],\"memory_usage\":[]}");
+        json.raw("],\"memory_usage\":[");
+        for (int i = 0; i < model.memory().size(); i++) {
+            write(json.raw(i == 0 ? "" : ","), model.memory().get(i));
+        }
+        json.raw("]}");
+    }
+
+    private static void write(JsonWriter json, int place, ResponseStatistics response) {
+        json.raw("\"").integer(place);
+        write(json, "\":{\"compute_infer\":", response.computeInfer());
+        write(json, ",\"compute_output\":", response.computeOutput());
+        write(json, ",\"success\":", response.success());
+        write(json, ",\"fail\":", response.fail());
+        write(json, ",\"empty_response\":", response.emptyResponse());
+        write(json, ",\"cancel\":", response.cancel());
+        json.raw("}");
+    }
+
+    private static void write(JsonWriter json, MemoryUsage usage) {
+        json.raw("{\"type\":").string(type(usage.place().kind()));
+        json.raw(",\"id\":").integer(usage.place().deviceId());
+        json.raw(",\"byte_size\":").integer(usage.byteSize()).raw("}");
+    }
+
+    private static String type(MemoryPlace.Kind kind) {
+        return switch (kind) {
+            case HOST -> "CPU";
+            case PINNED -> "CPU_PINNED";
+            case GPU -> "GPU";
+        };
     }
 
     private static void write(JsonWriter json, InferenceTimings times) {

@@ -20,12 +20,17 @@ class StatisticsIT {
             + "\"fail\":{\"count\":1,\"ns\":20},\"queue\":{\"count\":4,\"ns\":676129},"
             + "\"compute_input\":{\"count\":4,\"ns\":30},\"compute_infer\":{\"count\":4,\"ns\":346043},"
             + "\"compute_output\":{\"count\":4,\"ns\":40},\"cache_hit\":{\"count\":0,\"ns\":0},"
-            + "\"cache_miss\":{\"count\":0,\"ns\":0}},\"response_stats\":{},\"batch_stats\":["
+            + "\"cache_miss\":{\"count\":0,\"ns\":0}},\"response_stats\":{\"0\":"
+            + "{\"compute_infer\":{\"count\":6,\"ns\":60},\"compute_output\":{\"count\":5,\"ns\":50},"
+            + "\"success\":{\"count\":4,\"ns\":40},\"fail\":{\"count\":3,\"ns\":30},"
+            + "\"empty_response\":{\"count\":2,\"ns\":20},\"cancel\":{\"count\":1,\"ns\":10}}},\"batch_stats\":["
             + "{\"batch_size\":1,\"compute_input\":{\"count\":0,\"ns\":0},"
             + "\"compute_infer\":{\"count\":2,\"ns\":50},\"compute_output\":{\"count\":0,\"ns\":0}},"
             + "{\"batch_size\":5,\"compute_input\":{\"count\":0,\"ns\":0},"
             + "\"compute_infer\":{\"count\":0,\"ns\":0},\"compute_output\":{\"count\":0,\"ns\":0}}],"
-            + "\"memory_usage\":[]}";
+            + "\"memory_usage\":[{\"type\":\"CPU\",\"id\":0,\"byte_size\":1000},"
+            + "{\"type\":\"CPU_PINNED\",\"id\":0,\"byte_size\":200},"
+            + "{\"type\":\"GPU\",\"id\":1,\"byte_size\":5000000000}]}";
 
     private static final String ONE = figures("a", 1, 6);
     private static final String THREE = figures("a", 3, 0);

@@ -5,8 +5,10 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.ParameterValue;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A call that agrees with the configuration of the model version it goes to: what schedulers take. Immutable as a view
@@ -58,5 +60,26 @@ public record CheckedCall(
             size += inputs.get(i).tensor().byteSize();
         }
         return size;
+    }
+
+    /** Returns where the client wants an output; {@code null} if it does not say. */
+    @Nullable
+    MemorySegment target(String output) {
+        for (int i = 0; i < targets.size(); i++) {
+            if (targets.get(i).output().equals(output)) {
+                return targets.get(i).memory();
+            }
+        }
+        return null;
+    }
+
+    /** Says whether the client wants an output. */
+    boolean wants(String output) {
+        for (int i = 0; i < outputs.size(); i++) {
+            if (outputs.get(i).equals(output)) {
+                return true;
+            }
+        }
+        return false;
     }
 }

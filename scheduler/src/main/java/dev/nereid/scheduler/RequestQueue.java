@@ -478,11 +478,14 @@ final class RequestQueue {
                 count = planner.take(view, now, stopped);
                 takeFirst(seat, count);
             } while (count > 0 && seat.taken.isEmpty());
-            callOne(now);
         } else {
             form(strategy, seat);
         }
-        return !seat.taken.isEmpty() || !seat.overdue.isEmpty();
+        boolean found = !seat.taken.isEmpty() || !seat.overdue.isEmpty();
+        if (found && strategy == null) { // if not, this instance waits for what is there, and needs no other
+            callOne(now);
+        }
+        return found;
     }
 
     @GuardedBy("lock")

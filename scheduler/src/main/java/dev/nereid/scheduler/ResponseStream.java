@@ -1,8 +1,10 @@
 package dev.nereid.scheduler;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.ResponseReport;
 import dev.nereid.spi.ResponseSender;
 import java.util.ArrayDeque;
 import java.util.Queue;
@@ -39,6 +41,10 @@ final class ResponseStream implements ResponseSender {
     /** Whether the backend ended the sender. */
     @GuardedBy("lock")
     private boolean ended;
+
+    /** How many responses the backend reported. */
+    @GuardedBy("lock")
+    private int reports;
 
     /** Becomes a user of the request until the sender is ended. */
     ResponseStream(ScheduledRequest request, @Nullable GatheredInputs gathered) {
@@ -105,6 +111,21 @@ final class ResponseStream implements ResponseSender {
     @Override
     public boolean isCancelled() {
         return request.isCancelled();
+    }
+
+    @Override
+    public void report(ResponseReport report) throws BackendException {
+        ModelMeter.check(report);
+        request.model().meter().responded(nextReport(), report);
+    }
+
+    private int nextReport() {
+        lock.lock();
+        try {
+            return reports++;
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Says whether the backend ended the sender. */

@@ -9,23 +9,17 @@ import dev.nereid.api.TensorBuffer;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
-import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * One call from its arrival to its end. Lock-free; safe for use by any thread, but {@link #stream} is confined to the
  * execution of the request. What its backend sees of it is an {@link ExecutedRequest}.
  *
- * <p><b>One answer.</b> The state goes from waiting through executing to answered, or from
- * waiting straight to answered, each step by one compare-and-set. Response, error, withdrawal, time-out and shutdown
- * race for the step to answered, and whoever takes it counts the request and then tells the observer. A waiting request
+ * <p><b>One answer.</b> Response, error, withdrawal, time-out and shutdown race for the last step of a
+ * {@link CompletionLatch}, and whoever takes it counts the request and then tells the observer. A waiting request
  * that is withdrawn is taken out of its queue and answered at once, and can no longer begin, so it never reaches a
  * backend. One that is withdrawn while it is executed is answered when its backend is done with it, and always as
  * withdrawn: also when the backend gives outputs, or an error of its own that tells of the interruption. One whose
@@ -34,24 +28,8 @@ import org.slf4j.LoggerFactory;
  * <p><b>Memory.</b> The inputs have users: the queue or execution, each response, and the stream of a decoupled model.
  * The last one to go gives them back and takes the call out of the count of calls in flight. Outputs may therefore lie
  * in inputs, and when no call is in flight nobody reads memory of the model any more.
- *
- * <p><b>Withdrawal against answer.</b> {@code actions} is null for most requests. An answer writes the state and then
- * reads {@code actions}; a withdrawal writes {@code actions} and then reads the state. Both are volatile, so at least one
- * sees the other, and {@link CancelActions} puts them in order.
  */
 final class ScheduledRequest implements Cancellation {
-    private static final Logger LOG = LoggerFactory.getLogger(ScheduledRequest.class);
-
-    /** How far a call is. */
-    private enum State {
-        /** In the queue. */
-        WAITING,
-        /** With its backend. */
-        EXECUTING,
-        /** Settled how it ends. */
-        ANSWERED
-    }
-
     private final ModelScope model;
     private final CheckedCall call;
     private final ResponseObserver observer;
@@ -59,13 +37,8 @@ final class ScheduledRequest implements Cancellation {
     private final long arrivedNanos;
     private final long enqueuedNanos;
     private final RequestQueue queue;
-    private final AtomicReference<State> state = new AtomicReference<>(State.WAITING);
-    private final AtomicInteger users = new AtomicInteger(1);
-    private final AtomicReference<@Nullable CancelActions> actions = new AtomicReference<>();
-    private volatile boolean cancelled;
-
-    /** What is told of a withdrawal, if not that of the client. */
-    private volatile Answer.@Nullable Failure withdrawal;
+    private final CompletionLatch latch = new CompletionLatch();
+    private final Withdrawal withdrawal = new Withdrawal();
 
     /** Whether it has to be taken from the stragglers at its end. */
     private volatile boolean straggles;
@@ -171,13 +144,7 @@ final class ScheduledRequest implements Cancellation {
     /** Returns where the client wants an output; {@code null} if it does not say. */
     @Nullable
     MemorySegment target(String output) {
-        List<OutputTarget> targets = call.targets();
-        for (int i = 0; i < targets.size(); i++) {
-            if (targets.get(i).output().equals(output)) {
-                return targets.get(i).memory();
-            }
-        }
-        return null;
+        return call.target(output);
     }
 
     /** Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered. */
@@ -197,12 +164,7 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the backend would work in memory of the client. */
     boolean usesClientMemory() {
-        for (int i = 0; i < inputs.size(); i++) {
-            if (ClientMemory.isClients(inputs.get(i).tensor().data())) {
-                return true;
-            }
-        }
-        return !call.targets().isEmpty();
+        return ClientMemory.isUsed(inputs) || !call.targets().isEmpty();
     }
 
     /**
@@ -211,35 +173,18 @@ final class ScheduledRequest implements Cancellation {
      * @return whether the request can be executed; otherwise it was answered, and is not to be touched any more
      */
     boolean copyClientMemory() {
-        for (int i = 0; i < inputs.size(); i++) {
-            if (ClientMemory.isClients(inputs.get(i).tensor().data())) {
-                return copyInputs();
-            }
+        if (!ClientMemory.isUsed(inputs)) {
+            return true;
         }
-        return true;
-    }
-
-    private boolean copyInputs() {
-        List<NamedTensor> copied = new ArrayList<>(inputs.size());
         copies = new ArrayList<>(inputs.size());
         try {
-            for (NamedTensor input : inputs) {
-                Tensor tensor = input.tensor();
-                if (ClientMemory.isClients(tensor.data())) {
-                    TensorBuffer copy = model.memory().allocate(tensor.byteSize());
-                    copies.add(copy);
-                    ClientMemory.copy(tensor.data(), copy.segment());
-                    tensor = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
-                }
-                copied.add(new NamedTensor(input.name(), tensor));
-            }
+            inputs = ClientMemory.copy(inputs, model.memory(), copies);
+            return true;
         } catch (InferenceException e) {
             answer(new Answer.Failure(e, FailureReason.OTHER));
             release();
             return false;
         }
-        inputs = copied;
-        return true;
     }
 
     /** Returns what {@link EqualInputs} compares. */
@@ -253,17 +198,17 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the request still waits for its execution. */
     boolean isWaiting() {
-        return state.get() == State.WAITING;
+        return latch.isWaiting();
     }
 
     /** Says whether it is settled how the request ends. */
     boolean isAnswered() {
-        return state.get() == State.ANSWERED;
+        return latch.isAnswered();
     }
 
     /** Begins the execution, unless the request was answered. */
     boolean begin() {
-        return state.compareAndSet(State.WAITING, State.EXECUTING);
+        return latch.begin();
     }
 
     /** Gives the request its place among the answers; to be called between the begin of the execution and the backend. */
@@ -278,7 +223,7 @@ final class ScheduledRequest implements Cancellation {
 
     /** Answers a request that waits, if nobody did, takes it out of the queue, and gives its inputs back. */
     boolean reject(InferenceException error, FailureReason reason) {
-        if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
+        if (!latch.answerWaiting()) {
             return false;
         }
         queue.remove(this);
@@ -288,7 +233,7 @@ final class ScheduledRequest implements Cancellation {
 
     /** Answers a request that was not queued, unless it was answered, and gives its inputs back. */
     void refuse(InferenceException error) {
-        if (state.compareAndSet(State.WAITING, State.ANSWERED)) {
+        if (latch.answerWaiting()) {
             endWaiting(told -> told.onRefused(error), FailureReason.REJECTED);
         }
     }
@@ -300,7 +245,7 @@ final class ScheduledRequest implements Cancellation {
      * @return whether the answer was taken
      */
     boolean answerUnqueued(Answer answer) {
-        if (!state.compareAndSet(State.WAITING, State.ANSWERED)) {
+        if (!latch.answerWaiting()) {
             return false;
         }
         queue.place(this);
@@ -317,12 +262,9 @@ final class ScheduledRequest implements Cancellation {
 
     @Override
     public void cancel() {
-        cancelled = true;
-        if (!reject(SchedulerErrors.cancelled(), FailureReason.CANCELED) && state.get() == State.EXECUTING) {
-            CancelActions current = actions();
-            if (state.get() == State.EXECUTING) {
-                current.cancel();
-            }
+        withdrawal.ask();
+        if (!reject(SchedulerErrors.cancelled(), FailureReason.CANCELED)) {
+            withdrawal.tellBackend(latch);
         }
     }
 
@@ -332,14 +274,12 @@ final class ScheduledRequest implements Cancellation {
      * inputs stay as long as the backend uses them. One that was answered is left alone.
      */
     void abandon() {
-        if (!tryRetain()) {
+        if (!latch.tryRetain()) {
             return;
         }
-        if (!reject(SchedulerErrors.stopped(call), FailureReason.REJECTED) && state.get() == State.EXECUTING) {
+        if (!reject(SchedulerErrors.stopped(call), FailureReason.REJECTED) && latch.isExecuting()) {
             Answer.Failure failure = Answer.Failure.abandoned(call);
-            if (!cancelled) {
-                withdrawal = failure;
-            }
+            withdrawal.ask(failure);
             cancel();
             answer(failure);
         }
@@ -354,33 +294,22 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the client withdrew the call. */
     boolean isCancelled() {
-        return cancelled;
+        return withdrawal.isAsked();
     }
 
     /** Has an action run when the client withdraws the call, as the SPI says. */
     CancelHook onCancel(Runnable action) {
-        if (state.get() == State.EXECUTING) {
-            CancelActions current = actions();
-            if (state.get() == State.EXECUTING) {
-                return current.add(action);
-            }
-        }
-        return () -> {};
+        return withdrawal.onCancel(action, latch);
     }
 
     /** Adds a user of the inputs; to be called by a user only. */
     void retain() {
-        users.incrementAndGet();
-    }
-
-    /** Adds a user of the inputs, unless they were given back. */
-    private boolean tryRetain() {
-        return users.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
+        latch.retain();
     }
 
     /** Takes a user of the inputs away; the last one gives them back. */
     void release() {
-        if (users.decrementAndGet() > 0) {
+        if (!latch.release()) {
             return;
         }
         try {
@@ -454,14 +383,13 @@ final class ScheduledRequest implements Cancellation {
      */
     @Nullable
     Answer settle(Answer given) {
-        if (!state.compareAndSet(State.EXECUTING, State.ANSWERED)) {
+        if (!latch.answerExecuting()) {
             given.discard();
             return null;
         }
-        if (cancelled) {
+        if (withdrawal.isAsked()) {
             given.discard();
-            Answer.Failure instead = withdrawal;
-            return instead == null ? new Answer.Failure(SchedulerErrors.cancelled(), FailureReason.CANCELED) : instead;
+            return withdrawal.answer();
         }
         return given;
     }
@@ -480,7 +408,7 @@ final class ScheduledRequest implements Cancellation {
         if (miss != null) {
             miss.insert(answer);
         }
-        CancelActions current = actions.get();
+        CancelActions current = withdrawal.existing();
         if (current == null) {
             tellLast(answer);
             return;
@@ -526,21 +454,7 @@ final class ScheduledRequest implements Cancellation {
 
     /** Logs what must not have happened to this request. */
     void log(String event, Throwable cause) {
-        LOG.atError()
-                .addKeyValue("model", call.model())
-                .addKeyValue("version", call.version())
-                .addKeyValue("requestId", call.id())
-                .setCause(cause)
-                .log(event);
-    }
-
-    private CancelActions actions() {
-        CancelActions current = actions.get();
-        if (current != null) {
-            return current;
-        }
-        CancelActions made = new CancelActions();
-        return actions.compareAndSet(null, made) ? made : actions();
+        RequestLog.error(call, event, cause);
     }
 
     /** Has the answer kept for later calls; to be called before the request is queued. */
@@ -550,12 +464,6 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the client wants an output. */
     boolean wants(String output) {
-        List<String> wanted = call.outputs();
-        for (int i = 0; i < wanted.size(); i++) {
-            if (wanted.get(i).equals(output)) {
-                return true;
-            }
-        }
-        return false;
+        return call.wants(output);
     }
 }

@@ -15,6 +15,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -108,6 +109,55 @@ final class CachedCallsTest {
 
         assertThat(second.floats("OUT")).containsExactly(1);
         assertThat(counts.all).containsExactly("missed 0");
+    }
+
+    @Test
+    void storesNoParameters() {
+        execution = batch -> {
+            FakeInstance.copy(batch);
+            batch.requests().getFirst().response().parameter("mood", new ParameterValue.Text("good"));
+        };
+        RecordingObserver first = submit(call(1).of(1));
+        scheduler.drain();
+
+        RecordingObserver hit = submit(call(1).of(1));
+
+        assertThat(first.response().parameters()).containsOnlyKeys("mood");
+        assertThat(hit.response().parameters()).isEmpty();
+        assertThat(instance.batches()).hasSize(1);
+    }
+
+    @Test
+    void proceedsWithoutCacheForInputsOnADevice() {
+        MemorySegment data = Arena.ofAuto().allocate(4);
+        RecordingObserver observer = submit(Calls.to(settings, memory)
+                .input("IN", Tensor.of(DataType.FP32, Shape.of(1, 1), data, new MemoryPlace(MemoryPlace.Kind.GPU, 0)))
+                .of(1));
+        execution = batch -> batch.requests()
+                .getFirst()
+                .response()
+                .put("OUT", Tensor.of(DataType.FP32, Shape.of(1, 1), data), () -> {});
+        scheduler.drain();
+
+        assertThat(observer.floats("OUT")).containsExactly(0);
+        assertThat(cache.lookups).isEmpty();
+        assertThat(cache.entries).isEmpty();
+        assertThat(counts.all).isEmpty();
+    }
+
+    @Test
+    void storesNoOutputsOfADevice() {
+        MemorySegment data = Arena.ofAuto().allocate(4);
+        MemoryPlace device = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
+        execution = batch -> batch.requests()
+                .getFirst()
+                .response()
+                .put("OUT", Tensor.of(DataType.FP32, Shape.of(1, 1), data, device), () -> {});
+        submit(call(1).of(1));
+        scheduler.drain();
+
+        assertThat(cache.lookups).hasSize(1);
+        assertThat(cache.entries).isEmpty();
     }
 
     @Test

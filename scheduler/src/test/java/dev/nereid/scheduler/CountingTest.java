@@ -1,9 +1,12 @@
 package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.BatchStatistics;
+import dev.nereid.api.Cancellation;
 import dev.nereid.api.FailureReason;
+import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BackendException;
@@ -12,8 +15,10 @@ import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ResponseReport;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeClock;
 import java.util.ArrayList;
@@ -186,6 +191,74 @@ final class CountingTest {
     }
 
     @Test
+    void pendingFollowsTheQueueExactly() {
+        QueuePolicy policy = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 3);
+        try (QueuedCalls calls = QueuedCalls.under(policy)) {
+            List<Integer> pending = new ArrayList<>();
+            Runnable look = () -> pending.add(calls.scheduler.queue.waiting());
+            look.run();
+            calls.submit("executed");
+            look.run();
+            Cancellation withdrawn = calls.submit("withdrawn");
+            calls.submit("late");
+            look.run();
+            calls.submit("one too many");
+            look.run();
+            withdrawn.cancel();
+            look.run();
+            calls.scheduler.step();
+            look.run();
+            calls.scheduler.advance(11);
+            look.run();
+
+            assertThat(pending).containsExactly(0, 1, 3, 3, 2, 1, 0);
+        }
+    }
+
+    @Test
+    void countsAFullQueueAsRejected() {
+        try (QueuedCalls calls = QueuedCalls.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 0, false, 1))) {
+            calls.submit("waits");
+            calls.submit("one too many");
+
+            MeterReading read = calls.scheduler.model.meter().read();
+            assertThat(read.failures()).isEqualTo(Map.of(FailureReason.REJECTED, 1L));
+            assertThat(read.inferences().fail().count()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void countsATimeoutAsRejected() {
+        try (QueuedCalls calls = QueuedCalls.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 0))) {
+            calls.submit("late");
+            calls.scheduler.advance(11);
+
+            MeterReading read = calls.scheduler.model.meter().read();
+            assertThat(read.failures()).isEqualTo(Map.of(FailureReason.REJECTED, 1L));
+            assertThat(read.inferences().fail()).isEqualTo(new Timing(1, 11));
+        }
+    }
+
+    @Test
+    void countsARequestWithoutBatchDimensionAsOne() {
+        ModelSettings single = ModelSettings.builder("s", 1)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(4)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(4)))
+                .build();
+        try (Execution execution = of(single, batch -> {
+            Tensor in = batch.requests().getFirst().input("IN").orElseThrow();
+            batch.requests().getFirst().response().put("OUT", in, () -> {});
+        })) {
+            execution.submit(execution.call().floats("IN", Shape.of(4), 0).of(1));
+            execution.run();
+
+            MeterReading read = read(execution);
+            assertThat(read.inferenceCount()).isEqualTo(1);
+            assertThat(read.batches()).extracting(BatchStatistics::batchSize).containsExactly(1L);
+        }
+    }
+
+    @Test
     void aDeferredExecutionAtItsEnd() {
         AtomicReference<DeferredExecution> deferred = new AtomicReference<>();
         try (Execution execution = of(COPY, batch -> {
@@ -201,6 +274,34 @@ final class CountingTest {
 
             assertThat(read(execution).inferences().computeInfer()).isEqualTo(new Timing(1, 30));
             assertThat(read(execution).executionCount()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void theFirstReportOfARequestCountsForItsFirstResponse() throws BackendException {
+        List<ResponseSender> senders = new ArrayList<>();
+        try (Execution execution = of(DECOUPLED, batch -> {
+            for (InferenceRequest request : batch.requests()) {
+                senders.add(request.sender());
+            }
+        })) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+            senders.get(0).report(ResponseReport.of(0, 10, 30));
+            senders.get(0).report(ResponseReport.empty(30, 35));
+            senders.get(1).report(ResponseReport.of(0, 20, 60));
+            assertThatExceptionOfType(BackendException.class)
+                    .isThrownBy(() -> senders.get(1).report(ResponseReport.empty(3, 2)))
+                    .withMessage("Response start cannot happen after response end");
+            senders.forEach(ResponseSender::complete);
+            senders.get(1).report(ResponseReport.failed(60, 61, ErrorCode.INTERNAL));
+
+            List<ResponseStatistics> responses = read(execution).responses();
+            assertThat(responses).hasSize(2);
+            assertThat(responses.get(0).success()).isEqualTo(new Timing(2, 90));
+            assertThat(responses.get(0).computeInfer()).isEqualTo(new Timing(2, 30));
+            assertThat(responses.get(1).emptyResponse()).isEqualTo(new Timing(1, 5));
+            assertThat(responses.get(1).fail()).isEqualTo(new Timing(1, 1));
         }
     }
 

@@ -21,6 +21,8 @@ final class FakeCache implements ResponseCache {
     boolean fails;
     boolean refuses;
     int open;
+    int hits;
+    int stored;
 
     @Override
     public void lookup(CacheKey key, LookupObserver observer) {
@@ -41,6 +43,7 @@ final class FakeCache implements ResponseCache {
             observer.missing();
         } else {
             open++;
+            hits++;
             observer.found(new CacheEntry() {
                 @Override
                 public MemorySegment content() {
@@ -71,6 +74,7 @@ final class FakeCache implements ResponseCache {
         } else if (entries.containsKey(key)) {
             observer.exists();
         } else {
+            stored++;
             entries.put(
                     key,
                     Arena.ofAuto()

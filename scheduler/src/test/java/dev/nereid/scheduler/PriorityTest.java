@@ -32,6 +32,21 @@ final class PriorityTest {
     }
 
     @Test
+    void neverExecutesAWithdrawnRequestWithoutBatching() {
+        try (QueuedCalls calls = new QueuedCalls(PriorityPolicy.NONE)) {
+            calls.submit("a");
+            Cancellation withdrawn = calls.submit("withdrawn");
+            calls.submit("b");
+
+            withdrawn.cancel();
+            calls.scheduler.drain();
+
+            assertThat(calls.executed()).containsExactly("a", "b");
+            calls.observer("withdrawn").assertError(ErrorCode.CANCELLED, "request was cancelled");
+        }
+    }
+
+    @Test
     void aBatchMaySpanLevels() {
         BatchPlanner planner = new BatchPlanner(QueuedCalls.MAX_BATCH, List.of(), 0);
         try (QueuedCalls calls = new QueuedCalls(planner, LEVELS, FakeInstance::copy)) {

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FailureReason;
+import dev.nereid.api.InferenceTimings;
+import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -15,8 +17,10 @@ import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -43,6 +47,8 @@ final class SchedulerProperties {
         record Pass(int nanos, boolean rings) implements Event {}
 
         record Finish(int index) implements Event {}
+
+        record Forget() implements Event {}
     }
 
     /** How a call asks to be scheduled. */
@@ -83,7 +89,8 @@ final class SchedulerProperties {
                         Tuple.of(1, withdraw),
                         Tuple.of(3, step),
                         Tuple.of(2, pass),
-                        Tuple.of(1, finish))
+                        Tuple.of(1, finish),
+                        Tuple.of(1, Arbitraries.just(new Event.Forget())))
                 .list()
                 .ofMaxSize(60);
     }
@@ -114,10 +121,11 @@ final class SchedulerProperties {
             @ForAll("schedules") List<Event> schedule,
             @ForAll("priorities") PriorityPolicy priorities,
             @ForAll boolean ordered,
+            @ForAll boolean cached,
             @ForAll @IntRange(min = 0, max = 1) int delayed,
             @ForAll @IntRange(min = 1, max = MAX_BATCH) int preferred) {
         BatchPlanner planner = new BatchPlanner(MAX_BATCH, List.of(preferred), delayed * DELAY);
-        Run run = new Run(planner, priorities, ordered, delayed * DELAY);
+        Run run = new Run(planner, priorities, ordered, cached, delayed * DELAY);
         schedule.forEach(run::on);
         run.end();
     }
@@ -126,14 +134,15 @@ final class SchedulerProperties {
     void keepsItsPromisesWithoutBatching(
             @ForAll("schedules") List<Event> schedule,
             @ForAll("priorities") PriorityPolicy priorities,
-            @ForAll boolean ordered) {
-        Run run = new Run(BatchPlanner.oneByOne(), priorities, ordered, 0);
+            @ForAll boolean ordered,
+            @ForAll boolean cached) {
+        Run run = new Run(BatchPlanner.oneByOne(), priorities, ordered, cached, 0);
         schedule.forEach(run::on);
         run.end();
     }
 
     /** What a test knows of a call. */
-    private record Known(int index, long level, QueuePolicy policy, long arrival, int width, Wish wish) {
+    private record Known(int index, long level, QueuePolicy policy, long arrival, int items, int width, Wish wish) {
         /** Says whether its time in the queue is over. */
         boolean isTimedOut(long now) {
             long timeout = policy.timeoutNanos(wish.timeoutMicros());
@@ -182,14 +191,20 @@ final class SchedulerProperties {
         private final List<Known> known = new ArrayList<>();
         private final PriorityPolicy priorities;
         private final boolean ordered;
+        private final boolean cached;
+        private final FakeCache cache = new FakeCache();
+        private final CacheGate gate;
+        private final Set<Integer> hits = new HashSet<>();
+        private int executions;
         private final List<Integer> executed = new ArrayList<>();
         private final List<DeferredExecution> deferred = new ArrayList<>();
         private Backend backend = Backend.ANSWER;
 
-        Run(BatchPlanner planner, PriorityPolicy priorities, boolean ordered, long delay) {
+        Run(BatchPlanner planner, PriorityPolicy priorities, boolean ordered, boolean cached, long delay) {
             this.delay = delay;
             this.priorities = priorities;
             this.ordered = ordered;
+            this.cached = cached;
             this.scheduler = new SteppedScheduler(
                     model,
                     planner,
@@ -198,6 +213,12 @@ final class SchedulerProperties {
                     BackendTerms.DEFAULT,
                     instances.get(0),
                     instances.get(1));
+            this.gate = new CacheGate(
+                    scheduler.model,
+                    new CacheAccess(cache, Runnable::run),
+                    CacheCounter.of(scheduler.model.meter()),
+                    scheduler.clock,
+                    (request, submitting) -> scheduler.enqueue(request));
         }
 
         void on(Event event) {
@@ -207,6 +228,7 @@ final class SchedulerProperties {
                 case Event.Step(int worker, Backend what) -> step(worker, what);
                 case Event.Pass(int nanos, boolean rings) -> pass(nanos, rings);
                 case Event.Finish(int index) -> finish(index);
+                case Event.Forget() -> cache.entries.clear();
             }
             if (ordered) {
                 checkOrder();
@@ -230,7 +252,7 @@ final class SchedulerProperties {
                     .id(String.valueOf(index))
                     .priority(wish.priority())
                     .timeoutMicros(wish.timeoutMicros())
-                    .floats("IN", Shape.of(items, width), index);
+                    .floats("IN", Shape.of(items, width), content(index));
             if (wish.impatient()) {
                 call.deadline(now + PATIENCE);
             }
@@ -241,12 +263,33 @@ final class SchedulerProperties {
                     .count();
             RecordingObserver observer = new RecordingObserver();
             observers.add(observer);
-            known.add(new Known(index, level, policy, now, width, wish));
-            calls.add(scheduler.submit(call.of(items), observer));
+            known.add(new Known(index, level, policy, now, items, width, wish));
+            int hitsBefore = cache.hits;
+            calls.add(send(call.of(items), observer, now));
+            if (cache.hits > hitsBefore) {
+                hits.add(index);
+                executed.add(index); // has its place among the answers, and goes by the queue
+                assertThat(observer.hasEnded() || ordered).as("told at once").isTrue();
+                return;
+            }
             assertThat(observer.hasEnded()).as("refused if full").isEqualTo(!policy.admits(before));
             if (observer.hasEnded()) {
                 observer.assertError(ErrorCode.UNAVAILABLE, "[request id: " + index + "] Exceeds maximum queue size");
             }
+        }
+
+        private Cancellation send(CheckedCall call, RecordingObserver observer, long now) {
+            if (!cached) {
+                return scheduler.submit(call, observer);
+            }
+            ScheduledRequest request = new ScheduledRequest(scheduler.model, scheduler.queue, call, observer, now, now);
+            gate.submit(request);
+            return request;
+        }
+
+        /** Where calls are answered from a cache, some are the same. */
+        private int content(int index) {
+            return cached ? index % 3 : index;
         }
 
         private boolean waits(int index) {
@@ -312,6 +355,7 @@ final class SchedulerProperties {
                 executed.add(taken.index());
             }
             assertThat(batch.size()).isLessThanOrEqualTo(MAX_BATCH);
+            executions += backend == Backend.REFUSE || backend == Backend.CRASH ? 0 : 1;
             switch (backend) {
                 case ANSWER -> FakeInstance.copy(batch);
                 case ALIAS -> batch.scatter("OUT", batch.gather("IN"), () -> {});
@@ -346,6 +390,7 @@ final class SchedulerProperties {
             assertThat(executed).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
             assertThat(scheduler.queue.waiting()).isZero();
+            assertThat(cache.open).as("entries that are read").isZero();
             memory.close();
         }
 
@@ -366,13 +411,39 @@ final class SchedulerProperties {
                             .mapToLong(Long::longValue)
                             .sum())
                     .isEqualTo(failed.size());
+            checkWork(figures);
+        }
+
+        private void checkWork(MeterReading figures) {
+            long items = known.stream()
+                    .filter(one -> !hits.contains(one.index()))
+                    .filter(one -> !observers.get(one.index()).responses().isEmpty())
+                    .mapToLong(Known::items)
+                    .sum();
+            long computed = observers.stream()
+                            .filter(observer -> !observer.responses().isEmpty())
+                            .count()
+                    - hits.size();
+            InferenceTimings timings = figures.inferences();
+            assertThat(figures.inferenceCount()).isEqualTo(items);
+            assertThat(figures.executionCount()).isEqualTo(executions);
+            assertThat(figures.batches().stream()
+                            .mapToLong(batch -> batch.computeInfer().count())
+                            .sum())
+                    .isEqualTo(executions);
+            assertThat(timings.queue().count()).isEqualTo(computed + hits.size());
+            assertThat(timings.computeInput().count()).isEqualTo(computed);
+            assertThat(timings.computeInfer().count()).isEqualTo(computed);
+            assertThat(timings.computeOutput().count()).isEqualTo(computed);
+            assertThat(timings.cacheHit().count()).isEqualTo(hits.size());
+            assertThat(timings.cacheMiss().count()).isEqualTo(cache.stored);
         }
 
         private void checkContent(int index) {
             if (!observers.get(index).responses().isEmpty()) {
                 float[] content = observers.get(index).floats("OUT");
                 for (int i = 0; i < content.length; i++) {
-                    assertThat(content[i]).isEqualTo(index + i);
+                    assertThat(content[i]).isEqualTo(content(index) + i);
                 }
             }
         }

@@ -94,13 +94,18 @@ final class SteppedScheduler {
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
         long now = clock.getAsLong();
         ScheduledRequest request = new ScheduledRequest(model, queue, call, observer, now, now);
+        enqueue(request);
+        return request;
+    }
+
+    /** Queues a request, or answers it. */
+    void enqueue(ScheduledRequest request) {
         Admission admission = queue.offer(request, false);
         if (admission == Admission.Outcome.FULL) {
-            request.refuse(SchedulerErrors.full(call));
+            request.refuse(SchedulerErrors.full(request.call()));
         } else if (admission != Admission.Outcome.ACCEPTED) {
-            request.refuse(SchedulerErrors.stopped(call));
+            request.refuse(SchedulerErrors.stopped(request.call()));
         }
-        return request;
     }
 
     /** Lets time pass, and all alarms ring that are due then. */

@@ -6,6 +6,7 @@ import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.MicrosCounters;
+import dev.nereid.api.ResponseStatistics;
 import java.util.List;
 import java.util.Map;
 
@@ -17,6 +18,7 @@ import java.util.Map;
  * @param executionCount how many batches were executed
  * @param inferences where requests spent their time
  * @param batches the executions by their batch sizes, in rising order
+ * @param responses the responses that backends reported, by their places in their requests
  * @param failures how many requests failed for which reason, without the reasons for which none did
  * @param micros the durations of requests as metrics tell them
  */
@@ -26,12 +28,14 @@ public record MeterReading(
         long executionCount,
         InferenceTimings inferences,
         List<BatchStatistics> batches,
+        List<ResponseStatistics> responses,
         Map<FailureReason, Long> failures,
         MicrosCounters micros) {
     /** Checks and copies the components. */
     public MeterReading {
         requireNonNull(inferences, "inferences");
         batches = List.copyOf(batches);
+        responses = List.copyOf(responses);
         failures = Map.copyOf(failures);
         requireNonNull(micros, "micros");
     }

@@ -5,6 +5,8 @@ import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.MicrosCounters;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ResponseReport;
 import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -46,6 +48,9 @@ public final class ModelMeter {
     /** By batch size. */
     @GuardedBy("lock")
     private final TreeMap<Integer, ComputeSums> batches = new TreeMap<>();
+
+    @GuardedBy("lock")
+    private final ResponseSums responses = new ResponseSums();
 
     @GuardedBy("lock")
     private final Map<FailureReason, Long> failures = new EnumMap<>(FailureReason.class);
@@ -169,6 +174,31 @@ public final class ModelMeter {
     }
 
     /**
+     * Checks that the times of a reported response are in order.
+     *
+     * @param report the times
+     * @throws BackendException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if they are not
+     */
+    public static void check(ResponseReport report) throws BackendException {
+        ResponseSums.check(report);
+    }
+
+    /**
+     * Counts a response of a decoupled model that its backend reported.
+     *
+     * @param place the place of the response in its request, from 0
+     * @param report its times, which were checked
+     */
+    public void responded(int place, ResponseReport report) {
+        lock.lock();
+        try {
+            responses.add(place, report);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Reads all figures at one moment.
      *
      * @return the figures
@@ -194,7 +224,14 @@ public final class ModelMeter {
                     hitMicros,
                     missMicros);
             return new MeterReading(
-                    lastInferenceMillis, inferences, executions, timings, readBatches(), failures, micros);
+                    lastInferenceMillis,
+                    inferences,
+                    executions,
+                    timings,
+                    readBatches(),
+                    responses.read(),
+                    failures,
+                    micros);
         } finally {
             lock.unlock();
         }

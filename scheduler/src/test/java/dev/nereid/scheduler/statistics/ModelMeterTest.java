@@ -1,16 +1,23 @@
 package dev.nereid.scheduler.statistics;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.MicrosCounters;
+import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ResponseReport;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -34,6 +41,7 @@ final class ModelMeterTest {
                                 Timing.NONE,
                                 Timing.NONE,
                                 Timing.NONE),
+                        List.of(),
                         List.of(),
                         Map.of(),
                         new MicrosCounters(0, 0, 0, 0, 0, 0, 0)));
@@ -127,6 +135,66 @@ final class ModelMeterTest {
 
         assertThat(meter.read().inferences().fail()).isEqualTo(new Timing(2, 11));
         assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.REJECTED, 2L));
+    }
+
+    @Test
+    void countsReportedResponsesByTheirPlaces() {
+        meter.responded(1, ResponseReport.of(100, 130, 200));
+        meter.responded(0, ResponseReport.of(100, 110, 150));
+        meter.responded(0, ResponseReport.of(200, 200, 300));
+
+        assertThat(meter.read().responses())
+                .containsExactly(
+                        new ResponseStatistics(
+                                new Timing(2, 10),
+                                new Timing(2, 140),
+                                new Timing(2, 150),
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE),
+                        new ResponseStatistics(
+                                new Timing(1, 30),
+                                new Timing(1, 70),
+                                new Timing(1, 100),
+                                Timing.NONE,
+                                Timing.NONE,
+                                Timing.NONE));
+        assertThat(meter.read().inferences().success())
+                .as("apart from requests")
+                .isEqualTo(Timing.NONE);
+    }
+
+    @Test
+    void tellsFailedEmptyAndCancelledResponsesApart() {
+        meter.responded(0, ResponseReport.failed(0, 5, ErrorCode.INTERNAL));
+        meter.responded(0, new ResponseReport(0, OptionalLong.of(20), 50, Optional.of(ErrorCode.INTERNAL)));
+        meter.responded(0, ResponseReport.empty(0, 700));
+        meter.responded(0, ResponseReport.failed(0, 9_000, ErrorCode.CANCELLED));
+
+        assertThat(meter.read().responses())
+                .containsExactly(new ResponseStatistics(
+                        new Timing(3, 725),
+                        new Timing(1, 30),
+                        Timing.NONE,
+                        new Timing(2, 55),
+                        new Timing(1, 700),
+                        new Timing(1, 9_000)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "2, 1, 3, Response start cannot happen after compute output start",
+        "1, 3, 2, Compute output start cannot happen after response end",
+        "2, , 1, Response start cannot happen after response end",
+    })
+    void refusesTimesOutOfOrder(long start, Long output, long end, String text) {
+        ResponseReport report = new ResponseReport(
+                start, output == null ? OptionalLong.empty() : OptionalLong.of(output), end, Optional.empty());
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> ModelMeter.check(report))
+                .withMessage(text)
+                .satisfies(error -> assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
     }
 
     @Test

@@ -4,8 +4,10 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
+import java.util.List;
 import java.util.Optional;
 
 /** A plugin's model behind its boundary. Immutable; as safe for concurrent use as the model. */
@@ -34,6 +36,11 @@ final class IsolatedModel implements Model {
     @Override
     public Optional<BatchingStrategy> batching() throws BackendException {
         return boundary.call("Model.batching", model::batching).map(made -> new IsolatedStrategy(made, boundary));
+    }
+
+    @Override
+    public List<MemoryUsage> memoryUsage() throws BackendException {
+        return boundary.call("Model.memoryUsage", () -> List.copyOf(model.memoryUsage()));
     }
 
     @Override

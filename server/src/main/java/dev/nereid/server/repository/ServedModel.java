@@ -14,6 +14,7 @@ import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
@@ -35,6 +36,7 @@ public final class ServedModel implements AutoCloseable {
     private final ModelScheduler scheduler;
     private final Model model;
     private final List<MadeInstance> instances;
+    private final List<MemoryUsage> memory;
     private final Duration loadTime;
 
     ServedModel(
@@ -44,6 +46,7 @@ public final class ServedModel implements AutoCloseable {
             Model model,
             List<MadeInstance> instances,
             Classifier classifier,
+            List<MemoryUsage> memory,
             Duration loadTime) {
         this.config = config;
         this.settings = settings;
@@ -51,6 +54,7 @@ public final class ServedModel implements AutoCloseable {
         this.model = model;
         this.instances = List.copyOf(instances);
         this.classifier = classifier;
+        this.memory = List.copyOf(memory);
         this.loadTime = loadTime;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
@@ -64,7 +68,7 @@ public final class ServedModel implements AutoCloseable {
      */
     ServedModel with(ModelConfig changed, List<MadeInstance> made) {
         ModelSettings read = ModelSettingsReader.settings(changed, version());
-        return new ServedModel(changed, read, scheduler, model, made, classifier, loadTime);
+        return new ServedModel(changed, read, scheduler, model, made, classifier, memory, loadTime);
     }
 
     /** Returns what runs the instances. */
@@ -147,6 +151,8 @@ public final class ServedModel implements AutoCloseable {
                 config.getMetricTagsMap(),
                 read.inferences(),
                 read.batches(),
+                read.responses(),
+                memory,
                 read.failures(),
                 read.micros(),
                 scheduler.isCached(),

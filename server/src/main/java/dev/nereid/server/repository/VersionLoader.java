@@ -24,6 +24,7 @@ import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryUsage;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelInstance;
@@ -152,21 +153,22 @@ final class VersionLoader {
             List<InstancePlan> plans,
             List<ModelInstance> instances,
             List<WarmupSample> warmup,
-            Undo undo) {
+            Undo undo)
+            throws BackendException {
         checkActive(parts.settings().name(), plans);
         List<MadeInstance> made = new ArrayList<>();
         for (int i = 0; i < plans.size(); i++) {
             made.add(new MadeInstance(plans.get(i), instances.get(i)));
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
+        List<MemoryUsage> memory = parts.model().memoryUsage();
         ModelPlan plan = new ModelPlan(parts.settings(), batching)
                 .with(parts.terms())
                 .withStrategy(parts.strategy())
                 .with(warmup)
                 .with(options.limits());
-        SchedulerEnvironment surroundings = environment.with(environment
-                .cache()
-                .filter(cache -> parts.config().getResponseCache().getEnable()));
+        SchedulerEnvironment surroundings =
+                environment.with(CacheWish.of(parts.config()).from(environment.cache()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);
@@ -180,7 +182,8 @@ final class VersionLoader {
         awaitWarm(scheduler, parts.settings().name());
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
-        return new ServedModel(parts.config(), parts.settings(), scheduler, parts.model(), made, classifier, loadTime);
+        return new ServedModel(
+                parts.config(), parts.settings(), scheduler, parts.model(), made, classifier, memory, loadTime);
     }
 
     /** Refuses a model of which no instance would run. */

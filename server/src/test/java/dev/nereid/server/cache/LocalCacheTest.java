@@ -69,6 +69,20 @@ final class LocalCacheTest {
         assertThat(cache.bytesInUse()).isGreaterThan(SIZE / 2);
     }
 
+    @Test
+    void keepsWhatIsUsedAndForgetsWhatIsNot() {
+        insert(1, content(64, 1));
+        for (int key = 2; key < 1000; key++) {
+            insert(key, content(64, key));
+            try (CacheEntry entry = lookup(1)) {
+                assertThat(entry.content().get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 1);
+            }
+        }
+
+        assertThat(cache.bytesInUse()).isLessThanOrEqualTo(SIZE);
+        assertThat(insert(2, content(64, 2))).as("used once, long ago").isEqualTo("stored");
+    }
+
     /** Also after the end of the cache: a client may read slowly. */
     @Test
     void leavesAnEntryToItsReader() {

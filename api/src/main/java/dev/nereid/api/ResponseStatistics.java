@@ -1,0 +1,27 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * Where the responses at one place in the requests to a decoupled model spent their time, as far as the backend reported it.
+ * Immutable.
+ *
+ * @param computeInfer the time before outputs were delivered; of all responses but those that were cancelled
+ * @param computeOutput the time in which outputs were delivered
+ * @param success the responses with outputs
+ * @param fail the responses that failed
+ * @param emptyResponse the ends without outputs
+ * @param cancel the responses that were not made since the request was withdrawn
+ */
+public record ResponseStatistics(
+        Timing computeInfer, Timing computeOutput, Timing success, Timing fail, Timing emptyResponse, Timing cancel) {
+    /** Checks the components. */
+    public ResponseStatistics {
+        requireNonNull(computeInfer, "computeInfer");
+        requireNonNull(computeOutput, "computeOutput");
+        requireNonNull(success, "success");
+        requireNonNull(fail, "fail");
+        requireNonNull(emptyResponse, "emptyResponse");
+        requireNonNull(cancel, "cancel");
+    }
+}

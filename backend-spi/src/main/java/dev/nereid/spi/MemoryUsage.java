@@ -1,0 +1,19 @@
+package dev.nereid.spi;
+
+import static java.util.Objects.requireNonNull;
+
+/**
+ * How much memory a model occupies in one place. Immutable.
+ *
+ * @param place where
+ * @param byteSize how much, in bytes; 0 or more
+ */
+public record MemoryUsage(MemoryPlace place, long byteSize) {
+    /** Checks the components. */
+    public MemoryUsage {
+        requireNonNull(place, "place");
+        if (byteSize < 0) {
+            throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
+        }
+    }
+}

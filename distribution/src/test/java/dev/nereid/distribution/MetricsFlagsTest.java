@@ -1,0 +1,82 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.testkit.FakeStatistics;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+final class MetricsFlagsTest {
+    private static MetricsFlags read(String... arguments) throws UsageException {
+        MetricsFlags metrics = new MetricsFlags();
+        Flags flags = new Flags();
+        metrics.declare(flags);
+        flags.read(List.of(arguments), Map.of());
+        return metrics;
+    }
+
+    @Test
+    void tellsOfEverythingUnlessTold() throws UsageException {
+        MetricsFlags flags = read();
+
+        assertThat(flags.allow && flags.allowCpu && flags.countLatencies).isTrue();
+        assertThat(flags.interval).isEqualTo(Duration.ofSeconds(2));
+    }
+
+    @Test
+    void takesTheFlagsOfTheReference() throws UsageException {
+        MetricsFlags flags = read(
+                "--allow-metrics=true",
+                "--allow-gpu-metrics=false",
+                "--allow-cpu-metrics=false",
+                "--metrics-interval-ms=500",
+                "--metrics-config=histogram_latencies=true",
+                "--metrics-config=summary_quantiles=0.5:0.05,0.9:0.01",
+                "--metrics-config=own_idea=1");
+
+        assertThat(flags.allowCpu).isFalse();
+        assertThat(flags.interval).isEqualTo(Duration.ofMillis(500));
+        assertThat(flags.countLatencies).isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"false, false", "False, true", "0, true", "true, true", "'', true"})
+    void onlyTheExactWordStopsLatencies(String value, boolean counted) throws UsageException {
+        assertThat(read("--metrics-config=counter_latencies=" + value).countLatencies)
+                .isEqualTo(counted);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"--metrics-config=counter_latencies", "--metrics-config==false", "--allow-gpu-metrics=maybe"})
+    void refusesWhatIsNoSetting(String flag) {
+        assertThatExceptionOfType(UsageException.class).isThrownBy(() -> read(flag));
+    }
+
+    @Test
+    void withoutLatenciesAllOtherCountersAreThere() {
+        String all = text(true);
+        String less = text(false);
+
+        assertThat(all).contains("nv_inference_request_duration_us{", "nv_inference_compute_output_duration_us{");
+        assertThat(less)
+                .contains(
+                        "nv_inference_request_success{",
+                        "nv_inference_request_failure{",
+                        "nv_inference_count{",
+                        "nv_inference_exec_count{")
+                .doesNotContain("_duration_");
+    }
+
+    private static String text(boolean latencies) {
+        return new String(
+                new ModelMetrics(List.of(FakeStatistics.of("m", 1, 2)), latencies).counters(), StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,134 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** The table of rules beside the tests of the scheduler: what it names is there, and it leaves no section out. */
+final class RuleTableTest {
+    private static final Path TABLE =
+            TestPlaces.checkout().resolve("scheduler/src/test/resources/dev/nereid/scheduler/rules.md");
+    private static final Pattern SECTION = Pattern.compile("##+ §([\\d.]+) .*");
+    private static final Pattern HEADING = Pattern.compile("##+ (\\d+(?:\\.\\d+)?)\\.? .*");
+    private static final Pattern NAME = Pattern.compile("`([A-Z]\\w*(?:Test|IT|Properties|Stress))(?:\\.(\\w+))?`");
+    private static final String TEST =
+            "@(?:Test|ParameterizedTest|Property)\\b(?:(?!\\bvoid\\b)[\\s\\S])*\\bvoid\\s+%s\\s*\\(";
+
+    /** A row, and the section that it stands in. */
+    private record Row(String section, String id, String rule, String how, String tests) {
+        boolean namesATest() {
+            return NAME.matcher(tests).find();
+        }
+    }
+
+    private static List<Row> rows() throws IOException {
+        List<Row> rows = new ArrayList<>();
+        String section = "";
+        for (String line : Files.readAllLines(TABLE)) {
+            Matcher heading = SECTION.matcher(line);
+            if (heading.matches()) {
+                section = heading.group(1);
+            } else if (line.startsWith("| ") && !line.startsWith("| id |")) {
+                String[] cells = line.split("\\|", -1);
+                assertThat(cells).as(line).hasSize(6);
+                rows.add(new Row(section, cells[1].strip(), cells[2].strip(), cells[3].strip(), cells[4].strip()));
+            }
+        }
+        return rows;
+    }
+
+    private static Map<String, String> testSources() throws IOException {
+        List<Path> files = new ArrayList<>();
+        try (Stream<Path> modules = Files.list(TestPlaces.checkout())) {
+            for (Path module : modules.toList()) {
+                Path tests = module.resolve("src/test/java");
+                if (Files.isDirectory(tests)) {
+                    try (Stream<Path> found = Files.walk(tests)) {
+                        found.filter(file -> NAME.matcher("`" + simpleName(file) + "`")
+                                        .matches())
+                                .forEach(files::add);
+                    }
+                }
+            }
+        }
+        return files.stream()
+                .collect(Collectors.groupingBy(
+                        RuleTableTest::simpleName, Collectors.mapping(RuleTableTest::read, Collectors.joining())));
+    }
+
+    private static String simpleName(Path file) {
+        return file.getFileName().toString().replaceFirst("\\.java$", "");
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file);
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void namesTestsThatAreThere() throws IOException {
+        Map<String, String> sources = testSources();
+        List<String> missing = new ArrayList<>();
+        for (Row row : rows()) {
+            for (Matcher name = NAME.matcher(row.tests()); name.find(); ) {
+                String source = sources.get(name.group(1));
+                String method = name.group(2);
+                if (source == null
+                        || (method != null
+                                && !Pattern.compile(TEST.formatted(method))
+                                        .matcher(source)
+                                        .find())) {
+                    missing.add(row.id() + ": " + name.group());
+                }
+            }
+        }
+
+        assertThat(missing).isEmpty();
+    }
+
+    @Test
+    void showsEveryRuleOrSaysWhyNot() throws IOException {
+        List<Row> rows = rows();
+
+        assertThat(rows).extracting(row -> row.section() + " " + row.id()).doesNotHaveDuplicates();
+        for (Row row : rows) {
+            assertThat(row.rule()).as(row.id()).isNotEmpty();
+            assertThat(row.how()).as(row.id()).matches("=|own|pull|–|d\\d+");
+            boolean refers = row.tests().matches("rows? [\\d.]+\\w*(–[\\d.]+\\w*)?");
+            boolean excuses = row.tests().startsWith("– ")
+                    || (row.how().equals("–") && !row.tests().isEmpty());
+            assertThat(row.namesATest() || refers || excuses)
+                    .as("%s: %s", row.id(), row.tests())
+                    .isTrue();
+        }
+    }
+
+    @Test
+    void leavesNoSectionOfThePageOut() throws IOException {
+        Path page = TestPlaces.shared("spec/schedulers.md");
+        List<String> covered = rows().stream().map(Row::section).distinct().toList();
+
+        List<String> wanted = Files.readAllLines(page).stream()
+                .map(HEADING::matcher)
+                .filter(Matcher::matches)
+                .map(heading -> heading.group(1))
+                .filter(section -> section.matches("[25-9](\\..*)?"))
+                .toList();
+
+        assertThat(wanted).contains("2", "2.1", "9");
+        assertThat(covered).containsAll(wanted);
+    }
+}

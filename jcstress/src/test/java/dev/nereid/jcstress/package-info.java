@@ -1,0 +1,5 @@
+/** Runs the stress of all packages. */
+@NullMarked
+package dev.nereid.jcstress;
+
+import org.jspecify.annotations.NullMarked;

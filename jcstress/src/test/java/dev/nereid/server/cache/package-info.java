@@ -1,0 +1,5 @@
+/** Stress of the entries of the local cache. */
+@NullMarked
+package dev.nereid.server.cache;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,348 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.time.Alarms;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Who is woken for what, by threads that wait; and what a decision looks at, step by step. */
+@Timeout(60)
+final class RequestQueueTest {
+    private static final long HOUR = Duration.ofHours(1).toNanos();
+    private static final long BRIEF = Duration.ofMillis(20).toNanos();
+    private static final PriorityPolicy IMPATIENT =
+            new PriorityPolicy(0, 0, new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 0), Map.of());
+
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .build();
+    private final ModelScope scope = ModelScope.of(
+            new ModelPlan(model, BatchingPolicy.NONE),
+            new SchedulerEnvironment(memory, System::nanoTime, new Alarms(() -> {})));
+    private final List<Waiter> waiters = new ArrayList<>();
+    private RequestQueue queue = SteppedScheduler.queue(scope);
+
+    @AfterEach
+    void everybodyGoes() {
+        queue.stop();
+        waiters.forEach(Waiter::join);
+        assertThat(queue.waiting()).isZero();
+        assertThat(scope.inFlight().count()).isZero();
+        memory.close();
+    }
+
+    /** An instance whose thread takes one batch, or goes because the queue stops. */
+    private final class Waiter {
+        private final Seat seat = queue.seat(() -> {});
+        private final Thread thread;
+
+        /** How often the thread looked at the clock: once at first, and once each time it woke. */
+        private final AtomicInteger looks = new AtomicInteger();
+
+        private volatile List<String> batch = List.of();
+
+        private Waiter() {
+            thread = Thread.ofPlatform().unstarted(this::take);
+        }
+
+        private void take() {
+            if (queue.take(seat)) {
+                batch = end(seat);
+            }
+        }
+
+        /** Waits until the thread sleeps: forever, or for a time. */
+        Waiter await(Thread.State state) {
+            while (thread.getState() != state) {
+                assertThat(thread.getState()).isNotEqualTo(Thread.State.TERMINATED);
+                Thread.onSpinWait();
+            }
+            return this;
+        }
+
+        void join() {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        List<String> batch() {
+            join();
+            return batch;
+        }
+    }
+
+    private void queue(BatchPlanner planner) {
+        queue = new RequestQueue(
+                planner, PriorityPolicy.NONE, scope.equalInputs(), null, this::look, new Alarms(() -> {}));
+    }
+
+    private long look() {
+        for (Waiter waiter : waiters) {
+            if (waiter.thread.equals(Thread.currentThread())) {
+                waiter.looks.incrementAndGet();
+            }
+        }
+        return System.nanoTime();
+    }
+
+    /** Starts an instance and waits until it sleeps. */
+    private Waiter idle() {
+        Waiter waiter = new Waiter();
+        waiters.add(waiter);
+        waiter.thread.start();
+        return waiter.await(Thread.State.WAITING);
+    }
+
+    private void offer(String id) {
+        offer(id, System.nanoTime());
+    }
+
+    private void offer(String id, long enqueuedNanos) {
+        CheckedCall call =
+                Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 0).of(1);
+        ScheduledRequest request =
+                new ScheduledRequest(scope, queue, call, new RecordingObserver(), enqueuedNanos, enqueuedNanos);
+        assertThat(queue.offer(request, false)).isEqualTo(Admission.Outcome.ACCEPTED);
+    }
+
+    /** Answers what lies at a seat. */
+    private static List<String> end(Seat seat) {
+        List<String> ids = new ArrayList<>();
+        for (ScheduledRequest request : seat.taken) {
+            ids.add(request.call().id());
+            request.fail(new BackendException(ErrorCode.INTERNAL, "no backend"));
+            request.release();
+        }
+        seat.taken.clear();
+        return ids;
+    }
+
+    @Test
+    void wakesOneIdleInstanceForEachBatch() {
+        queue(BatchPlanner.oneByOne());
+        Waiter first = idle();
+        Waiter second = idle();
+        Waiter third = idle();
+
+        offer("a");
+        offer("b");
+
+        assertThat(third.batch()).as("the one that became idle last").containsExactly("a");
+        assertThat(second.batch()).containsExactly("b");
+        assertThat(first.looks).hasValue(1);
+        assertThat(first.thread.getState()).isEqualTo(Thread.State.WAITING);
+    }
+
+    @Test
+    void wakesNobodyForARequestThatMustWait() {
+        queue(new BatchPlanner(3, List.of(), HOUR));
+        Waiter other = idle();
+        Waiter leader = idle();
+
+        offer("a");
+        leader.await(Thread.State.TIMED_WAITING);
+        offer("b");
+        offer("c");
+
+        assertThat(leader.batch()).containsExactly("a", "b", "c");
+        assertThat(other.looks).hasValue(1);
+    }
+
+    @Test
+    void waitsWithoutPollingWhileEmpty() {
+        queue(BatchPlanner.oneByOne());
+        Waiter waiter = idle();
+
+        assertThat(waiter.thread.getState()).as("asleep without an end").isEqualTo(Thread.State.WAITING);
+        offer("a");
+
+        assertThat(waiter.batch()).containsExactly("a");
+        assertThat(waiter.looks).hasValue(2);
+    }
+
+    @Test
+    void piledUpRequestsWaitForAFreeInstance() {
+        queue(new BatchPlanner(8, List.of(), 0));
+        Seat busy = queue.seat(() -> {});
+        offer("a");
+        offer("b");
+        offer("c");
+        assertThat(queue.waiting()).isEqualTo(3);
+
+        assertThat(queue.poll(busy)).isTrue();
+
+        assertThat(end(busy)).containsExactly("a", "b", "c");
+    }
+
+    @Test
+    void aLeaderSleepsUntilTheDelayIsOver() {
+        queue(new BatchPlanner(8, List.of(), BRIEF));
+        Waiter leader = idle();
+        long start = System.nanoTime();
+
+        offer("a", start);
+
+        assertThat(leader.batch()).containsExactly("a");
+        assertThat(System.nanoTime() - start).isGreaterThanOrEqualTo(BRIEF);
+    }
+
+    /** It waits for an hour otherwise, and this test for a minute. */
+    @Test
+    void sleepsNoLongerThanTheRestOfTheDelay() {
+        queue(new BatchPlanner(8, List.of(), HOUR));
+        Waiter leader = idle();
+
+        offer("a", System.nanoTime() - HOUR + BRIEF);
+
+        assertThat(leader.batch()).containsExactly("a");
+    }
+
+    @Test
+    void aFullBatchWakesTheLeader() {
+        queue(new BatchPlanner(2, List.of(), HOUR));
+        Waiter leader = idle();
+        offer("a");
+        leader.await(Thread.State.TIMED_WAITING);
+
+        offer("b");
+
+        assertThat(leader.batch()).containsExactly("a", "b");
+    }
+
+    @Test
+    void wakesTheLeaderForAPreferredSizeOnly() {
+        queue(new BatchPlanner(8, List.of(3), HOUR));
+        Waiter leader = idle();
+        offer("a");
+        leader.await(Thread.State.TIMED_WAITING);
+        assertThat(leader.looks).hasValue(2);
+
+        offer("b");
+        leader.await(Thread.State.TIMED_WAITING);
+        offer("c");
+
+        assertThat(leader.batch()).containsExactly("a", "b", "c");
+        assertThat(leader.looks).as("woken for what is full, and not before").hasValue(3);
+    }
+
+    @Test
+    void servesInOrderOfArrivalOverAllInstances() {
+        queue(BatchPlanner.oneByOne());
+        Seat one = queue.seat(() -> {});
+        Seat other = queue.seat(() -> {});
+        List.of("a", "b", "c", "d").forEach(this::offer);
+        List<String> order = new ArrayList<>();
+
+        for (Seat seat : List.of(other, one, one, other)) {
+            assertThat(queue.poll(seat)).isTrue();
+            order.addAll(end(seat));
+        }
+
+        assertThat(order).containsExactly("a", "b", "c", "d");
+    }
+
+    @Test
+    void looksFromTheHeadAtEveryDecision() {
+        BatchPlanner planner = new BatchPlanner(2, List.of(), 100);
+        PriorityPolicy levels = new PriorityPolicy(2, 2, QueuePolicy.NONE, Map.of());
+        try (QueuedCalls calls = new QueuedCalls(planner, levels, FakeInstance::copy)) {
+            calls.submit("low", 2);
+            assertThat(calls.scheduler.step()).as("waits for another").isFalse();
+            calls.submit("high", 1);
+            calls.submit("higher than the first", 1);
+
+            calls.scheduler.drain();
+
+            assertThat(calls.batches()).containsExactly(List.of("high", "higher than the first"));
+        }
+    }
+
+    @Test
+    void appliesPoliciesBeforeItFormsABatch() {
+        BatchPlanner planner = new BatchPlanner(2, List.of(), 0);
+        try (QueuedCalls calls = new QueuedCalls(planner, IMPATIENT, FakeInstance::copy)) {
+            calls.submit("late");
+            calls.scheduler.clock.advanceNanos(11); // nothing rang
+            calls.submit("a");
+            calls.submit("b");
+
+            assertThat(calls.scheduler.step()).isTrue();
+
+            assertThat(calls.batches()).containsExactly(List.of("a", "b"));
+            calls.observer("late").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
+        }
+    }
+
+    @Test
+    void handsOverWhatIsNotExecutedForAnAnswerOutsideTheLock() {
+        try (QueuedCalls calls = new QueuedCalls(IMPATIENT)) {
+            AtomicBoolean free = new AtomicBoolean();
+            CheckedCall call = Calls.to(calls.model, calls.memory)
+                    .floats("IN", Shape.of(1, 2), 0)
+                    .of(1);
+            long now = calls.scheduler.clock.getAsLong();
+            ScheduledRequest late = new ScheduledRequest(
+                    calls.scheduler.model,
+                    calls.scheduler.queue,
+                    call,
+                    new OnError(() -> free.set(isFree(calls.scheduler.queue))),
+                    now,
+                    now);
+            calls.scheduler.queue.offer(late, false);
+            calls.scheduler.clock.advanceNanos(11);
+
+            calls.scheduler.step();
+
+            assertThat(late.isAnswered()).isTrue();
+            assertThat(free).isTrue();
+        }
+    }
+
+    /** Says whether another thread gets the lock of a queue. */
+    private static boolean isFree(RequestQueue queue) {
+        try {
+            return Thread.ofPlatform().daemon(true).start(queue::waiting).join(Duration.ofSeconds(30));
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Does something when it is told an error. */
+    private record OnError(Runnable action) implements ResponseObserver {
+        @Override
+        public void onResponse(InferResponse response) {
+            response.close();
+        }
+
+        @Override
+        public void onEnd() {}
+
+        @Override
+        public void onError(InferenceException error) {
+            action.run();
+        }
+    }
+}
