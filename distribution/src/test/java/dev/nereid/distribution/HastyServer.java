@@ -59,9 +59,10 @@ final class HastyServer implements AutoCloseable {
     }
 
     @Override
-    public void close() throws IOException, InterruptedException {
+    public void close() throws IOException {
         http.close();
-        channel.shutdownNow().awaitTermination(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        channel.shutdownNow();
+        Eventually.holds("no connection", 10, channel::isTerminated);
         Eventually.holds("no memory in use", 10, () -> server.server().memory().bytesInUse() == 0);
         server.close();
     }
