@@ -10,10 +10,13 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.QueuedRequest;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +28,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.IntRange;
+import org.jspecify.annotations.Nullable;
 
 /** What holds for every schedule of calls, withdrawals, executions and time. */
 final class SchedulerProperties {
@@ -132,6 +136,35 @@ final class SchedulerProperties {
         run.end();
     }
 
+    /**
+     * A rule of the model for its batches, and what happens while it is asked: each for every so many questions, 0 for never.
+     */
+    record Meddling(int refuse, int crash, int withdraw, int submit, int pass) {
+        static boolean isTime(int every, int question) {
+            return every > 0 && question % every == 0;
+        }
+    }
+
+    @Provide
+    Arbitrary<Meddling> meddlings() {
+        Arbitrary<Integer> every = Arbitraries.integers().between(0, 5);
+        return Combinators.combine(every, every, every, every, every).as(Meddling::new);
+    }
+
+    @Property
+    void keepsItsPromisesUnderARuleOfTheModel(
+            @ForAll("schedules") List<Event> schedule,
+            @ForAll("priorities") PriorityPolicy priorities,
+            @ForAll("meddlings") Meddling meddling,
+            @ForAll boolean ordered,
+            @ForAll @IntRange(min = 0, max = 1) int delayed,
+            @ForAll @IntRange(min = 1, max = MAX_BATCH) int preferred) {
+        BatchPlanner planner = new BatchPlanner(MAX_BATCH, List.of(preferred), delayed * DELAY);
+        Run run = new Run(planner, priorities, ordered, delayed * DELAY, meddling);
+        schedule.forEach(run::on);
+        run.end();
+    }
+
     /** What a test knows of a call. */
     private record Known(int index, long level, QueuePolicy policy, long arrival, int width, Wish wish) {
         /** Says whether its time in the queue is over. */
@@ -184,9 +217,17 @@ final class SchedulerProperties {
         private final boolean ordered;
         private final List<Integer> executed = new ArrayList<>();
         private final List<DeferredExecution> deferred = new ArrayList<>();
+        private final @Nullable FakeStrategy strategy;
         private Backend backend = Backend.ANSWER;
+        private int questions;
+        private boolean ending;
 
         Run(BatchPlanner planner, PriorityPolicy priorities, boolean ordered, long delay) {
+            this(planner, priorities, ordered, delay, null);
+        }
+
+        Run(BatchPlanner planner, PriorityPolicy priorities, boolean ordered, long delay, @Nullable Meddling meddling) {
+            this.strategy = meddling == null ? null : new FakeStrategy(request -> include(request, meddling));
             this.delay = delay;
             this.priorities = priorities;
             this.ordered = ordered;
@@ -196,6 +237,7 @@ final class SchedulerProperties {
                     new BatchingPolicy(true, List.of(), 0, ordered, priorities),
                     memory,
                     BackendTerms.DEFAULT,
+                    strategy,
                     instances.get(0),
                     instances.get(1));
         }
@@ -247,6 +289,28 @@ final class SchedulerProperties {
             if (observer.hasEnded()) {
                 observer.assertError(ErrorCode.UNAVAILABLE, "[request id: " + index + "] Exceeds maximum queue size");
             }
+        }
+
+        /** Says what the rule says of a request, while others come and go. */
+        private boolean include(QueuedRequest request, Meddling meddling) {
+            questions++;
+            int index = Integer.parseInt(request.id());
+            assertThat(request.input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0))
+                    .as("memory of a candidate")
+                    .isEqualTo(index);
+            if (Meddling.isTime(meddling.withdraw(), questions)) {
+                withdraw(questions);
+            }
+            if (Meddling.isTime(meddling.submit(), questions) && !ending) {
+                submit(1, 1, new Wish(false, questions % 4, 0));
+            }
+            if (Meddling.isTime(meddling.pass(), questions)) {
+                scheduler.clock.advanceNanos(70);
+            }
+            if (Meddling.isTime(meddling.crash(), questions)) {
+                throw new IllegalStateException("crashed");
+            }
+            return !Meddling.isTime(meddling.refuse(), questions);
         }
 
         private boolean waits(int index) {
@@ -312,6 +376,13 @@ final class SchedulerProperties {
                 executed.add(taken.index());
             }
             assertThat(batch.size()).isLessThanOrEqualTo(MAX_BATCH);
+            if (strategy != null) {
+                assertThat(strategy.isForming()).as("ended before").isFalse();
+                List<InferenceRequest> others =
+                        batch.requests().subList(1, batch.requests().size());
+                assertThat(strategy.included())
+                        .containsAll(others.stream().map(InferenceRequest::id).toList());
+            }
             switch (backend) {
                 case ANSWER -> FakeInstance.copy(batch);
                 case ALIAS -> batch.scatter("OUT", batch.gather("IN"), () -> {});
@@ -330,6 +401,7 @@ final class SchedulerProperties {
 
         /** Stops, executes the rest, and checks that everybody was answered and everything given back. */
         void end() {
+            ending = true;
             scheduler.queue.stop();
             scheduler.drain();
             deferred.forEach(DeferredExecution::finish);
@@ -343,6 +415,9 @@ final class SchedulerProperties {
             }
             checkFigures();
             instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
+            if (strategy != null) {
+                assertThat(strategy.mistakes()).isEmpty();
+            }
             assertThat(executed).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
             assertThat(scheduler.queue.waiting()).isZero();

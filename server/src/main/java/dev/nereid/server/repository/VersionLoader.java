@@ -81,7 +81,13 @@ final class VersionLoader {
             List<ModelInstance> instances =
                     new InstanceFactory(model, backend.traits(), options.processors()).make(plans, undo);
             Parts parts = new Parts(
-                    config, context.settings(), terms(config, backend.traits(), model), labels, model, strategy, started);
+                    config,
+                    context.settings(),
+                    terms(config, backend.traits(), model),
+                    labels,
+                    model,
+                    strategy,
+                    started);
             ServedModel served = serve(parts, plans, instances, undo);
             undo.keep();
             return served;
@@ -150,7 +156,8 @@ final class VersionLoader {
                     "model '" + parts.settings().name() + "' has passive instances only (expected: one that runs)");
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
-        ModelPlan plan = new ModelPlan(parts.settings(), batching).with(parts.terms()).withStrategy(parts.strategy());
+        ModelPlan plan =
+                new ModelPlan(parts.settings(), batching).with(parts.terms()).withStrategy(parts.strategy());
         SchedulerEnvironment surroundings = environment.with(environment
                 .cache()
                 .filter(cache -> parts.config().getResponseCache().getEnable()));
