@@ -297,7 +297,7 @@ final class SchedulerProperties {
             int index = Integer.parseInt(request.id());
             assertThat(request.input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0))
                     .as("memory of a candidate")
-                    .isEqualTo(index);
+                    .isEqualTo((float) index);
             if (Meddling.isTime(meddling.withdraw(), questions)) {
                 withdraw(questions);
             }
