@@ -67,7 +67,7 @@ final class DerivedNumbers {
                 data.set(
                         ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN), at, Math.toIntExact(number));
             } else {
-                data.set(ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN), at, number);
+                data.set(ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN), at, (float) number);
             }
             at += type.byteSize();
         }

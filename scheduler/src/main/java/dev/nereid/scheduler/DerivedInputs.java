@@ -154,7 +154,7 @@ final class DerivedInputs {
             if (type == DataType.INT32) {
                 data.set(INT32, at, (int) number);
             } else {
-                data.set(FP32, at, number);
+                data.set(FP32, at, (float) number);
             }
             at += type.byteSize();
         }

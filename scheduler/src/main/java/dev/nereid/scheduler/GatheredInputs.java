@@ -146,7 +146,7 @@ final class GatheredInputs {
             }
             return tensor;
         } catch (ArithmeticException e) {
-            throw error(input, ErrorCode.INVALID_ARGUMENT, e.getMessage());
+            throw error(input, ErrorCode.INVALID_ARGUMENT, String.valueOf(e.getMessage()));
         }
     }
 

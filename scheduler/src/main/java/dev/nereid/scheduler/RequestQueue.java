@@ -45,6 +45,9 @@ import org.jspecify.annotations.Nullable;
  * requests in the queue until its turn has come.
  */
 final class RequestQueue {
+    /** So often is a batch begun anew while others come and go; then the first request goes alone, which it always may. */
+    private static final int MOST_FORMINGS = 16;
+
     private final BatchPlanner planner;
     private final LongSupplier nanoTime;
     private final @Nullable ResponseOrder order;
@@ -501,17 +504,18 @@ final class RequestQueue {
         }
     }
 
-    /** Takes a batch that the model's own rule forms; what is overdue goes before it, since the rule may take its time. */
+    /** Takes a batch that the model's own rule forms; what is overdue goes before it, since the rule takes its time. */
     @GuardedBy("lock")
     private void form(StrategyBatcher rule, Seat seat) {
         boolean again = seat.overdue.isEmpty();
+        int formings = 0;
         while (again && rule.begin(requests)) {
             int count = 0;
             try {
                 unlocked(rule::ask);
                 long now = nanoTime.getAsLong();
                 requests.expire(now, seat.overdue);
-                count = rule.plan(requests, now, stopped);
+                count = formings++ < MOST_FORMINGS ? rule.plan(requests, now, stopped) : 1;
                 takeFirst(seat, count);
             } finally {
                 unlocked(rule::end);

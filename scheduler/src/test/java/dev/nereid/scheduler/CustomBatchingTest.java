@@ -265,7 +265,7 @@ final class CustomBatchingTest {
                 new BackendException(ErrorCode.INTERNAL, "no"),
                 new IllegalStateException("a bug"),
                 new NoClassDefFoundError("Missing"),
-                new AssertionError("wrong"));
+                new StackOverflowError());
         begin(
                 request -> {
                     int index = Integer.parseInt(request.id());
@@ -385,6 +385,24 @@ final class CustomBatchingTest {
         assertThat(instance.batches()).containsExactly(List.of("b"), List.of("c", "d"));
         assertThat(strategy.calls())
                 .startsWith("begin", "include a", "include b", "include c", "close", "begin", "include b", "include c");
+    }
+
+    @Test
+    void endsAlsoWhenOthersComeAndGoAllTheTime() {
+        List<Cancellation> calls = new ArrayList<>();
+        begin(
+                request -> {
+                    assertThat(calls.size()).as("ends").isLessThan(100);
+                    calls.getLast().cancel();
+                    calls.add(submit(String.valueOf(calls.size()), 1));
+                    return true;
+                },
+                DELAY);
+        calls.add(submit("0", 1));
+
+        assertThat(scheduler.step()).isTrue();
+
+        assertThat(instance.batches()).hasSize(1);
     }
 
     @Test

@@ -87,11 +87,16 @@ final class FakeStrategy implements BatchingStrategy {
             if (over) {
                 mistakes.add("asked after its end");
             }
-            boolean in = rule.include(request);
-            if (in) {
-                included.add(request.id());
+            try {
+                boolean in = rule.include(request);
+                if (in) {
+                    included.add(request.id());
+                }
+                return in;
+            } catch (AssertionError e) { // would only count as a no
+                mistakes.add(e.toString());
+                throw e;
             }
-            return in;
         }
 
         @Override

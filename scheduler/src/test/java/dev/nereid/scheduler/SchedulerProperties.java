@@ -12,10 +12,13 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.QueuedRequest;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -29,6 +32,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.Tuple;
 import net.jqwik.api.constraints.IntRange;
+import org.jspecify.annotations.Nullable;
 
 /** What holds for every schedule of calls, withdrawals, executions and time. */
 final class SchedulerProperties {
@@ -141,6 +145,35 @@ final class SchedulerProperties {
         run.end();
     }
 
+    /**
+     * A rule of the model for its batches, and what happens while it is asked: each for every so many questions, 0 for never.
+     */
+    record Meddling(int refuse, int crash, int withdraw, int submit, int pass) {
+        static boolean isTime(int every, int question) {
+            return every > 0 && question % every == 0;
+        }
+    }
+
+    @Provide
+    Arbitrary<Meddling> meddlings() {
+        Arbitrary<Integer> every = Arbitraries.integers().between(0, 5);
+        return Combinators.combine(every, every, every, every, every).as(Meddling::new);
+    }
+
+    @Property
+    void keepsItsPromisesUnderARuleOfTheModel(
+            @ForAll("schedules") List<Event> schedule,
+            @ForAll("priorities") PriorityPolicy priorities,
+            @ForAll("meddlings") Meddling meddling,
+            @ForAll boolean ordered,
+            @ForAll @IntRange(min = 0, max = 1) int delayed,
+            @ForAll @IntRange(min = 1, max = MAX_BATCH) int preferred) {
+        BatchPlanner planner = new BatchPlanner(MAX_BATCH, List.of(preferred), delayed * DELAY);
+        Run run = new Run(planner, priorities, ordered, false, delayed * DELAY, meddling);
+        schedule.forEach(run::on);
+        run.end();
+    }
+
     /** What a test knows of a call. */
     private record Known(int index, long level, QueuePolicy policy, long arrival, int items, int width, Wish wish) {
         /** Says whether its time in the queue is over. */
@@ -198,9 +231,23 @@ final class SchedulerProperties {
         private int executions;
         private final List<Integer> executed = new ArrayList<>();
         private final List<DeferredExecution> deferred = new ArrayList<>();
+        private final @Nullable FakeStrategy strategy;
         private Backend backend = Backend.ANSWER;
+        private int questions;
+        private boolean ending;
 
         Run(BatchPlanner planner, PriorityPolicy priorities, boolean ordered, boolean cached, long delay) {
+            this(planner, priorities, ordered, cached, delay, null);
+        }
+
+        Run(
+                BatchPlanner planner,
+                PriorityPolicy priorities,
+                boolean ordered,
+                boolean cached,
+                long delay,
+                @Nullable Meddling meddling) {
+            this.strategy = meddling == null ? null : new FakeStrategy(request -> include(request, meddling));
             this.delay = delay;
             this.priorities = priorities;
             this.ordered = ordered;
@@ -211,6 +258,7 @@ final class SchedulerProperties {
                     new BatchingPolicy(true, List.of(), 0, ordered, priorities),
                     memory,
                     BackendTerms.DEFAULT,
+                    strategy,
                     instances.get(0),
                     instances.get(1));
             this.gate = new CacheGate(
@@ -292,6 +340,28 @@ final class SchedulerProperties {
             return cached ? index % 3 : index;
         }
 
+        /** Says what the rule says of a request, while others come and go. */
+        private boolean include(QueuedRequest request, Meddling meddling) {
+            questions++;
+            int index = Integer.parseInt(request.id());
+            assertThat(request.input("IN").orElseThrow().data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0))
+                    .as("memory of a candidate")
+                    .isEqualTo((float) content(index));
+            if (Meddling.isTime(meddling.withdraw(), questions)) {
+                withdraw(questions);
+            }
+            if (Meddling.isTime(meddling.submit(), questions) && !ending) {
+                submit(1, 1, new Wish(false, questions % 4, 0));
+            }
+            if (Meddling.isTime(meddling.pass(), questions)) {
+                scheduler.clock.advanceNanos(70);
+            }
+            if (Meddling.isTime(meddling.crash(), questions)) {
+                throw new IllegalStateException("crashed");
+            }
+            return !Meddling.isTime(meddling.refuse(), questions);
+        }
+
         private boolean waits(int index) {
             return !executed.contains(index) && !observers.get(index).hasEnded();
         }
@@ -356,6 +426,13 @@ final class SchedulerProperties {
             }
             assertThat(batch.size()).isLessThanOrEqualTo(MAX_BATCH);
             executions += backend == Backend.REFUSE || backend == Backend.CRASH ? 0 : 1;
+            if (strategy != null) {
+                assertThat(strategy.isForming()).as("ended before").isFalse();
+                List<InferenceRequest> others =
+                        batch.requests().subList(1, batch.requests().size());
+                assertThat(strategy.included())
+                        .containsAll(others.stream().map(InferenceRequest::id).toList());
+            }
             switch (backend) {
                 case ANSWER -> FakeInstance.copy(batch);
                 case ALIAS -> batch.scatter("OUT", batch.gather("IN"), () -> {});
@@ -374,6 +451,7 @@ final class SchedulerProperties {
 
         /** Stops, executes the rest, and checks that everybody was answered and everything given back. */
         void end() {
+            ending = true;
             scheduler.queue.stop();
             scheduler.drain();
             deferred.forEach(DeferredExecution::finish);
@@ -387,6 +465,9 @@ final class SchedulerProperties {
             }
             checkFigures();
             instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
+            if (strategy != null) {
+                assertThat(strategy.mistakes()).isEmpty();
+            }
             assertThat(executed).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
             assertThat(scheduler.queue.waiting()).isZero();

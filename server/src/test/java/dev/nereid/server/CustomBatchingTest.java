@@ -74,8 +74,7 @@ final class CustomBatchingTest {
     @Test
     void closesTheStrategyWhenTheLoadFailsLater() throws Exception {
         models.recording(
-                "m",
-                DYNAMIC + "instance_group { count: 2 kind: KIND_CPU }\n" + parameter("fail_instance", "m_0_1"));
+                "m", DYNAMIC + "instance_group { count: 2 kind: KIND_CPU }\n" + parameter("fail_instance", "m_0_1"));
 
         assertReason("m", "no room for an instance");
 
@@ -137,10 +136,10 @@ final class CustomBatchingTest {
                             .statistics(ModelRef.latest("m"))
                             .getFirst()
                             .batches())
-                    .extracting(BatchStatistics::batchSize, batch -> batch.computeInfer().count())
-                    .containsExactly(
-                            tuple(1L, 1L),
-                            tuple(2L, 1L));
+                    .extracting(
+                            BatchStatistics::batchSize,
+                            batch -> batch.computeInfer().count())
+                    .containsExactly(tuple(1L, 1L), tuple(2L, 1L));
         }
         assertThat(last.shape()).isEqualTo(Shape.of(1, 900));
     }

@@ -60,7 +60,7 @@ final class BatchStrategies {
     private static InferenceException unsupported(ModelConfig config, String where) {
         return new InferenceException(
                 ErrorCode.UNSUPPORTED,
-                "batching strategies in native code are not supported, model '" + config.getName() + "' asks for one by "
-                        + where + " (expected: one that its backend makes in Model.batching)");
+                "batching strategies in native code are not supported, model '" + config.getName()
+                        + "' asks for one by " + where + " (expected: one that its backend makes in Model.batching)");
     }
 }

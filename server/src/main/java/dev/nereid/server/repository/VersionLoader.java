@@ -83,7 +83,13 @@ final class VersionLoader {
             strategy.ifPresent(made -> undo.add(made::close));
             List<ModelInstance> instances = new InstanceFactory(model, backend.traits(), options).make(plans, undo);
             Parts parts = new Parts(
-                    config, context.settings(), terms(config, backend.traits(), model), labels, model, strategy, started);
+                    config,
+                    context.settings(),
+                    terms(config, backend.traits(), model),
+                    labels,
+                    model,
+                    strategy,
+                    started);
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
                 ServedModel served = serve(parts, plans, instances, warmup.samples(), undo);
                 undo.keep();
