@@ -93,7 +93,7 @@ final class ModelBoundsTest {
                     check(mistakes, "requests of a model", model.requests.incrementAndGet(), modelLimits.requests());
                     check(mistakes, "bytes of a model", model.bytes.addAndGet(size), modelLimits.bytes());
                     if (random.nextInt(4) == 0) {
-                        Thread.yield();
+                        Thread.onSpinWait();
                     }
                     admitted.incrementAndGet();
                     requests.decrementAndGet();

@@ -160,7 +160,7 @@ final class SharedResourceTest {
                 mostAtOnce.accumulateAndGet(running.incrementAndGet(), Math::max);
                 order.add(name);
                 FakeInstance.copy(batch);
-                Thread.yield();
+                Thread.onSpinWait();
                 running.decrementAndGet();
             });
             instances.add(instance);
