@@ -22,6 +22,10 @@ record MadeInstance(InstancePlan plan, ModelInstance instance) {
      */
     InstanceSlot slot(HostPolicies policies) {
         return new InstanceSlot(
-                plan.name(), plan.device(), instance, RateProfiles.of(plan.group()), policies.placement(plan.hostPolicy()));
+                plan.name(),
+                plan.device(),
+                instance,
+                RateProfiles.of(plan.group()),
+                policies.placement(plan.hostPolicy()));
     }
 }

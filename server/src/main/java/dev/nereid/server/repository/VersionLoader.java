@@ -155,11 +155,7 @@ final class VersionLoader {
 
     /** Hands the instances that run to a scheduler; those that do not stay with the model. */
     private ServedModel serve(
-            Parts parts,
-            List<InstancePlan> plans,
-            List<ModelInstance> instances,
-            List<WarmupSample> warmup,
-            Undo undo)
+            Parts parts, List<InstancePlan> plans, List<ModelInstance> instances, List<WarmupSample> warmup, Undo undo)
             throws BackendException {
         checkActive(parts.settings().name(), plans);
         List<MadeInstance> made = new ArrayList<>();

@@ -107,8 +107,8 @@ final class InstanceFactoryTest {
             plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));
         }
         try (Undo undo = new Undo()) {
-            LoadOptions options =
-                    new LoadOptions(true, "", 1, processors, List.of(), parallelInstances, HostPolicies.NONE, LoadLimits.NONE);
+            LoadOptions options = new LoadOptions(
+                    true, "", 1, processors, List.of(), parallelInstances, HostPolicies.NONE, LoadLimits.NONE);
             List<ModelInstance> made = new InstanceFactory(model, traits, options).make(plans, undo);
             undo.keep();
             return made;
