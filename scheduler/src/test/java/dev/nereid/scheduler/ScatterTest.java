@@ -203,7 +203,7 @@ final class ScatterTest {
 
                     execution.run();
 
-                    if (backend == right) {
+                    if (backend.equals(right)) {
                         assertThat(released).hasValue(0);
                     }
                     execution.observers.forEach(RecordingObserver::close);

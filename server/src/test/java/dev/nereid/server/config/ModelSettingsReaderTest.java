@@ -16,6 +16,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -80,24 +81,20 @@ class ModelSettingsReaderTest {
     @Test
     void tellsWhatIsDerivedFromABatch() {
         StringBuilder text = new StringBuilder("name: 'm' ");
+        List<BatchInput> expected = new ArrayList<>();
         for (BatchInput.Kind kind : BatchInput.Kind.values()) {
             text.append("batch_input { kind: BATCH_" + kind + " target_name: [ '" + kind + "', 'also " + kind
                     + "' ] data_type: TYPE_FP32 source_input: 'x' } ");
+            expected.add(new BatchInput(kind, List.of(kind.name(), "also " + kind.name()), DataType.FP32, "x"));
         }
+        expected.add(new BatchInput(BatchInput.Kind.ELEMENT_COUNT, List.of("n"), DataType.INT32, "x"));
         ModelConfig config = Configs.config(text
                 + "batch_input { target_name: 'n' data_type: TYPE_INT32 source_input: 'x' } "
                 + "batch_output { target_name: [ 'y', 'z' ] source_input: 'x' }");
 
         ModelSettings settings = ModelSettingsReader.settings(config, 1);
 
-        int kinds = BatchInput.Kind.values().length;
-        for (int i = 0; i < kinds; i++) {
-            BatchInput.Kind kind = BatchInput.Kind.values()[i];
-            assertThat(settings.batchInputs().get(i))
-                    .isEqualTo(new BatchInput(kind, List.of(kind.name(), "also " + kind.name()), DataType.FP32, "x"));
-        }
-        assertThat(settings.batchInputs().get(kinds))
-                .isEqualTo(new BatchInput(BatchInput.Kind.ELEMENT_COUNT, List.of("n"), DataType.INT32, "x"));
+        assertThat(settings.batchInputs()).isEqualTo(expected);
         assertThat(settings.batchOutputs())
                 .containsExactly(new BatchOutput(BatchOutput.Kind.SCATTER_WITH_INPUT_SHAPE, List.of("y", "z"), "x"));
     }
