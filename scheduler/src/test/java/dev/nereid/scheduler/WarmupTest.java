@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.rate.ExecutionCountLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.rate.RateResource;
+import dev.nereid.scheduler.rate.Ticket;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -101,6 +104,36 @@ final class WarmupTest {
         }
 
         assertThat(instance.batches()).containsExactly(List.of("s0"), List.of("s0"), List.of("s0"), List.of("request"));
+    }
+
+    @Test
+    void needsAPermit() throws InterruptedException {
+        ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of());
+        RateProfile profile = new RateProfile(1, List.of(new RateResource("R", true, 1)));
+        Ticket held = limiter.register(Device.CPU, profile);
+        held.stage(() -> {});
+        FakeInstance instance = new FakeInstance(FakeInstance::copy);
+        InstanceSlot slot = new InstanceSlot("i0", Device.CPU, instance, profile, ThreadPlacement.ANYWHERE);
+        RecordingObserver observer = new RecordingObserver();
+
+        try (ModelScheduler scheduler = ModelScheduler.start(
+                plan(model, List.of(sample("s", 2, 1))),
+                List.of(slot),
+                new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter))) {
+            while (limiter.waiting() == 0) {
+                Thread.onSpinWait();
+            }
+            assertThat(instance.batches()).isEmpty();
+
+            held.release();
+            scheduler.awaitWarm();
+
+            assertThat(instance.batches()).containsExactly(List.of("s0"), List.of("s0"));
+            scheduler.submit(call("request"), observer);
+            observer.await().close();
+        }
+        held.close();
+        assertThat(limiter.waiting()).isZero();
     }
 
     @Test
@@ -373,9 +406,11 @@ final class WarmupTest {
 
     private ModelScheduler start(ModelSettings settings, List<WarmupSample> samples, List<InstanceSlot> slots) {
         return ModelScheduler.start(
-                new ModelPlan(settings, new BatchingPolicy(true, List.of(), 0)).with(samples),
-                slots,
-                new SchedulerEnvironment(memory, System::nanoTime, timer));
+                plan(settings, samples), slots, new SchedulerEnvironment(memory, System::nanoTime, timer));
+    }
+
+    private static ModelPlan plan(ModelSettings settings, List<WarmupSample> samples) {
+        return new ModelPlan(settings, new BatchingPolicy(true, List.of(), 0)).with(samples);
     }
 
     private CheckedCall call(String id) {
