@@ -58,6 +58,10 @@ class DirectExecutionIT {
 
     @Test
     void answersOverHttp() throws IOException {
+        assertAnswersOverHttp();
+    }
+
+    private void assertAnswersOverHttp() throws IOException {
         HttpAnswer answer = server.http.ask(HttpRequests.json(MODEL, "{" + input(THREE) + "}"));
 
         assertThat(answer.text()).contains("\"data\":" + THREE);
@@ -66,6 +70,10 @@ class DirectExecutionIT {
 
     @Test
     void answersOverGrpc() {
+        assertAnswersOverGrpc();
+    }
+
+    private void assertAnswersOverGrpc() {
         ModelInferResponse response =
                 server.grpc().modelInfer(request(0.25f, 3, 1.5f).build());
 
@@ -83,7 +91,7 @@ class DirectExecutionIT {
 
         assertThat(answer.text()).contains("[\"3.000000:1:bee\",\"1.500000:2:cat\"]");
         assertOwnThread(answer.text());
-        answersOverHttp();
+        assertAnswersOverHttp();
     }
 
     @Test
@@ -101,7 +109,7 @@ class DirectExecutionIT {
         assertThat(response.getRawOutputContentsList())
                 .anySatisfy(content -> assertThat(content.toStringUtf8()).contains("3.000000:1:bee"));
         assertOwnThread(response.toString());
-        answersOverGrpc();
+        assertAnswersOverGrpc();
     }
 
     @Test
@@ -116,7 +124,7 @@ class DirectExecutionIT {
         assertThat(answer.status()).as(answer.text()).isEqualTo(200);
         assertOwnThread(answer.text());
         assertThat(shared(12)).isEqualTo(floats(0.25f, 3, 1.5f));
-        answersOverHttp();
+        assertAnswersOverHttp();
     }
 
     @Test
@@ -135,7 +143,7 @@ class DirectExecutionIT {
 
         assertOwnThread(server.grpc().modelInfer(request.build()).toString());
         assertThat(shared(12)).isEqualTo(floats(1, 2, 3));
-        answersOverGrpc();
+        assertAnswersOverGrpc();
     }
 
     @Test

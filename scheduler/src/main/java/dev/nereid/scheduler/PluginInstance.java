@@ -59,6 +59,7 @@ final class PluginInstance {
     }
 
     /** Says whether this is the border to a certain instance. */
+    @SuppressWarnings("ReferenceEquality") // Plugins may make instances that are equal.
     boolean is(ModelInstance other) {
         return instance == other;
     }
@@ -70,7 +71,7 @@ final class PluginInstance {
 
     /** Says whether the instance's thread is not to run anywhere. */
     boolean isPlaced() {
-        return placement != ThreadPlacement.ANYWHERE;
+        return !placement.equals(ThreadPlacement.ANYWHERE);
     }
 
     /**

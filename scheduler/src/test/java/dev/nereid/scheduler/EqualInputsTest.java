@@ -154,13 +154,6 @@ final class EqualInputsTest {
         return calls.of(1);
     }
 
-    private CheckedCall ab(ModelSettings model, int width) {
-        return Calls.to(model, memory)
-                .floats("A", Shape.of(1, width), 0)
-                .floats("B", Shape.of(1, 4), 0)
-                .of(1);
-    }
-
     /** A shape tensor of two numbers in memory of a device. */
     private static CheckedCall onDevice(ModelSettings model) {
         Tensor tensor = Tensor.of(DataType.INT64, Shape.of(2), Arena.ofAuto().allocate(16), DEVICE);

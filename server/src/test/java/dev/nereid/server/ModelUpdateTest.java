@@ -290,12 +290,12 @@ final class ModelUpdateTest {
         }
         List<String> made = events().stream()
                 .filter(line -> line.startsWith("instance"))
-                .map(line -> line.split(" ")[1])
+                .map(line -> line.split(" ", -1)[1])
                 .sorted()
                 .toList();
         List<String> closed = events().stream()
                 .filter(line -> line.startsWith("close m_"))
-                .map(line -> line.split(" ")[1])
+                .map(line -> line.split(" ", -1)[1])
                 .sorted()
                 .toList();
         assertThat(closed).isEqualTo(made).hasSizeGreaterThan(20);

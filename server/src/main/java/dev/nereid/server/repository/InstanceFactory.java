@@ -56,7 +56,7 @@ final class InstanceFactory {
      */
     private ModelInstance make(InstancePlan plan) throws BackendException {
         ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
-        if (placement == ThreadPlacement.ANYWHERE) {
+        if (placement.equals(ThreadPlacement.ANYWHERE)) {
             return model.newInstance(plan);
         }
         List<Future<ModelInstance>> made = new ArrayList<>();

@@ -61,7 +61,9 @@ record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
             for (int j = 0; j < left.size() && sources.get(i) == NEW; j++) {
                 InstancePlan candidate = present.get(left.get(j));
                 if (fits.test(candidate, plan) && Signature.of(candidate).equals(Signature.of(plan))) {
-                    sources.set(i, left.remove(j));
+                    Integer found = left.get(j);
+                    sources.set(i, found);
+                    left.removeIf(found::equals);
                 }
             }
         }

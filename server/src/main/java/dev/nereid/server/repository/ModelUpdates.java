@@ -12,6 +12,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -103,7 +104,7 @@ final class ModelUpdates {
         return served;
     }
 
-    private static InferenceException failure(String model, Throwable cause) {
+    private static InferenceException failure(String model, @Nullable Throwable cause) {
         if (cause instanceof InferenceException known) {
             return new InferenceException(known.code(), known.publicMessage());
         }
