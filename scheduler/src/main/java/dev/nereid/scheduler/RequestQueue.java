@@ -1,11 +1,8 @@
 package dev.nereid.scheduler;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.nereid.scheduler.time.Alarm;
 import dev.nereid.scheduler.time.Timer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
@@ -31,10 +28,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Lent seats.</b> A thread that offers a request may be given an idle instance to run it on, without any wake-up.
  * That instance is busy in the sense above: the thread looks for what came meanwhile before it gives the seat back.
  *
- * <p><b>Time.</b> One alarm is set to the earliest moment at which the time of a request is over, or earlier. Whoever
- * brings an earlier moment sets it, after it gave the lock back: an alarm rings at the earliest moment that it was told,
- * so it does not matter who comes first. Whoever takes a batch handles what is due before, rung or not. A request is taken
- * out by any of them under the lock, and answered outside.
+ * <p><b>Time.</b> One alarm is set to the earliest moment at which the time of a request is over, or earlier: see
+ * {@link DueAlarm}. Whoever takes a batch handles what is due before, rung or not. A request is taken out by any of them
+ * under the lock, and answered outside.
  *
  * <p><b>The model's own rule.</b> A model may have a rule of its own for what goes into a batch. It is foreign code, so the
  * lock is given back while a batch is formed: see {@link StrategyBatcher}. What was said of wake-ups above holds as well
@@ -52,7 +48,7 @@ final class RequestQueue {
     private final LongSupplier nanoTime;
     private final @Nullable ResponseOrder order;
     private final @Nullable StrategyBatcher strategy;
-    private final Alarm alarm;
+    private final DueAlarm alarm;
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
@@ -61,26 +57,8 @@ final class RequestQueue {
     @GuardedBy("lock")
     private final QueueView view;
 
-    /** Whether somebody sets the alarm, or did so and it has not rung. */
     @GuardedBy("lock")
-    private boolean alarmed;
-
-    /** To which moment, if so. */
-    @GuardedBy("lock")
-    private long alarmNanos;
-
-    @GuardedBy("lock")
-    private final Deque<Seat> idle = new ArrayDeque<>();
-
-    @GuardedBy("lock")
-    private @Nullable Seat leader;
-
-    /** Instances that were called and did not get the lock yet. */
-    @GuardedBy("lock")
-    private int called;
-
-    @GuardedBy("lock")
-    private int seats;
+    private final Seats seats = new Seats(lock);
 
     /** How many places among the answers were given. */
     @GuardedBy("lock")
@@ -128,7 +106,7 @@ final class RequestQueue {
         this.nanoTime = nanoTime;
         this.requests = new WaitingRequests(priorities, equalInputs);
         this.view = requests.view();
-        this.alarm = timer.alarm(this::ring);
+        this.alarm = new DueAlarm(timer, this::ring);
     }
 
     /**
@@ -149,8 +127,7 @@ final class RequestQueue {
     Seat seat(Runnable lentRun, LongSupplier load) {
         lock.lock();
         try {
-            seats++;
-            return new Seat(lock.newCondition(), lentRun, load);
+            return seats.add(lentRun, load);
         } finally {
             lock.unlock();
         }
@@ -169,13 +146,11 @@ final class RequestQueue {
         lock.lock();
         try {
             admission = admit(request, mayRun);
-            next = nextToAlarm();
+            next = alarm.claim(requests.nextDue());
         } finally {
             lock.unlock();
         }
-        if (next != null) {
-            alarm.atLatest(next.nanos());
-        }
+        alarm.set(next);
         return admission;
     }
 
@@ -184,7 +159,7 @@ final class RequestQueue {
         if (stopped) {
             return Admission.Outcome.STOPPED;
         }
-        if (seats == 0) {
+        if (seats.areGone()) {
             return Admission.Outcome.NO_INSTANCE;
         }
         if (!request.isWaiting()) { // withdrawn meanwhile, its memory given back
@@ -194,27 +169,15 @@ final class RequestQueue {
             return Admission.Outcome.FULL;
         }
         long now = request.enqueuedNanos();
-        if (mayRun && strategy == null && isIdle() && !idle.element().placed && !requests.hasHeavy()) {
-            Seat seat = idle.pop();
+        if (mayRun && strategy == null && seats.mayLend() && !requests.hasHeavy()) {
+            Seat seat = seats.lend();
             if (pull(seat, now)) {
                 return seat;
             }
-            idle.push(seat);
+            seats.takeBack(seat);
         }
         callOne(now);
         return Admission.Outcome.ACCEPTED;
-    }
-
-    /** Returns the moment to which the alarm has to be set, by the caller and without the lock; {@code null} if it is. */
-    @GuardedBy("lock")
-    private @Nullable Due nextToAlarm() {
-        Due next = requests.nextDue();
-        if (next == null || (alarmed && next.nanos() - alarmNanos >= 0)) {
-            return null;
-        }
-        alarmed = true;
-        alarmNanos = next.nanos();
-        return next;
     }
 
     /** Handles what is due; called by the alarm. */
@@ -223,17 +186,15 @@ final class RequestQueue {
         Due next;
         lock.lock();
         try {
-            alarmed = false;
+            alarm.rung();
             long now = nanoTime.getAsLong();
             requests.expire(now, overdue);
             callOne(now);
-            next = nextToAlarm();
+            next = alarm.claim(requests.nextDue());
         } finally {
             lock.unlock();
         }
-        if (next != null) {
-            alarm.atLatest(next.nanos());
-        }
+        alarm.set(next);
         overdue.forEach(Due::answer);
     }
 
@@ -253,7 +214,7 @@ final class RequestQueue {
     void remove(ScheduledRequest request) {
         lock.lock();
         try {
-            if (requests.remove(request) && leader != null) {
+            if (requests.remove(request) && seats.hasLeader()) {
                 callOne(nanoTime.getAsLong()); // what is left may be a preferred size
             }
         } finally {
@@ -277,12 +238,6 @@ final class RequestQueue {
         }
     }
 
-    /** Says whether an instance is idle, and none is on its way to what waits. */
-    @GuardedBy("lock")
-    private boolean isIdle() {
-        return leader == null && called == 0 && !idle.isEmpty();
-    }
-
     /**
      * Takes another batch for a seat that was lent, as {@link #poll} does, or gives the seat back.
      *
@@ -296,9 +251,9 @@ final class RequestQueue {
             if (mayRun && !seat.retired && !requests.hasHeavy() && pull(seat, now)) {
                 return true;
             }
-            idle.push(seat);
+            seats.takeBack(seat);
             if (stopped || seat.retired || seat.fatal != null) {
-                call(seat);
+                seats.callIfWaiting(seat);
             } else {
                 callOne(now);
             }
@@ -385,19 +340,9 @@ final class RequestQueue {
             if (strategy != null) {
                 strategy.putOff();
             }
-            callAll();
+            seats.callAll();
         } finally {
             lock.unlock();
-        }
-    }
-
-    @GuardedBy("lock")
-    private void callAll() {
-        if (leader != null) {
-            call(leader);
-        }
-        while (!idle.isEmpty()) {
-            call(idle.peek());
         }
     }
 
@@ -406,9 +351,7 @@ final class RequestQueue {
         lock.lock();
         try {
             seat.retired = true;
-            if (seat == leader || idle.contains(seat)) {
-                call(seat);
-            }
+            seats.callIfWaiting(seat);
         } finally {
             lock.unlock();
         }
@@ -435,7 +378,7 @@ final class RequestQueue {
     boolean isOpen() {
         lock.lock();
         try {
-            return !stopped && seats > 0;
+            return !stopped && !seats.areGone();
         } finally {
             lock.unlock();
         }
@@ -460,8 +403,8 @@ final class RequestQueue {
         List<ScheduledRequest> stranded = new ArrayList<>();
         lock.lock();
         try {
-            seats--;
-            if (seats == 0) {
+            seats.remove();
+            if (seats.areGone()) {
                 requests.drainTo(stranded);
             } else { // the call that woke this one may have been meant for what waits
                 callOne(nanoTime.getAsLong());
@@ -524,7 +467,7 @@ final class RequestQueue {
             again &= seat.taken.isEmpty() && seat.overdue.isEmpty();
         }
         if (stopped) { // those that found a batch being formed have to look whether anything is left
-            callAll();
+            seats.callAll();
         } else {
             callOne(nanoTime.getAsLong());
         }
@@ -547,33 +490,10 @@ final class RequestQueue {
 
     @GuardedBy("lock")
     private void await(Seat seat, long now) {
-        seat.waiting = true;
-        if (leader == null && requests.length() > 0 && !isForming()) {
-            leader = seat;
-            sleep(seat, planner.waitNanos(view, now));
+        if (!seats.hasLeader() && requests.length() > 0 && !isForming()) {
+            seats.lead(seat, planner.waitNanos(view, now));
         } else {
-            idle.push(seat);
-            while (seat.waiting) {
-                seat.called.awaitUninterruptibly();
-            }
-        }
-        if (seat.waiting) {
-            seat.waiting = false;
-            leader = null;
-        } else {
-            called--;
-        }
-    }
-
-    private static void sleep(Seat seat, long nanos) {
-        long left = nanos;
-        try {
-            while (seat.waiting && left > 0) {
-                left = seat.called.awaitNanos(left);
-            }
-        } catch (InterruptedException e) {
-            // Only a backend has this thread at hand, and no execution runs: there is nothing to interrupt. The caller
-            // looks at queue and clock again in any case.
+            seats.await(seat);
         }
     }
 
@@ -587,45 +507,10 @@ final class RequestQueue {
             strategy.putOff();
             return;
         }
-        if (leader != null) {
-            if (strategy != null || planner.take(view, now, stopped) > 0) { // the rule is to be asked about each
-                call(leader);
-            }
-        } else if (!idle.isEmpty() && called < planner.batches(requests.length(), requests.items())) {
-            call(first());
-        }
-    }
-
-    /** Returns the idle instance that goes first: that which has had least, and of equals that which became idle last. */
-    @GuardedBy("lock")
-    private Seat first() {
-        Seat first = idle.getFirst();
-        for (Seat seat : idle) {
-            if (seat.load.getAsLong() < first.load.getAsLong()) {
-                first = seat;
-            }
-        }
-        return first;
-    }
-
-    @GuardedBy("lock")
-    private void call(Seat seat) {
-        if (seat == leader) {
-            leader = null;
-        } else {
-            idle.remove(seat);
-        }
-        seat.waiting = false;
-        called++;
-        seat.called.signal();
-    }
-
-    /** Ends the thread of an instance for which the world ended on another thread. */
-    static final class DeathWhileLent extends RuntimeException {
-        private static final long serialVersionUID = 1;
-
-        DeathWhileLent(Throwable cause) {
-            super("instance failed beyond repair on a thread that submitted a request", cause);
+        if (!seats.hasLeader()) {
+            seats.callFirst(planner.batches(requests.length(), requests.items()));
+        } else if (strategy != null || planner.take(view, now, stopped) > 0) { // the rule is to be asked about each
+            seats.callLeader();
         }
     }
 }
