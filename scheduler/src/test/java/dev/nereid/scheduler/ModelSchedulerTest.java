@@ -20,10 +20,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -201,6 +206,46 @@ final class ModelSchedulerTest {
             assertThat(observer.response().isLast()).isTrue();
             observer.close();
         }
+    }
+
+    /** Each execution goes on only when four are under way, and fails if there ever are five. */
+    @Test
+    void executesAsManyAtATimeAsThereAreInstances() {
+        CyclicBarrier four = new CyclicBarrier(4);
+        AtomicInteger executing = new AtomicInteger();
+        FakeInstance.Execution execution = batch -> {
+            try {
+                if (executing.incrementAndGet() > 4) {
+                    throw new IllegalStateException("more than four");
+                }
+                four.await(30, TimeUnit.SECONDS);
+                FakeInstance.copy(batch);
+            } catch (InterruptedException | BrokenBarrierException | TimeoutException e) {
+                throw new IllegalStateException("fewer than four", e);
+            } finally {
+                executing.decrementAndGet();
+            }
+        };
+        List<FakeInstance> instances =
+                Stream.generate(() -> new FakeInstance(execution)).limit(4).toList();
+        List<InstanceSlot> slots = instances.stream()
+                .map(instance -> new InstanceSlot("i", Device.CPU, instance))
+                .toList();
+        List<RecordingObserver> observers = new ArrayList<>();
+
+        try (ModelScheduler scheduler =
+                ModelScheduler.start(new ModelPlan(model, BatchingPolicy.NONE), slots, environment())) {
+            for (int i = 0; i < 64; i++) {
+                RecordingObserver observer = new RecordingObserver();
+                observers.add(observer);
+                scheduler.submit(call("r" + i), observer);
+            }
+            observers.forEach(observer -> observer.await().close());
+        }
+        assertThat(observers)
+                .allSatisfy(observer -> assertThat(observer.responses()).hasSize(1));
+        assertThat(instances)
+                .allSatisfy(instance -> assertThat(instance.mistakes()).isEmpty());
     }
 
     @Test
