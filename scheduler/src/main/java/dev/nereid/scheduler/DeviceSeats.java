@@ -66,6 +66,11 @@ final class DeviceSeats {
         return load;
     }
 
+    /** Has the thread wait for no turn any more. Any thread may call this. */
+    void withdrawTurns() {
+        instances.forEach(instance -> instance.turns().withdraw());
+    }
+
     /** Asks the rate limiter for no more turns. */
     void leaveLimiter() {
         instances.forEach(instance -> instance.turns().close());

@@ -128,7 +128,10 @@ final class InstanceWorker implements Runnable {
             return;
         }
         turns.ask();
-        turns.await();
+        if (!turns.await()) {
+            batch.refuse(nanoTime.getAsLong());
+            return;
+        }
         try {
             execute(instance, batch, false, false);
         } finally {
@@ -167,6 +170,7 @@ final class InstanceWorker implements Runnable {
     void retire() {
         retired = true;
         queue.retire(seat);
+        instances.withdrawTurns();
     }
 
     /** Closes the instance, if that was not done; by another thread only after the worker's own is over. */
@@ -212,8 +216,7 @@ final class InstanceWorker implements Runnable {
             return false;
         }
         turns.ask();
-        turns.await();
-        return true;
+        return turns.await();
     }
 
     /** Does what there is when the turn has come, and ends the turn, or leaves that to the end of the execution. */

@@ -239,6 +239,7 @@ public final class ModelScheduler implements AutoCloseable {
 
     /** Queues a request, or executes it if this is the thread that submits it. */
     private void enqueue(ScheduledRequest request, boolean submitting) {
+        request.comesBack();
         switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
             case Seat seat -> seat.lentRun.run();
             case Admission.Outcome.ACCEPTED -> {}

@@ -168,7 +168,8 @@ final class RequestQueue {
         if (!requests.add(request)) {
             return Admission.Outcome.FULL;
         }
-        long now = request.enqueuedNanos();
+        // Time has passed if an answer was looked for elsewhere.
+        long now = request.wasLookedUp() ? nanoTime.getAsLong() : request.enqueuedNanos();
         if (mayRun && strategy == null && seats.mayLend() && !requests.hasHeavy()) {
             Seat seat = seats.lend();
             if (pull(seat, now)) {
@@ -299,13 +300,14 @@ final class RequestQueue {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            while (seat.retired || planner.take(view, now, stopped) == 0) {
+            while (seat.retired || isForming() || planner.take(view, now, stopped) == 0) {
                 if (seat.retired || (stopped && requests.length() == 0)) {
                     return false;
                 }
                 await(seat, now);
                 now = nanoTime.getAsLong();
             }
+            seats.callFirst(batches() - 1); // what this one leaves behind need not wait for its turn
             return true;
         } finally {
             lock.unlock();
@@ -316,7 +318,7 @@ final class RequestQueue {
     boolean hasWork() {
         lock.lock();
         try {
-            return planner.take(view, nanoTime.getAsLong(), stopped) > 0;
+            return !isForming() && planner.take(view, nanoTime.getAsLong(), stopped) > 0;
         } finally {
             lock.unlock();
         }
@@ -351,7 +353,9 @@ final class RequestQueue {
         lock.lock();
         try {
             seat.retired = true;
-            seats.callIfWaiting(seat);
+            if (!seats.callIfWaiting(seat)) { // it may have been called for what waits, and wait for its turn
+                callOne(nanoTime.getAsLong());
+            }
         } finally {
             lock.unlock();
         }
@@ -428,8 +432,8 @@ final class RequestQueue {
             form(strategy, seat);
         }
         boolean found = !seat.taken.isEmpty() || !seat.overdue.isEmpty();
-        if (found && strategy == null) { // if not, this instance waits for what is there, and needs no other
-            callOne(now);
+        if (found) { // if not, this instance waits for what is there, and needs no other
+            callOne(strategy == null ? now : nanoTime.getAsLong());
         }
         return found;
     }
@@ -458,7 +462,9 @@ final class RequestQueue {
                 unlocked(rule::ask);
                 long now = nanoTime.getAsLong();
                 requests.expire(now, seat.overdue);
-                count = formings++ < MOST_FORMINGS ? rule.plan(requests, now, stopped) : 1;
+                boolean last = formings++ == MOST_FORMINGS;
+                count = rule.plan(requests, now, stopped || last);
+                count = last ? Math.max(1, count) : count;
                 takeFirst(seat, count);
             } finally {
                 unlocked(rule::end);
@@ -468,8 +474,6 @@ final class RequestQueue {
         }
         if (stopped) { // those that found a batch being formed have to look whether anything is left
             seats.callAll();
-        } else {
-            callOne(nanoTime.getAsLong());
         }
     }
 
@@ -497,6 +501,12 @@ final class RequestQueue {
         }
     }
 
+    /** Returns how many batches what waits makes at most. */
+    @GuardedBy("lock")
+    private long batches() {
+        return planner.batches(requests.length(), requests.items());
+    }
+
     /** Calls an instance if one more is needed for what waits. */
     @GuardedBy("lock")
     private void callOne(long now) {
@@ -508,7 +518,7 @@ final class RequestQueue {
             return;
         }
         if (!seats.hasLeader()) {
-            seats.callFirst(planner.batches(requests.length(), requests.items()));
+            seats.callFirst(batches());
         } else if (strategy != null || planner.take(view, now, stopped) > 0) { // the rule is to be asked about each
             seats.callLeader();
         }

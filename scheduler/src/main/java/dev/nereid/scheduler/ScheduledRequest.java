@@ -292,6 +292,14 @@ final class ScheduledRequest implements Cancellation {
         model.stragglers().add(this);
     }
 
+    /** Takes note that the request goes where it is found without being remembered. */
+    void comesBack() {
+        if (straggles) {
+            straggles = false;
+            model.stragglers().remove(this);
+        }
+    }
+
     /** Says whether the client withdrew the call. */
     boolean isCancelled() {
         return withdrawal.isAsked();
@@ -455,6 +463,11 @@ final class ScheduledRequest implements Cancellation {
     /** Logs what must not have happened to this request. */
     void log(String event, Throwable cause) {
         RequestLog.error(call, event, cause);
+    }
+
+    /** Says whether its answer was looked for in a cache, which may have taken time. */
+    boolean wasLookedUp() {
+        return miss != null;
     }
 
     /** Has the answer kept for later calls; to be called before the request is queued. */

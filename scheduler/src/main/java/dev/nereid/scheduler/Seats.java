@@ -53,6 +53,7 @@ final class Seats {
         return number == 0;
     }
 
+    /** Says whether an instance waits for requests to come together. */
     boolean hasLeader() {
         return leader != null;
     }
@@ -72,9 +73,9 @@ final class Seats {
         idle.push(seat);
     }
 
-    /** Calls the instance that goes first, if any is idle and fewer are on their way than a number. */
-    void callFirst(long most) {
-        if (!idle.isEmpty() && called < most) {
+    /** Calls the instance that goes first, if any is idle and fewer are on their way than there are batches. */
+    void callFirst(long batches) {
+        if (!idle.isEmpty() && called < batches) {
             call(first());
         }
     }
@@ -89,12 +90,14 @@ final class Seats {
         return first;
     }
 
+    /** Calls the leader, if there is one. */
     void callLeader() {
         if (leader != null) {
             call(leader);
         }
     }
 
+    /** Calls all that wait. */
     void callAll() {
         callLeader();
         while (!idle.isEmpty()) {
@@ -102,11 +105,13 @@ final class Seats {
         }
     }
 
-    /** Calls an instance if it waits. */
-    void callIfWaiting(Seat seat) {
-        if (seat == leader || idle.contains(seat)) {
+    /** Calls an instance if it waits, and says whether it does. */
+    boolean callIfWaiting(Seat seat) {
+        boolean waits = seat == leader || idle.contains(seat);
+        if (waits) {
             call(seat);
         }
+        return waits;
     }
 
     private void call(Seat seat) {

@@ -35,6 +35,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -558,6 +559,39 @@ final class CustomBatchingTest {
         started.close();
 
         assertThat(threads).hasSize(1).doesNotContain(Thread.currentThread());
+    }
+
+    /** The instance that waits for more has asked; the other one need not ask again, nor the first after it. */
+    @Test
+    void asksNobodyAgainWhileNothingComes() {
+        strategy = new FakeStrategy(request -> true);
+        FakeInstance one = new FakeInstance(FakeInstance::copy);
+        FakeInstance other = new FakeInstance(FakeInstance::copy);
+        CountDownLatch answered = new CountDownLatch(1);
+        try (ModelScheduler started = ModelScheduler.start(
+                new ModelPlan(model, new BatchingPolicy(true, List.of(), TimeUnit.HOURS.toNanos(1)))
+                        .withStrategy(Optional.of(strategy)),
+                List.of(
+                        new InstanceSlot("patient_0", Device.CPU, one),
+                        new InstanceSlot("patient_1", Device.CPU, other)),
+                new SchedulerEnvironment(memory, System::nanoTime, new Alarms(() -> {})))) {
+            started.submit(call("a", 1, 2).of(1), counting(new AtomicInteger(), answered));
+            for (int settled = 0; settled < 1_000; settled = isSettled() ? settled + 1 : 0) {
+                Thread.onSpinWait();
+            }
+
+            assertThat(strategy.calls()).filteredOn("begin"::equals).hasSizeBetween(1, 2);
+        }
+        await(answered);
+    }
+
+    /** Says whether one instance waits for a time, and the other one until it is called. */
+    private static boolean isSettled() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().contains("/patient_"))
+                .map(Thread::getState)
+                .collect(Collectors.toSet())
+                .equals(Set.of(Thread.State.WAITING, Thread.State.TIMED_WAITING));
     }
 
     @Test

@@ -125,6 +125,29 @@ final class SharedResourceTest {
     }
 
     @Test
+    void anInstanceThatGoesWaitsForNoTurn() throws InterruptedException {
+        Ticket held = limiter.register(Device.CPU, new RateProfile(1, List.of(SHARED)));
+        held.stage(() -> {});
+        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
+        instances.add(fresh);
+
+        try (ModelScheduler scheduler = start("m", 1, 1)) {
+            FakeInstance old = instances.getLast();
+            submit(scheduler, "m", 1);
+            awaitWaiting(1);
+
+            scheduler.replace(List.of(slot("fresh", fresh, RateProfile.NONE)), List.of(old), List.of());
+
+            observers.getFirst().await().close();
+            assertThat(fresh.batches()).hasSize(1);
+            assertThat(old.batches()).isEmpty();
+        }
+        held.release();
+        held.close();
+        assertThat(limiter.waiting()).isZero();
+    }
+
+    @Test
     void aModelThatCouldNeverRunIsNotStarted() {
         ExecutionCountLimiter limited =
                 new ExecutionCountLimiter(List.of(new ResourceLimit("R", 1, OptionalInt.empty())));
