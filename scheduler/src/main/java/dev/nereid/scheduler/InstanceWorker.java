@@ -41,6 +41,9 @@ final class InstanceWorker implements Runnable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
 
+    /** Whether the place at the queue was given up. */
+    private volatile boolean gone;
+
     /** What the backend is given at this moment; written by the thread that runs the instance. */
     private volatile @Nullable ExecutionBatch current;
 
@@ -169,8 +172,22 @@ final class InstanceWorker implements Runnable {
         queue.retire(seat);
     }
 
-    /** Closes the instance, if that was not done; by another thread only after the worker's own is over. */
+    /** Says whether the instance is to take no more requests. */
+    boolean isRetired() {
+        return retired;
+    }
+
+    /** Says whether the instance has given up its place at the queue: it is retired, or its thread came to its end. */
+    boolean isGone() {
+        return gone;
+    }
+
+    /**
+     * Closes the instance once no call uses it, if that was not done; by another thread only after the worker's own is
+     * over. A worker that died may have left executions that go on, and responses that are read.
+     */
     void close() {
+        calls.awaitNone();
         if (closed.compareAndSet(false, true)) {
             instances.close();
         }
@@ -265,6 +282,7 @@ final class InstanceWorker implements Runnable {
 
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
     void giveUp() {
+        gone = true;
         instances.leaveLimiter();
         for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);

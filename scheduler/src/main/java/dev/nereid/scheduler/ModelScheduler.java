@@ -154,8 +154,8 @@ public final class ModelScheduler implements AutoCloseable {
 
     /**
      * Exchanges instances while the others serve. The new ones are warmed up before they take requests; then the old ones
-     * take no more, end what they have, and are closed by their own threads. Blocks until that is done: to be called on a
-     * control thread, and not by two at once.
+     * take no more. Blocks until then: to be called on a control thread, and not by two at once. The old ones end what they
+     * have, and are closed by their own threads when their last response is closed; {@link #close} waits for that.
      *
      * @param added the new instances; owned and later closed by the scheduler, whatever happens
      * @param removed instances of this scheduler that are to go; with {@code added} empty, some must be left
@@ -182,14 +182,14 @@ public final class ModelScheduler implements AutoCloseable {
             warm = true;
         } finally {
             if (!warm) {
-                group.warmup().abandon();
+                group.warmup().cancel();
+                threads.retire(group.workers()::contains); // some may serve: an interrupt can come after the warm-up
                 threads.end(group.workers()::contains);
             }
         }
         Predicate<InstanceWorker> old = worker -> removed.stream().anyMatch(worker::has);
         threads.serve(old.negate());
         threads.retire(old);
-        threads.end(old);
     }
 
     /**
@@ -292,6 +292,17 @@ public final class ModelScheduler implements AutoCloseable {
      */
     public boolean isReady() {
         return queue.isOpen() && threads.areReady();
+    }
+
+    /**
+     * Says whether an instance that serves will never take a request again, since an error of the virtual machine ended
+     * its thread. The model is not ready until the instance is replaced.
+     *
+     * @param instance one of the instances that serve
+     * @return {@code true} if nothing can be expected of it
+     */
+    public boolean isGone(ModelInstance instance) {
+        return threads.isGone(instance);
     }
 
     /**

@@ -80,7 +80,14 @@ final class Warmup {
      * instance takes requests.
      */
     void abandon() {
-        if (!samples.isEmpty() && running.getCount() > 0) {
+        if (!samples.isEmpty()) {
+            cancel();
+        }
+    }
+
+    /** Ends the warm-up early, unless it is over: no instance takes requests, also if there is nothing to execute. */
+    void cancel() {
+        if (running.getCount() > 0) {
             fail(ended());
         }
     }
