@@ -1,12 +1,12 @@
 package dev.nereid.scheduler;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.ModelInstance;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
-import dev.nereid.spi.ModelInstance;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -88,8 +88,9 @@ final class InstanceWorker implements Runnable {
         this.executions = executions;
         this.nanoTime = nanoTime;
         this.limited = instances.turns().areLimited();
-        this.seat = queue.seat(this::runLent, instances::load);
-        this.seat.placed = instances.arePlaced();
+        boolean placed = instances.arePlaced();
+        this.seat = queue.seat(this::runLent, instances::load); // last: a seat that is taken has to be left
+        this.seat.placed = placed;
     }
 
     /**
@@ -340,6 +341,9 @@ final class InstanceWorker implements Runnable {
     }
 
     private void execute(PluginInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent) {
+        if (!lent) {
+            Thread.interrupted(); // left by an execution that is over
+        }
         long start = nanoTime.getAsLong();
         batch.started(start);
         Throwable thrown = instance.execute(batch, clientMemory);

@@ -11,6 +11,7 @@ import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -57,6 +58,10 @@ public final class ModelScheduler implements AutoCloseable {
     private final boolean blocksDevice;
     private final InstanceThreads threads;
     private final Group first;
+    /** The warm-up of instances that are to replace others. */
+    private volatile @Nullable Warmup replacing;
+
+    private volatile boolean warmupsEnded;
     private final AtomicBoolean closing = new AtomicBoolean();
     private final CountDownLatch closed = new CountDownLatch(1);
 
@@ -92,16 +97,31 @@ public final class ModelScheduler implements AutoCloseable {
                 .orElse(null);
         this.threads = new InstanceThreads("instance/" + settings.name() + "/" + settings.version() + "/");
         this.blocksDevice = plan.backend().blocksDevice();
-        this.first = group(instances, plan.warmup());
+        this.first = firstGroup(instances, plan.warmup());
+    }
+
+    private Group firstGroup(List<PluginInstance> instances, List<WarmupSample> warmup) {
+        try {
+            return group(instances, warmup);
+        } catch (RuntimeException | Error e) { // such as no memory: nobody will close this scheduler
+            queue.close();
+            throw e;
+        }
     }
 
     private Group group(List<PluginInstance> instances, List<WarmupSample> warmup) {
         List<DeviceSeats> seats = DeviceSeats.of(instances, blocksDevice);
         Warmup together = new Warmup(model, queue, warmup, seats.size());
-        List<InstanceWorker> workers = seats.stream()
-                .map(shared -> new InstanceWorker(model, shared, queue, executions, nanoTime, together))
-                .toList();
-        return new Group(workers, together);
+        List<InstanceWorker> workers = new ArrayList<>();
+        try {
+            for (DeviceSeats shared : seats) {
+                workers.add(new InstanceWorker(model, shared, queue, executions, nanoTime, together));
+            }
+            return new Group(List.copyOf(workers), together);
+        } catch (RuntimeException | Error e) { // nobody will run those that have their seats
+            workers.forEach(InstanceWorker::giveUp);
+            throw e;
+        }
     }
 
     /**
@@ -177,10 +197,15 @@ public final class ModelScheduler implements AutoCloseable {
         }
         boolean warm = false;
         try {
+            replacing = group.warmup();
+            if (warmupsEnded) {
+                group.warmup().abandon();
+            }
             threads.start(group.workers(), group.warmup());
             group.warmup().await();
             warm = true;
         } finally {
+            replacing = null;
             if (!warm) {
                 group.warmup().cancel();
                 threads.retire(group.workers()::contains); // some may serve: an interrupt can come after the warm-up
@@ -190,6 +215,19 @@ public final class ModelScheduler implements AutoCloseable {
         Predicate<InstanceWorker> old = worker -> removed.stream().anyMatch(worker::has);
         threads.serve(old.negate());
         threads.retire(old);
+    }
+
+    /**
+     * Ends the warm-ups that are under way, and those that are begun later, as soon as what is executed at this moment is
+     * over: {@link #awaitWarm} and {@link #replace} fail then. Does nothing where there is no warm-up. Never blocks.
+     */
+    public void endWarmups() {
+        warmupsEnded = true;
+        first.warmup().abandon();
+        Warmup later = replacing;
+        if (later != null) {
+            later.abandon();
+        }
     }
 
     /**
@@ -334,7 +372,7 @@ public final class ModelScheduler implements AutoCloseable {
     public void close() {
         queue.stop();
         if (closing.compareAndSet(false, true)) {
-            first.warmup().abandon();
+            endWarmups();
             threads.awaitEnd();
             model.inFlight().awaitNone();
             queue.close();
