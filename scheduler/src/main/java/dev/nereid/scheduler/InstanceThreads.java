@@ -22,10 +22,6 @@ final class InstanceThreads {
         private final InstanceWorker worker;
         private final Thread thread;
 
-        /** Whether the thread has nothing left to do; guarded by the lock. */
-        @GuardedBy("InstanceThreads.this.lock")
-        private boolean over;
-
         Running(InstanceWorker worker) {
             this.worker = worker;
             this.thread = Thread.ofPlatform()
@@ -51,9 +47,10 @@ final class InstanceThreads {
         private void leave() {
             lock.lock();
             try {
-                over = true;
                 if (worker.isRetired()) {
                     all.remove(this);
+                } else {
+                    over.add(this);
                 }
             } finally {
                 lock.unlock();
@@ -91,6 +88,10 @@ final class InstanceThreads {
     /** All that may run, or count as serving; those that were retired take themselves out at their ends. */
     @GuardedBy("lock")
     private final List<Running> all = new ArrayList<>();
+
+    /** Those of them whose threads have nothing left to do. */
+    @GuardedBy("lock")
+    private final List<Running> over = new ArrayList<>();
 
     @GuardedBy("lock")
     private boolean closing;
@@ -180,6 +181,7 @@ final class InstanceThreads {
         lock.lock();
         try {
             all.removeAll(ending);
+            over.removeAll(ending);
         } finally {
             lock.unlock();
         }
@@ -191,7 +193,11 @@ final class InstanceThreads {
         leaving.forEach(running -> running.worker().retire());
         lock.lock();
         try {
-            all.removeIf(running -> running.over && running.worker().isRetired());
+            List<Running> ended = over.stream()
+                    .filter(running -> running.worker().isRetired())
+                    .toList();
+            all.removeAll(ended);
+            over.removeAll(ended);
         } finally {
             lock.unlock();
         }

@@ -11,7 +11,6 @@ import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
@@ -57,16 +56,13 @@ public final class ModelScheduler implements AutoCloseable {
     private final Optional<BatchingStrategy> strategy;
     private final boolean blocksDevice;
     private final InstanceThreads threads;
-    private final Group first;
+    private final InstanceGroup first;
     /** The warm-up of instances that are to replace others. */
     private volatile @Nullable Warmup replacing;
 
     private volatile boolean warmupsEnded;
     private final AtomicBoolean closing = new AtomicBoolean();
     private final CountDownLatch closed = new CountDownLatch(1);
-
-    /** Workers that start together. */
-    private record Group(List<InstanceWorker> workers, Warmup warmup) {}
 
     /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
     private ModelScheduler(ModelPlan plan, List<PluginInstance> instances, SchedulerEnvironment environment) {
@@ -100,7 +96,7 @@ public final class ModelScheduler implements AutoCloseable {
         this.first = firstGroup(instances, plan.warmup());
     }
 
-    private Group firstGroup(List<PluginInstance> instances, List<WarmupSample> warmup) {
+    private InstanceGroup firstGroup(List<PluginInstance> instances, List<WarmupSample> warmup) {
         try {
             return group(instances, warmup);
         } catch (RuntimeException | Error e) { // such as no memory: nobody will close this scheduler
@@ -109,19 +105,8 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    private Group group(List<PluginInstance> instances, List<WarmupSample> warmup) {
-        List<DeviceSeats> seats = DeviceSeats.of(instances, blocksDevice);
-        Warmup together = new Warmup(model, queue, warmup, seats.size());
-        List<InstanceWorker> workers = new ArrayList<>();
-        try {
-            for (DeviceSeats shared : seats) {
-                workers.add(new InstanceWorker(model, shared, queue, executions, nanoTime, together));
-            }
-            return new Group(List.copyOf(workers), together);
-        } catch (RuntimeException | Error e) { // nobody will run those that have their seats
-            workers.forEach(InstanceWorker::giveUp);
-            throw e;
-        }
+    private InstanceGroup group(List<PluginInstance> instances, List<WarmupSample> warmup) {
+        return InstanceGroup.of(model, instances, blocksDevice, queue, executions, warmup);
     }
 
     /**
@@ -187,7 +172,7 @@ public final class ModelScheduler implements AutoCloseable {
     public void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
             throws InterruptedException {
         List<PluginInstance> owned = added.stream().map(PluginInstance::new).toList();
-        Group group;
+        InstanceGroup group;
         try {
             owned.forEach(instance -> instance.register(rateLimiter));
             group = group(owned, warmup);
@@ -195,22 +180,14 @@ public final class ModelScheduler implements AutoCloseable {
             owned.reversed().forEach(PluginInstance::close);
             throw e;
         }
-        boolean warm = false;
+        replacing = group.warmup();
         try {
-            replacing = group.warmup();
             if (warmupsEnded) {
                 group.warmup().abandon();
             }
-            threads.start(group.workers(), group.warmup());
-            group.warmup().await();
-            warm = true;
+            group.warmUp(threads);
         } finally {
             replacing = null;
-            if (!warm) {
-                group.warmup().cancel();
-                threads.retire(group.workers()::contains); // some may serve: an interrupt can come after the warm-up
-                threads.end(group.workers()::contains);
-            }
         }
         Predicate<InstanceWorker> old = worker -> removed.stream().anyMatch(worker::has);
         threads.serve(old.negate());
