@@ -1,9 +1,11 @@
 package dev.nereid.scheduler;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.ModelInstance;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -16,9 +18,51 @@ final class InstanceThreads {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThreads.class);
 
     /** A worker and the thread that runs it. */
-    private record Running(InstanceWorker worker, Thread thread) {
+    private final class Running implements Runnable {
+        private final InstanceWorker worker;
+        private final Thread thread;
+
+        Running(InstanceWorker worker) {
+            this.worker = worker;
+            this.thread = Thread.ofPlatform()
+                    .name(prefix + worker.name())
+                    .daemon(true)
+                    .uncaughtExceptionHandler(InstanceThreads::logDeath)
+                    .unstarted(this);
+        }
+
+        /** Runs the worker; whatever ends that, the instance is closed once its calls are done with it. */
+        @Override
+        public void run() {
+            try {
+                worker.run();
+            } catch (RuntimeException | Error e) {
+                logDeath(thread, e);
+            } finally {
+                worker.close();
+                leave();
+            }
+        }
+
+        private void leave() {
+            lock.lock();
+            try {
+                if (worker.isRetired()) {
+                    all.remove(this);
+                } else {
+                    over.add(this);
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        InstanceWorker worker() {
+            return worker;
+        }
+
         boolean isReady() {
-            return thread.isAlive() && worker.isReady();
+            return thread.isAlive() && !worker.isGone() && worker.isReady();
         }
 
         /** Waits for the end of the thread. */
@@ -38,11 +82,16 @@ final class InstanceThreads {
     }
 
     private final String prefix;
+    private final Consumer<Thread> starter;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** All that may run. */
+    /** All that may run, or count as serving; those that were retired take themselves out at their ends. */
     @GuardedBy("lock")
     private final List<Running> all = new ArrayList<>();
+
+    /** Those of them whose threads have nothing left to do. */
+    @GuardedBy("lock")
+    private final List<Running> over = new ArrayList<>();
 
     @GuardedBy("lock")
     private boolean closing;
@@ -55,7 +104,17 @@ final class InstanceThreads {
      * @param prefix how the names of the threads begin
      */
     InstanceThreads(String prefix) {
+        this(prefix, Thread::start);
+    }
+
+    /**
+     * Begins without threads.
+     *
+     * @param starter starts a thread, or throws if it cannot
+     */
+    InstanceThreads(String prefix, Consumer<Thread> starter) {
         this.prefix = prefix;
+        this.starter = starter;
     }
 
     /**
@@ -68,17 +127,11 @@ final class InstanceThreads {
         int started = 0;
         lock.lock();
         try {
-            for (InstanceWorker worker : workers) {
-                Thread thread = Thread.ofPlatform()
-                        .name(prefix + worker.name())
-                        .daemon(true)
-                        .uncaughtExceptionHandler(InstanceThreads::logDeath)
-                        .unstarted(worker);
-                all.add(new Running(worker, thread));
-                if (!closing) {
-                    thread.start();
-                    started++;
-                }
+            List<Running> coming = workers.stream().map(Running::new).toList();
+            all.addAll(coming); // also those that are not started are to be closed
+            while (started < coming.size() && !closing) {
+                starter.accept(coming.get(started).thread);
+                started++;
             }
         } finally { // such as no memory for another thread
             lock.unlock();
@@ -115,6 +168,11 @@ final class InstanceThreads {
         return true;
     }
 
+    /** Says whether the worker of an instance that serves has given up its place. */
+    boolean isGone(ModelInstance instance) {
+        return serving.stream().map(Running::worker).anyMatch(worker -> worker.has(instance) && worker.isGone());
+    }
+
     /** Waits for the ends of workers, closes those whose thread could not, and forgets them. */
     void end(Predicate<InstanceWorker> these) {
         List<Running> ending = snapshot(these);
@@ -123,14 +181,26 @@ final class InstanceThreads {
         lock.lock();
         try {
             all.removeAll(ending);
+            over.removeAll(ending);
         } finally {
             lock.unlock();
         }
     }
 
-    /** Has some of the workers take no more. */
+    /** Has some of the workers take no more; their threads close them when their calls are done, and forget them. */
     void retire(Predicate<InstanceWorker> these) {
-        snapshot(these).forEach(running -> running.worker().retire());
+        List<Running> leaving = snapshot(these);
+        leaving.forEach(running -> running.worker().retire());
+        lock.lock();
+        try {
+            List<Running> ended = over.stream()
+                    .filter(running -> running.worker().isRetired())
+                    .toList();
+            all.removeAll(ended);
+            over.removeAll(ended);
+        } finally {
+            lock.unlock();
+        }
     }
 
     private List<Running> snapshot(Predicate<InstanceWorker> these) {
@@ -158,7 +228,7 @@ final class InstanceThreads {
         snapshot(worker -> true).forEach(Running::join);
     }
 
-    /** Closes the instances whose thread died or never started. To be called after {@link #awaitEnd}. */
+    /** Closes the instances whose thread never started, or could not close them. To be called after {@link #awaitEnd}. */
     void close() {
         snapshot(worker -> true).forEach(running -> running.worker().close());
     }

@@ -41,6 +41,9 @@ final class InstanceWorker implements Runnable {
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile boolean retired;
 
+    /** Whether the place at the queue was given up. */
+    private volatile boolean gone;
+
     /** What the backend is given at this moment; written by the thread that runs the instance. */
     private volatile @Nullable ExecutionBatch current;
 
@@ -85,8 +88,9 @@ final class InstanceWorker implements Runnable {
         this.executions = executions;
         this.nanoTime = nanoTime;
         this.limited = instances.turns().areLimited();
-        this.seat = queue.seat(this::runLent, instances::load);
-        this.seat.placed = instances.arePlaced();
+        boolean placed = instances.arePlaced();
+        this.seat = queue.seat(this::runLent, instances::load); // last: a seat that is taken has to be left
+        this.seat.placed = placed;
     }
 
     /**
@@ -173,8 +177,22 @@ final class InstanceWorker implements Runnable {
         instances.withdrawTurns();
     }
 
-    /** Closes the instance, if that was not done; by another thread only after the worker's own is over. */
+    /** Says whether the instance is to take no more requests. */
+    boolean isRetired() {
+        return retired;
+    }
+
+    /** Says whether the instance has given up its place at the queue: it is retired, or its thread came to its end. */
+    boolean isGone() {
+        return gone;
+    }
+
+    /**
+     * Closes the instance once no call uses it, if that was not done; by another thread only after the worker's own is
+     * over. A worker that died may have left executions that go on, and responses that are read.
+     */
     void close() {
+        calls.awaitNone();
         if (closed.compareAndSet(false, true)) {
             instances.close();
         }
@@ -268,6 +286,7 @@ final class InstanceWorker implements Runnable {
 
     /** Gives up the place at the queue, and answers what nobody is left to execute. */
     void giveUp() {
+        gone = true;
         instances.leaveLimiter();
         for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
@@ -325,6 +344,9 @@ final class InstanceWorker implements Runnable {
     }
 
     private void execute(PluginInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent) {
+        if (!lent) {
+            Thread.interrupted(); // left by an execution that is over
+        }
         long start = nanoTime.getAsLong();
         batch.started(start);
         Throwable thrown = instance.execute(batch, clientMemory);

@@ -56,12 +56,13 @@ public final class ModelScheduler implements AutoCloseable {
     private final Optional<BatchingStrategy> strategy;
     private final boolean blocksDevice;
     private final InstanceThreads threads;
-    private final Group first;
+    private final InstanceGroup first;
+    /** The warm-up of instances that are to replace others. */
+    private volatile @Nullable Warmup replacing;
+
+    private volatile boolean warmupsEnded;
     private final AtomicBoolean closing = new AtomicBoolean();
     private final CountDownLatch closed = new CountDownLatch(1);
-
-    /** Workers that start together. */
-    private record Group(List<InstanceWorker> workers, Warmup warmup) {}
 
     /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
     private ModelScheduler(ModelPlan plan, List<PluginInstance> instances, SchedulerEnvironment environment) {
@@ -92,16 +93,20 @@ public final class ModelScheduler implements AutoCloseable {
                 .orElse(null);
         this.threads = new InstanceThreads("instance/" + settings.name() + "/" + settings.version() + "/");
         this.blocksDevice = plan.backend().blocksDevice();
-        this.first = group(instances, plan.warmup());
+        this.first = firstGroup(instances, plan.warmup());
     }
 
-    private Group group(List<PluginInstance> instances, List<WarmupSample> warmup) {
-        List<DeviceSeats> seats = DeviceSeats.of(instances, blocksDevice);
-        Warmup together = new Warmup(model, queue, warmup, seats.size());
-        List<InstanceWorker> workers = seats.stream()
-                .map(shared -> new InstanceWorker(model, shared, queue, executions, nanoTime, together))
-                .toList();
-        return new Group(workers, together);
+    private InstanceGroup firstGroup(List<PluginInstance> instances, List<WarmupSample> warmup) {
+        try {
+            return group(instances, warmup);
+        } catch (RuntimeException | Error e) { // such as no memory: nobody will close this scheduler
+            queue.close();
+            throw e;
+        }
+    }
+
+    private InstanceGroup group(List<PluginInstance> instances, List<WarmupSample> warmup) {
+        return InstanceGroup.of(model, instances, blocksDevice, queue, executions, warmup);
     }
 
     /**
@@ -154,8 +159,8 @@ public final class ModelScheduler implements AutoCloseable {
 
     /**
      * Exchanges instances while the others serve. The new ones are warmed up before they take requests; then the old ones
-     * take no more, end what they have, and are closed by their own threads. Blocks until that is done: to be called on a
-     * control thread, and not by two at once.
+     * take no more. Blocks until then: to be called on a control thread, and not by two at once. The old ones end what they
+     * have, and are closed by their own threads when their last response is closed; {@link #close} waits for that.
      *
      * @param added the new instances; owned and later closed by the scheduler, whatever happens
      * @param removed instances of this scheduler that are to go; with {@code added} empty, some must be left
@@ -167,7 +172,7 @@ public final class ModelScheduler implements AutoCloseable {
     public void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
             throws InterruptedException {
         List<PluginInstance> owned = added.stream().map(PluginInstance::new).toList();
-        Group group;
+        InstanceGroup group;
         try {
             owned.forEach(instance -> instance.register(rateLimiter));
             group = group(owned, warmup);
@@ -175,21 +180,31 @@ public final class ModelScheduler implements AutoCloseable {
             owned.reversed().forEach(PluginInstance::close);
             throw e;
         }
-        boolean warm = false;
+        replacing = group.warmup();
         try {
-            threads.start(group.workers(), group.warmup());
-            group.warmup().await();
-            warm = true;
-        } finally {
-            if (!warm) {
+            if (warmupsEnded) {
                 group.warmup().abandon();
-                threads.end(group.workers()::contains);
             }
+            group.warmUp(threads);
+        } finally {
+            replacing = null;
         }
         Predicate<InstanceWorker> old = worker -> removed.stream().anyMatch(worker::has);
         threads.serve(old.negate());
         threads.retire(old);
-        threads.end(old);
+    }
+
+    /**
+     * Ends the warm-ups that are under way, and those that are begun later, as soon as what is executed at this moment is
+     * over: {@link #awaitWarm} and {@link #replace} fail then. Does nothing where there is no warm-up. Never blocks.
+     */
+    public void endWarmups() {
+        warmupsEnded = true;
+        first.warmup().abandon();
+        Warmup later = replacing;
+        if (later != null) {
+            later.abandon();
+        }
     }
 
     /**
@@ -296,6 +311,17 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
+     * Says whether an instance that serves will never take a request again, since an error of the virtual machine ended
+     * its thread. The model is not ready until the instance is replaced.
+     *
+     * @param instance one of the instances that serve
+     * @return {@code true} if nothing can be expected of it
+     */
+    public boolean isGone(ModelInstance instance) {
+        return threads.isGone(instance);
+    }
+
+    /**
      * Counts the calls that were taken and did not end: those that wait, that are executed, or whose responses are not
      * all closed.
      *
@@ -324,7 +350,7 @@ public final class ModelScheduler implements AutoCloseable {
     public void close() {
         queue.stop();
         if (closing.compareAndSet(false, true)) {
-            first.warmup().abandon();
+            endWarmups();
             threads.awaitEnd();
             model.inFlight().awaitNone();
             queue.close();

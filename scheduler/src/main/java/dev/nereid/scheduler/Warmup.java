@@ -55,16 +55,12 @@ final class Warmup {
         } finally {
             running.countDown();
         }
-        boolean interrupted = false;
         while (running.getCount() > 0) {
             try {
                 running.await();
-            } catch (InterruptedException e) { // only a backend has this thread at hand, and none of its code runs
-                interrupted = true;
+            } catch (InterruptedException e) {
+                // Only a backend has this thread at hand, and none of its code runs: it is meant for nothing to come.
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
         return failure.get() == null;
     }
@@ -80,7 +76,14 @@ final class Warmup {
      * instance takes requests.
      */
     void abandon() {
-        if (!samples.isEmpty() && running.getCount() > 0) {
+        if (!samples.isEmpty()) {
+            cancel();
+        }
+    }
+
+    /** Ends the warm-up early, unless it is over: no instance takes requests, also if there is nothing to execute. */
+    void cancel() {
+        if (running.getCount() > 0) {
             fail(ended());
         }
     }
@@ -121,21 +124,39 @@ final class Warmup {
         InFlight calls = new InFlight();
         ModelScope uncounted = model.uncounted(calls);
         Errors errors = new Errors();
-        List<ScheduledRequest> requests = new ArrayList<>();
-        long now = model.nanoTime().getAsLong();
-        for (CheckedCall call : sample.batch().get()) {
-            ScheduledRequest request = new ScheduledRequest(uncounted, queue, call, errors, now, now);
-            request.begin();
-            requests.add(request);
-        }
-        if (requests.isEmpty()) {
+        ExecutionBatch batch = batch(sample, uncounted, errors);
+        if (batch == null) {
             return;
         }
         try {
-            instance.accept(new ExecutionBatch(uncounted, requests));
+            instance.accept(batch);
         } finally { // also when the virtual machine failed: the batch was answered
             calls.awaitNone();
             errors.failing(sample).ifPresent(this::fail);
+        }
+    }
+
+    /**
+     * Makes the calls of a sample and their batch; whatever fails, the memory of all calls is given back.
+     *
+     * @return {@code null} if the sample has no calls
+     */
+    private @Nullable ExecutionBatch batch(WarmupSample sample, ModelScope uncounted, Errors errors) {
+        List<CheckedCall> calls = sample.batch().get();
+        List<ScheduledRequest> requests = new ArrayList<>();
+        try {
+            long now = model.nanoTime().getAsLong();
+            for (CheckedCall call : calls) {
+                ScheduledRequest request = new ScheduledRequest(uncounted, queue, call, errors, now, now);
+                requests.add(request);
+                request.begin();
+            }
+            return requests.isEmpty() ? null : new ExecutionBatch(uncounted, requests);
+        } catch (RuntimeException | Error e) { // nobody else knows the requests: no instance has them
+            requests.forEach(ScheduledRequest::release);
+            calls.subList(requests.size(), calls.size())
+                    .forEach(call -> call.release().run());
+            throw e;
         }
     }
 

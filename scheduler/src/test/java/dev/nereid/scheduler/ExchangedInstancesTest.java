@@ -59,7 +59,7 @@ final class ExchangedInstancesTest {
         try (ModelScheduler scheduler = start(BackendTerms.DEFAULT, kept, old)) {
             scheduler.replace(slots(fresh), List.of(old), List.of());
 
-            assertThat(old.isClosed()).isTrue();
+            awaitClosed(old);
             assertThat(kept.isClosed() || fresh.isClosed()).isFalse();
             assertThat(scheduler.isReady()).isTrue();
             fresh.ready(false);
@@ -68,7 +68,7 @@ final class ExchangedInstancesTest {
 
             scheduler.replace(List.of(), List.of(kept), List.of());
 
-            assertThat(kept.isClosed()).isTrue();
+            awaitClosed(kept);
             RecordingObserver observer = run(scheduler);
             observer.response();
             observer.close();
@@ -93,7 +93,7 @@ final class ExchangedInstancesTest {
             RecordingObserver first = new RecordingObserver();
             scheduler.submit(call(), first);
             await(busy);
-            Thread control = Thread.startVirtualThread(() -> replace(scheduler, slots(fresh), List.of(old)));
+            replace(scheduler, slots(fresh), List.of(old)); // does not wait for those that end
             RecordingObserver other = run(scheduler); // by the new one: the old one is busy
             assertThat(fresh.batches()).hasSize(1);
             assertThat(old.isClosed()).isFalse();
@@ -101,9 +101,10 @@ final class ExchangedInstancesTest {
             first.await();
             RecordingObserver third = run(scheduler);
             assertThat(old.isClosed()).isFalse(); // its response is still read
+            replace(scheduler, slots(new FakeInstance(FakeInstance::copy)), List.of()); // nor does a later one
+            assertThat(old.isClosed()).isFalse();
             first.close();
-            join(control);
-            assertThat(old.isClosed()).isTrue(); // although other calls are in flight all the time
+            awaitClosed(old); // although other calls are in flight all the time
             assertThat(scheduler.inFlight()).isEqualTo(2);
             other.close();
             third.close();
@@ -144,25 +145,15 @@ final class ExchangedInstancesTest {
                     .filter(thread -> thread.getName().equals("instance/m/1/old"))
                     .findFirst()
                     .orElseThrow();
-            Thread control = Thread.startVirtualThread(() -> replace(scheduler, slots(fresh), List.of(old)));
-            while (fresh.batches().isEmpty()) { // the old one may take some before it has to go
-                RecordingObserver other = new RecordingObserver();
-                scheduler.submit(call(), other);
-                while (!other.hasEnded()) {
-                    DeferredExecution another = deferred.poll(1, TimeUnit.MILLISECONDS);
-                    if (another != null) {
-                        another.finish();
-                    }
-                }
-                other.close();
-            }
+            replace(scheduler, slots(fresh), List.of(old));
+            run(scheduler).close();
+            assertThat(fresh.batches()).hasSize(1);
             assertThat(own.isAlive()).isTrue();
             assertThat(first.isSilent()).isTrue();
             events.add("finish");
             rest.finish();
             first.await().close();
-            join(control);
-            assertThat(own.isAlive()).isFalse();
+            own.join();
         }
         assertThat(events).containsExactly("finish", "close on instance/m/1/old");
     }
@@ -224,10 +215,81 @@ final class ExchangedInstancesTest {
             scheduler.replace(slots(fresh), List.of(mortal), List.of());
 
             assertThat(scheduler.isReady()).isTrue();
-            assertThat(mortal.isClosed()).isTrue();
+            awaitClosed(mortal);
             RecordingObserver observer = run(scheduler);
             observer.response();
             observer.close();
+        }
+        assertThat(mortal.mistakes()).isEmpty();
+    }
+
+    @Test
+    void doNotComeIfTheThreadIsInterrupted() throws InterruptedException {
+        FakeInstance old = new FakeInstance(FakeInstance::copy);
+        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
+
+        try (ModelScheduler scheduler = start(BackendTerms.DEFAULT, old)) {
+            Thread.currentThread().interrupt();
+            assertThatThrownBy(() -> scheduler.replace(slots(fresh), List.of(old), List.of()))
+                    .isInstanceOf(InterruptedException.class);
+
+            assertThat(fresh.isClosed()).isTrue();
+            assertThat(old.isClosed()).isFalse();
+            run(scheduler).close();
+            assertThat(old.batches()).hasSize(1);
+            assertThat(scheduler.isReady()).isTrue();
+        }
+        assertThat(fresh.mistakes()).isEmpty();
+    }
+
+    @Test
+    void areWaitedForByTheEndOfTheModel() throws InterruptedException {
+        FakeInstance old = new FakeInstance(FakeInstance::copy);
+        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
+        ModelScheduler scheduler = start(BackendTerms.DEFAULT, old);
+        RecordingObserver read = run(scheduler);
+        scheduler.replace(slots(fresh), List.of(old), List.of());
+        Thread end = Thread.ofPlatform().start(scheduler::close);
+        while (end.getState() != Thread.State.WAITING) {
+            Thread.onSpinWait();
+        }
+        assertThat(old.isClosed()).isFalse();
+
+        read.close();
+        join(end);
+
+        assertThat(old.isClosed() && fresh.isClosed()).isTrue();
+        assertThat(old.mistakes()).isEmpty();
+    }
+
+    @Test
+    void areClosedAfterTheLastUseIfTheyDied() throws InterruptedException {
+        FakeInstance mortal = new FakeInstance(batch -> {
+            if (batch.requests().getFirst().id().equals("death")) {
+                throw new StackOverflowError();
+            }
+            FakeInstance.copy(batch);
+        });
+        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
+
+        try (ModelScheduler scheduler = start(BackendTerms.DEFAULT, mortal)) {
+            RecordingObserver read = run(scheduler);
+            scheduler.submit(
+                    Calls.to(model, memory)
+                            .id("death")
+                            .floats("IN", Shape.of(1, 2), 1)
+                            .of(1),
+                    new RecordingObserver());
+            while (!scheduler.isGone(mortal)) {
+                Thread.onSpinWait();
+            }
+
+            scheduler.replace(slots(fresh), List.of(mortal), List.of());
+
+            assertThat(mortal.isClosed()).isFalse(); // its response is still read
+            assertThat(scheduler.isReady()).isTrue();
+            read.close();
+            awaitClosed(mortal);
         }
         assertThat(mortal.mistakes()).isEmpty();
     }
@@ -274,7 +336,7 @@ final class ExchangedInstancesTest {
                 removed.add(serving.remove(random.nextInt(serving.size())));
             }
             scheduler.replace(slots(added.toArray(FakeInstance[]::new)), removed, List.of());
-            assertThat(removed).allMatch(instance -> ((FakeInstance) instance).isClosed());
+            removed.forEach(instance -> awaitClosed((FakeInstance) instance)); // although other calls are in flight
             assertThat(added).noneMatch(FakeInstance::isClosed);
             serving.addAll(added);
             all.addAll(added);
@@ -352,6 +414,12 @@ final class ExchangedInstancesTest {
             assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             throw new AssertionError(e);
+        }
+    }
+
+    private static void awaitClosed(FakeInstance instance) {
+        while (!instance.isClosed()) {
+            Thread.onSpinWait();
         }
     }
 

@@ -199,19 +199,24 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     /**
      * Gives a model the instances that its configuration asks for now, without a gap in what it serves. For programs that
      * changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are made, warmed up and set to work
-     * first; then those that are asked for no more end what they have, and are closed. Instances whose groups differ in
-     * name alone stay. Blocks meanwhile.
+     * first; then those that are asked for no more get no more calls. They end what they have, and each is closed when the
+     * last of its responses is, which may be later than this returns. Instances whose groups differ in name alone stay;
+     * those that an error of the virtual machine ended are replaced. Blocks until the new ones serve.
      *
      * @param model the model's name
      * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE} if it
-     *     is not ready; {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or differs in more than
+     *     is not ready, or the server has begun to end; {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or differs in more than
      *     {@code instance_group} and {@code version_policy}, or selects other versions, or if executions of the model's
      *     backend block their device: then the model has to be loaded again. Any code with which a new instance fails. The
      *     versions that could not be updated go on as they were
      * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
      */
     public void updateInstances(String model) throws InterruptedException {
-        lifecycle.updateInstances(requireNonNull(model, "model"));
+        requireNonNull(model, "model");
+        if (phase.get() != Phase.RUNNING) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
+        }
+        lifecycle.updateInstances(model);
     }
 
     /**

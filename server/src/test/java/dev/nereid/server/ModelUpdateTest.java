@@ -61,6 +61,7 @@ final class ModelUpdateTest {
 
             server.updateInstances("m");
 
+            awaitEvents(2); // the threads of the instances close them
             assertThat(events()).containsExactlyInAnyOrder("close x_2", "close m_0_1");
             server.updateInstances("m");
             assertThat(events()).hasSize(2);
@@ -243,6 +244,39 @@ final class ModelUpdateTest {
         }
     }
 
+    @Test
+    void replacesAnInstanceWhoseThreadDied() throws Exception {
+        String mortal = parameter("die_execute", "m_0_0");
+        configure(mortal + "instance_group { count: 1 kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            Files.delete(events);
+            Answer.to(server, "m", 1).await();
+            while (server.isReady()) {
+                Thread.onSpinWait();
+            }
+            configure(mortal + "instance_group { name: \"x\" count: 1 kind: KIND_CPU }");
+
+            server.updateInstances("m");
+
+            assertThat(server.isReady()).isTrue();
+            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+            assertThat(events()).containsExactlyInAnyOrder("close m_0_0", "instance x_0 on cpu");
+        }
+        assertThat(events()).filteredOn(line -> line.startsWith("close")).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void refusesOnceTheServerHasBegunToEnd() throws Exception {
+        configure("instance_group { kind: KIND_CPU }");
+
+        try (NereidServer server = builder().start()) {
+            server.beginExit();
+
+            assertUpdateFails(server, ErrorCode.UNAVAILABLE, "Server not ready");
+        }
+    }
+
     /** Clients whose next call is on its way before the last one is answered, while the groups change. */
     @Test
     void servesWithoutAGapWhileInstancesChange() throws Exception {
@@ -325,6 +359,12 @@ final class ModelUpdateTest {
                 .pluginDirectories(plugins)
                 .backendConfig("recording", "events", events.toString())
                 .processors(2);
+    }
+
+    private void awaitEvents(int number) throws IOException {
+        while (!Files.exists(events) || events().size() < number) {
+            Thread.onSpinWait();
+        }
     }
 
     private List<String> events() throws IOException {

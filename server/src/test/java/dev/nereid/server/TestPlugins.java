@@ -175,6 +175,9 @@ final class TestPlugins {
                         if (name.equals(parameters.get("fail_execute"))) {
                             throw new BackendException(ErrorCode.INTERNAL, "broken " + name);
                         }
+                        if (name.equals(parameters.get("die_execute"))) {
+                            throw new StackOverflowError("deep");
+                        }
                         if (parameters.containsKey("gate")) {
                             await(Path.of(parameters.get("gate")));
                         }

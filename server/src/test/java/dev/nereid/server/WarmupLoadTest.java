@@ -9,6 +9,7 @@ import dev.nereid.api.ModelStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -118,6 +119,22 @@ final class WarmupLoadTest {
             assertThat(events("close")).containsExactly("close m_0_0", "close m/1");
             assertThat(server.memory().bytesInUse()).isZero();
         }
+    }
+
+    @Test
+    void endsEarlyWithTheServer() throws Exception {
+        models.recording("m", RECORD + warmup("a", "batch_size: 1 count: 2000000000", "1"));
+        models.recording("n", RECORD + warmup("a", "batch_size: 1 count: 2000000000", "1"));
+
+        NereidServer server = builder().startLoading();
+        while (!Files.exists(events) || events("execute").isEmpty()) {
+            Thread.onSpinWait();
+        }
+        server.closeWithin(Duration.ofSeconds(30)); // would throw if the time were over
+
+        assertThat(server.models().index().getFirst().reason())
+                .isEqualTo("warm-up of model 'm' ended: its instances are closed");
+        assertThat(events("close")).containsExactly("close m_0_0", "close m/1", "close backend");
     }
 
     @Test

@@ -6,13 +6,14 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.BiPredicate;
+import java.util.function.IntPredicate;
 
 /**
  * How the instances of a model become those that another configuration asks for. Immutable.
  *
  * @param sources for each instance that is wanted, the place among the present ones of the one that does for it; {@link
  *     #NEW} if it has to be made
- * @param removed the places of those present ones that do for none
+ * @param removed the places of those present ones that do for none, in no order
  */
 record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
     /** In place of a place: there is no such instance yet. */
@@ -37,17 +38,20 @@ record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
      *
      * @param present the instances that there are
      * @param wanted the instances that there are to be
+     * @param usable tells of a place among the present ones whether that instance does for any; the others are removed
      * @return what to do
      */
-    static InstanceUpdate of(List<InstancePlan> present, List<InstancePlan> wanted) {
+    static InstanceUpdate of(List<InstancePlan> present, List<InstancePlan> wanted, IntPredicate usable) {
         List<Integer> sources = new ArrayList<>(Collections.nCopies(wanted.size(), NEW));
         List<Integer> left = new ArrayList<>();
+        List<Integer> removed = new ArrayList<>();
         for (int i = 0; i < present.size(); i++) {
-            left.add(i);
+            (usable.test(i) ? left : removed).add(i);
         }
         match(present, wanted, sources, left, (one, other) -> one.name().equals(other.name()));
         match(present, wanted, sources, left, (one, other) -> true);
-        return new InstanceUpdate(sources, left);
+        removed.addAll(left);
+        return new InstanceUpdate(sources, removed);
     }
 
     private static void match(

@@ -39,6 +39,7 @@ public final class ModelLifecycle {
     private final ModelPreparation preparation;
     private final VersionLoader loader;
     private final LongSupplier nanoTime;
+    private final RunningWarmups warmups = new RunningWarmups();
     private final ServedModels models = new ServedModels();
     private final ModelUpdates updates;
     private final ExecutorService loadThreads;
@@ -61,8 +62,9 @@ public final class ModelLifecycle {
         this.repository = repository;
         preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting());
-        loader = new VersionLoader(backends, options, environment);
-        updates = new ModelUpdates(repository, preparation, new VersionUpdater(backends, loader, options), models);
+        loader = new VersionLoader(backends, options, environment, warmups);
+        updates = new ModelUpdates(
+                repository, preparation, new VersionUpdater(backends, loader, options, warmups), models);
         nanoTime = environment.nanoTime();
         loadThreads = Executors.newFixedThreadPool(
                 options.threads(), Thread.ofPlatform().name("load/", 0).factory());
@@ -123,8 +125,8 @@ public final class ModelLifecycle {
 
     /**
      * Reads the configuration of a model anew, and gives each of its versions the instances that it asks for now, while
-     * the model serves: new instances are made, warmed up and set to work first, then those that are asked for no more end
-     * what they have and are closed. Instances stay that differ in nothing but the names of their groups. Blocks
+     * the model serves: new instances are made, warmed up and set to work first, then those that are asked for no more get
+     * no more calls; they end what they have, and are closed, by themselves. Instances stay that differ in nothing but the names of their groups. Blocks
      * meanwhile; one update runs at a time.
      *
      * @param model the model's name
@@ -139,7 +141,7 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Ends loading and updates, lets every model answer the calls it has, and closes it. Blocks meanwhile. Called once.
+     * Ends loading and updates, with the execution that it is at if one is at its warm-up, lets every model answer the calls it has, and closes it. Blocks meanwhile. Called once.
      *
      * <p>When the time is over, the calls that are left are answered without their executions: no client waits for an answer
      * that will not come.
@@ -179,12 +181,14 @@ public final class ModelLifecycle {
     private boolean closeWithin(Duration budget) {
         long deadline = nanoTime.getAsLong() + budget.toNanos();
         closing = true;
+        updates.end();
+        warmups.end();
         loadThreads.shutdown();
         try {
             if (!loadThreads.awaitTermination(remaining(deadline), TimeUnit.NANOSECONDS)) {
                 return false;
             }
-            return updates.close(remaining(deadline)) && closeReady(deadline);
+            return updates.awaitEnd(remaining(deadline)) && closeReady(deadline);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return false;

@@ -56,9 +56,13 @@ final class ModelUpdates {
         }
     }
 
-    /** Takes no more updates and waits for those that it has; returns whether they ended in time. */
-    boolean close(long nanos) throws InterruptedException {
+    /** Takes no more updates. */
+    void end() {
         control.shutdown();
+    }
+
+    /** Waits for the updates that were taken before {@link #end}; returns whether they ended in time. */
+    boolean awaitEnd(long nanos) throws InterruptedException {
         return control.awaitTermination(nanos, TimeUnit.NANOSECONDS);
     }
 

@@ -47,11 +47,14 @@ final class VersionLoader {
     private final BackendRegistry backends;
     private final LoadOptions options;
     private final SchedulerEnvironment environment;
+    private final RunningWarmups warmups;
 
-    VersionLoader(BackendRegistry backends, LoadOptions options, SchedulerEnvironment environment) {
+    VersionLoader(
+            BackendRegistry backends, LoadOptions options, SchedulerEnvironment environment, RunningWarmups warmups) {
         this.backends = backends;
         this.options = options;
         this.environment = environment;
+        this.warmups = warmups;
     }
 
     /**
@@ -197,9 +200,9 @@ final class VersionLoader {
         }
     }
 
-    private static void awaitWarm(ModelScheduler scheduler, String model) {
+    private void awaitWarm(ModelScheduler scheduler, String model) {
         try {
-            scheduler.awaitWarm();
+            warmups.await(scheduler);
         } catch (InterruptedException e) {
             scheduler.close(); // first of all: instances may still read the samples
             Thread.currentThread().interrupt();

@@ -22,16 +22,19 @@ final class VersionUpdater {
     private final BackendRegistry backends;
     private final VersionLoader loader;
     private final LoadOptions options;
+    private final RunningWarmups warmups;
 
-    VersionUpdater(BackendRegistry backends, VersionLoader loader, LoadOptions options) {
+    VersionUpdater(BackendRegistry backends, VersionLoader loader, LoadOptions options, RunningWarmups warmups) {
         this.backends = backends;
         this.loader = loader;
         this.options = options;
+        this.warmups = warmups;
     }
 
     /**
      * Makes the instances that the configuration asks for now and are missing, has them warmed up and serve, and then
-     * ends those that it asks for no more. If a new one fails, all new ones are closed, and the old ones go on.
+     * retires those that it asks for no more: they end what they have. One whose thread died is replaced. If a new one
+     * fails, all new ones are closed, and the old ones go on.
      *
      * @param prepared the model as its configuration is now
      * @param served the version as it is served
@@ -51,13 +54,18 @@ final class VersionUpdater {
         VersionLoader.checkActive(config.getName(), wanted);
         List<InstancePlan> present =
                 served.instances().stream().map(MadeInstance::plan).toList();
-        InstanceUpdate update = InstanceUpdate.of(present, wanted);
+        InstanceUpdate update = InstanceUpdate.of(
+                present, wanted, place -> !isGone(served, served.instances().get(place)));
         BackendTraits.Execution execution =
                 served.model().execution().orElse(backend.traits().execution());
         if (!update.isNothing() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
             throw reload(config.getName(), "its instances share threads, since their executions block their device");
         }
         return served.with(config, change(prepared, served, config, wanted, update, backend.traits()));
+    }
+
+    private static boolean isGone(ServedModel served, MadeInstance made) {
+        return !made.isPassive() && served.scheduler().isGone(made.instance());
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {
@@ -121,7 +129,7 @@ final class VersionUpdater {
                 .filter(one -> !one.isPassive())
                 .map(MadeInstance::instance)
                 .toList();
-        served.scheduler().replace(slots, old, warmup);
+        warmups.replace(served.scheduler(), slots, old, warmup);
     }
 
     /** Puts the instances in the order of the configuration. */

@@ -1,0 +1,62 @@
+package dev.nereid.scheduler;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Workers that start together, and their warm-up. Immutable but for what they do.
+ *
+ * @param workers one for each thread
+ * @param warmup what each of them does first
+ */
+record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
+    InstanceGroup {
+        workers = List.copyOf(workers);
+    }
+
+    /**
+     * Makes a worker for each instance, or for each device that executions block; all have their seats at the queue before
+     * the first one starts. If that fails, no seat is left.
+     */
+    static InstanceGroup of(
+            ModelScope model,
+            List<PluginInstance> instances,
+            boolean blocksDevice,
+            RequestQueue queue,
+            ShortExecutions executions,
+            List<WarmupSample> samples) {
+        List<DeviceSeats> seats = DeviceSeats.of(instances, blocksDevice);
+        Warmup together = new Warmup(model, queue, samples, seats.size());
+        List<InstanceWorker> workers = new ArrayList<>();
+        try {
+            for (DeviceSeats shared : seats) {
+                workers.add(new InstanceWorker(model, shared, queue, executions, model.nanoTime(), together));
+            }
+            return new InstanceGroup(workers, together);
+        } catch (RuntimeException | Error e) { // nobody will run those that have their seats
+            workers.forEach(InstanceWorker::giveUp);
+            throw e;
+        }
+    }
+
+    /**
+     * Starts the workers, and waits until all of them are warm; if that fails, until all of them are closed.
+     *
+     * @throws dev.nereid.api.InferenceException as {@link Warmup#await}
+     * @throws InterruptedException if the calling thread is interrupted meanwhile
+     */
+    void warmUp(InstanceThreads threads) throws InterruptedException {
+        boolean warm = false;
+        try {
+            threads.start(workers, warmup);
+            warmup.await();
+            warm = true;
+        } finally {
+            if (!warm) {
+                warmup.cancel();
+                threads.retire(workers::contains); // some may serve: an interrupt can come after the warm-up
+                threads.end(workers::contains);
+            }
+        }
+    }
+}
