@@ -37,7 +37,7 @@ final class GenerateExchange implements ResponseObserver {
 
     GenerateExchange(HttpServerResponse http, EventLoop loop, GenerateResponseWriter writer, long maxInlineBytes) {
         this.http = http;
-        this.steps = new AnswerSteps(loop);
+        this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
         this.maxInlineBytes = maxInlineBytes;
     }
@@ -91,6 +91,10 @@ final class GenerateExchange implements ResponseObserver {
         } catch (InferenceException e) {
             fail(e);
         }
+    }
+
+    private void breakOff() {
+        fail(JsonFields.internal("internal error"));
     }
 
     private void fail(InferenceException error) {

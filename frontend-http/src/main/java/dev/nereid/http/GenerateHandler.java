@@ -76,7 +76,7 @@ final class GenerateHandler {
             GenerateRequest read = new GenerateRequestReader(description, body, memory, options.maxJsonBytes()).read();
             return new InferCall(
                     model, read.id(), read.inputs(), List.of(), read.parameters(), CallOptions.DEFAULT, memory);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             memory.run();
             throw e;
         }

@@ -53,10 +53,11 @@ final class GenerateResponseWriter {
      * @throws CancellationException if nobody wants it any more
      */
     static void writeLong(InferResponse response, TextPieces text, boolean isEvent) {
-        JsonWriter json = new JsonWriter(text);
-        json.raw(isEvent ? EVENT : "");
-        new GenerateResponseWriter(json).close(response, isEvent ? END : "");
-        json.flush();
+        close(response, () -> {
+            JsonWriter json = new JsonWriter(text);
+            new GenerateResponseWriter(json).writeObject(response, isEvent ? EVENT : "", isEvent ? END : "");
+            json.flush();
+        });
     }
 
     /**
@@ -65,8 +66,7 @@ final class GenerateResponseWriter {
      * @throws InferenceException if it cannot be written
      */
     Buffer write(InferResponse response) {
-        json.clear();
-        return take(response, "");
+        return take(response, "", "");
     }
 
     /**
@@ -75,9 +75,7 @@ final class GenerateResponseWriter {
      * @throws InferenceException if it cannot be written
      */
     Buffer writeEvent(InferResponse response) {
-        json.clear();
-        json.raw(EVENT);
-        return take(response, END);
+        return take(response, EVENT, END);
     }
 
     /** Writes an error as an event of a stream. */
@@ -87,15 +85,24 @@ final class GenerateResponseWriter {
                 .appendString(END);
     }
 
-    private Buffer take(InferResponse response, String end) {
-        close(response, end);
+    private Buffer take(InferResponse response, String begin, String end) {
+        close(response, () -> {
+            json.clear();
+            writeObject(response, begin, end);
+        });
         return json.take();
     }
 
-    private void close(InferResponse response, String end) {
+    private void writeObject(InferResponse response, String begin, String end) {
+        json.raw(begin);
+        writeMembers(response);
+        json.raw(end);
+    }
+
+    /** Has a response written, and closes it. */
+    private static void close(InferResponse response, Runnable writing) {
         try (response) {
-            writeMembers(response);
-            json.raw(end);
+            writing.run();
         } catch (InferenceException | CancellationException e) {
             throw e;
         } catch (RuntimeException e) {

@@ -151,7 +151,7 @@ final class InferAnswer implements ResponseObserver {
         } catch (InternalError e) { // how the JVM tells that mapped memory is not there any more
             log.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
             return Optional.of(new Failure(JsonFields.internal(TRUNCATED), HttpErrors.TEXT));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("model", model).setCause(e).log("response not written");
             return Optional.of(new Failure(JsonFields.internal("internal error"), HttpErrors.JSON));
         }

@@ -148,7 +148,7 @@ final class InferExchange {
         } catch (InferenceException e) {
             memory.run();
             return () -> refuse(e);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             memory.run();
             log.atError().addKeyValue("model", model).setCause(e).log("request not read");
             return () -> {

@@ -138,7 +138,7 @@ final class JsonBody {
             return reader.apply(body.bytes());
         } catch (InferenceException e) {
             return Prepared.of(() -> HttpErrors.send(response, e, HttpErrors.JSON));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             return Prepared.of(() -> HttpErrors.sendInternal(response));
         }
@@ -154,7 +154,7 @@ final class JsonBody {
             read.next().run();
         } catch (InferenceException e) {
             HttpErrors.send(response, e, HttpErrors.JSON);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(response);
         }

@@ -5,16 +5,21 @@ import dev.nereid.api.InferenceException;
 import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A long response of a text generator while it is written. Owned by the worker that runs it, which closes the response,
  * and afterwards by the event loop that sends the text.
  */
 final class LongText implements Runnable {
+    private static final Logger log = LoggerFactory.getLogger(LongText.class);
+
     private final InferResponse response;
     private final boolean isEvent;
     private final TextPieces text;
-    private Optional<InferenceException> error = Optional.empty();
+    /** Present until all is written, so that a text whose writing ends in any other way is not taken for a whole one. */
+    private Optional<InferenceException> error = Optional.of(JsonFields.internal("internal error"));
 
     /**
      * Takes a response over.
@@ -33,10 +38,13 @@ final class LongText implements Runnable {
     public void run() {
         try {
             GenerateResponseWriter.writeLong(response, text, isEvent);
+            error = Optional.empty();
         } catch (InferenceException e) {
             error = Optional.of(e);
         } catch (CancellationException e) { // the client left: nobody will see this
             error = Optional.of(JsonFields.internal("request was cancelled"));
+        } catch (RuntimeException | Error e) {
+            log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
         }
     }
 

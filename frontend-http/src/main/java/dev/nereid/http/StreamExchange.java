@@ -49,7 +49,7 @@ final class StreamExchange implements ResponseObserver {
         this.request = request;
         this.http = request.response();
         this.loop = loop;
-        this.steps = new AnswerSteps(loop);
+        this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
         this.maxInlineBytes = maxInlineBytes;
     }
@@ -162,6 +162,11 @@ final class StreamExchange implements ResponseObserver {
         }
         begin();
         http.end(GenerateResponseWriter.errorEvent(error));
+    }
+
+    private void breakOff() {
+        withdraw();
+        fail(JsonFields.internal("internal error"));
     }
 
     private void end() {

@@ -33,6 +33,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** JSON texts too long for an event loop: others have their turns while they are written or read. */
 @Timeout(60)
@@ -52,6 +54,9 @@ class LongTextIT {
     /** Holds up whoever reads a tensor of this size. */
     private volatile long heldSize = -1;
 
+    /** Fails whoever reads a tensor of this size, as a text may that is deeply nested. */
+    private volatile long brokenSize = -1;
+
     private RunningFrontend frontend;
     private WatchedMemory memory;
 
@@ -62,6 +67,9 @@ class LongTextIT {
             if (size == heldSize) {
                 gate.pass();
             }
+            if (size == brokenSize) {
+                throw new StackOverflowError();
+            }
         });
         frontend = new RunningFrontend(
                 RunningFrontend.OPTIONS.limitedTo(8 << 20, 16 << 20).inlineUpTo(INLINE), checked, memory);
@@ -71,6 +79,7 @@ class LongTextIT {
                 FakeModel.identity("elsewhere", DataType.FP32, 0, -1).on(instance));
         frontend.server.add(FakeModel.identity("held", DataType.FP32, 0, -1).answering(this::hold));
         frontend.server.add(FakeModel.identity("strings", DataType.BYTES, 0, -1).answering(LongTextIT::cutShort));
+        frontend.server.add(FakeModel.identity("broken", DataType.FP32, 0, -1).answering(LongTextIT::breakDown));
     }
 
     @AfterEach
@@ -224,6 +233,40 @@ class LongTextIT {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {2, COUNT})
+    void answersAfterAnErrorOfItsReader(int count) throws Exception {
+        brokenSize = (long) count * Float.BYTES;
+        try (HttpConnection connection = frontend.connect()) {
+            assertInternal(connection.post(ECHO, "", floats(count)).receive());
+            assertInternal(connection
+                    .post("/v2/models/echo/generate", "", generated(count))
+                    .receive());
+            assertThat(connection.post(OTHER, "", small(7)).receive().text()).contains("\"data\":[7]");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {2, COUNT})
+    void answersAfterAnErrorOfItsWriter(int count) throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            assertInternal(connection
+                    .post("/v2/models/broken/infer", "", floats(count))
+                    .receive());
+            assertInternal(connection
+                    .post("/v2/models/broken/generate", "", generated(count))
+                    .receive());
+            connection.post("/v2/models/broken/generate_stream", "", generated(count));
+            assertThat(connection.receiveHead().status()).isEqualTo(500);
+            assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"internal error\"}\n\n");
+        }
+    }
+
+    private static void assertInternal(HttpConnection.Answer answer) {
+        assertThat(answer.status()).isEqualTo(500);
+        assertThat(answer.text()).isEqualTo("{\"error\":\"internal error\"}");
+    }
+
     @Test
     void answersOthersWhileALongTextIsGenerated() throws Exception {
         try (HttpConnection first = frontend.connect();
@@ -337,6 +380,11 @@ class LongTextIT {
         call.respond(List.of(new NamedTensor("OUTPUT0", tensor)), Map.of(), true);
     }
 
+    /** Answers in such a way that whoever writes the text fails. */
+    private static void breakDown(FakeCall call) {
+        call.respond(List.of(call.input(0, "OUTPUT0")), new BrokenParameters(), true);
+    }
+
     private static byte[] small(int value) {
         return bytes(
                 "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1],\"datatype\":\"UINT8\",\"data\":[" + value + "]}]}");
@@ -390,6 +438,14 @@ class LongTextIT {
         public Set<Entry<String, ParameterValue>> entrySet() {
             gate.pass();
             return Set.of();
+        }
+    }
+
+    /** Parameters that nobody can look at. */
+    private static final class BrokenParameters extends AbstractMap<String, ParameterValue> {
+        @Override
+        public Set<Entry<String, ParameterValue>> entrySet() {
+            throw new NoClassDefFoundError("ParameterValue");
         }
     }
 }

@@ -77,23 +77,42 @@ final class CacheLookup implements LookupObserver {
             entry.close();
             return;
         }
-        List<NamedTensor> outputs = CachedResponse.decode(entry.content()).orElse(null);
-        if (outputs == null || !gate.fits(request, outputs)) {
-            entry.close();
-            gate.report("entry " + key + " is no answer to its call");
-            enqueue();
+        Hit hit;
+        try {
+            hit = hit(entry);
+        } catch (Throwable e) { // of the cache, or no memory: nobody else answers the call
+            withoutEntry(entry, e.toString());
             return;
         }
-        FinishedResponse response =
-                new FinishedResponse(request, outputs, List.of(CountedMemory.of(entry::close, null)), Map.of(), true);
-        long now = gate.now();
-        long queueNanos = startNanos - request.enqueuedNanos();
-        long requestNanos = now - request.arrivedNanos();
-        Answer hit = new Hit(response, () -> gate.counter().hit(queueNanos, now - startNanos, requestNanos));
+        if (hit == null) {
+            withoutEntry(entry, "entry " + key + " is no answer to its call");
+            return;
+        }
         if (!request.answerUnqueued(hit)) {
             hit.discard();
         }
         request.release();
+    }
+
+    /** Makes the answer, which owns the entry from then on; {@code null} if the entry is none. */
+    private @Nullable Hit hit(CacheEntry entry) {
+        List<NamedTensor> outputs = CachedResponse.decode(entry.content()).orElse(null);
+        if (outputs == null || !gate.fits(request, outputs)) {
+            return null;
+        }
+        long now = gate.now();
+        long queueNanos = startNanos - request.enqueuedNanos();
+        long requestNanos = now - request.arrivedNanos();
+        Runnable counting = () -> gate.counter().hit(queueNanos, now - startNanos, requestNanos);
+        List<CountedMemory> memory = List.of(CountedMemory.of(entry::close, null));
+        return new Hit(request, outputs, memory, counting);
+    }
+
+    /** Goes on as if nothing had been found. */
+    private void withoutEntry(CacheEntry entry, String trouble) {
+        CountedMemory.of(entry::close, null).release();
+        gate.report(trouble);
+        enqueue();
     }
 
     @Override
@@ -127,6 +146,11 @@ final class CacheLookup implements LookupObserver {
 
     /** A response that is counted before it is told. */
     private record Hit(FinishedResponse response, Runnable counting) implements Answer {
+        /** Takes the memory over, and becomes a user of the request. */
+        Hit(ScheduledRequest request, List<NamedTensor> outputs, List<CountedMemory> memory, Runnable counting) {
+            this(new FinishedResponse(request, outputs, memory, Map.of(), true), counting);
+        }
+
         @Override
         public void tell(ResponseObserver observer) {
             counting.run();

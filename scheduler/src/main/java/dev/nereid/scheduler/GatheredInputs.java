@@ -130,13 +130,14 @@ final class GatheredInputs {
             Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
             TensorBuffer buffer = OutputChecks.allocate(model, shape.byteSize(derived.type()));
             CountedMemory memory = CountedMemory.of(buffer);
+            Tensor tensor;
             try {
                 DerivedInputs.write(derived.kind(), derived.type(), sources, batched, buffer.segment());
-            } catch (ArithmeticException e) {
+                tensor = Tensor.of(derived.type(), shape, buffer.segment());
+            } catch (RuntimeException | Error e) {
                 memory.release();
                 throw e;
             }
-            Tensor tensor = Tensor.of(derived.type(), shape, buffer.segment());
             gathered.add(new Gathered(input, tensor, memory));
             for (String name : derived.names()) {
                 if (!name.equals(input)) {

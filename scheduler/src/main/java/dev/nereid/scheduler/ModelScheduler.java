@@ -234,8 +234,7 @@ public final class ModelScheduler implements AutoCloseable {
         requireNonNull(observer, "observer");
         long bytes = call.inputBytes();
         ModelLoad.Verdict verdict = model.load().enter(bytes);
-        ScheduledRequest request =
-                new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
+        ScheduledRequest request = request(call, observer, arrivedNanos, verdict);
         if (verdict != ModelLoad.Verdict.ADMITTED) {
             request.refuse(refusal(call, verdict));
             return request;
@@ -250,6 +249,20 @@ public final class ModelScheduler implements AutoCloseable {
             cache.submit(request);
         }
         return request;
+    }
+
+    /** Makes a request. If that is not possible, its memory is given back, and it is no load any more. */
+    private ScheduledRequest request(
+            CheckedCall call, ResponseObserver observer, long arrivedNanos, ModelLoad.Verdict verdict) {
+        try {
+            return new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
+        } catch (RuntimeException | Error e) { // such as no memory for a copy of its shape tensors
+            if (verdict == ModelLoad.Verdict.ADMITTED) {
+                model.load().leave(call.inputBytes());
+            }
+            call.release().run();
+            throw e;
+        }
     }
 
     /** Queues a request, or executes it if this is the thread that submits it. */

@@ -14,14 +14,17 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeClock;
 import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
@@ -185,6 +188,32 @@ final class AdmissionTest {
     }
 
     @Test
+    void takesOffWhatCouldNotBecomeARequest() {
+        ModelSettings shaped = ModelSettings.builder("m", 1)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+                .build();
+        server = new ServerLoad(new LoadLimits(1, ITEM));
+        ModelScheduler scheduler = start(shaped, LoadLimits.NONE);
+        Tensor unreadable;
+        try (Arena arena = Arena.ofConfined()) {
+            unreadable = Tensor.of(DataType.FP32, Shape.of(2), arena.allocate(ITEM));
+        }
+        AtomicInteger released = new AtomicInteger();
+
+        for (int i = 1; i <= 2; i++) { // the second time, there is room for it again
+            CheckedCall call = Calls.to(shaped, memory)
+                    .input("IN", unreadable)
+                    .onRelease(released::incrementAndGet)
+                    .of(1);
+            assertThat(catchThrowable(() -> scheduler.submit(call, new RecordingObserver())))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThat(released).hasValue(i);
+        }
+        assertThat(scheduler.inFlight()).isZero();
+    }
+
+    @Test
     void takesAnyNumberWithoutABound() throws InterruptedException {
         ModelScheduler scheduler = start(LoadLimits.NONE);
         List<RecordingObserver> all = new ArrayList<>();
@@ -202,13 +231,17 @@ final class AdmissionTest {
     }
 
     private ModelScheduler start(LoadLimits limits) {
+        return start(model, limits);
+    }
+
+    private ModelScheduler start(ModelSettings settings, LoadLimits limits) {
         FakeClock clock = new FakeClock();
         FakeInstance instance = new FakeInstance(batch -> {
             FakeInstance.copy(batch);
             executions.add(batch.defer());
         });
         ModelScheduler scheduler = ModelScheduler.start(
-                new ModelPlan(model, BatchingPolicy.NONE).with(limits),
+                new ModelPlan(settings, BatchingPolicy.NONE).with(limits),
                 List.of(new InstanceSlot("i0", Device.CPU, instance)),
                 new SchedulerEnvironment(memory, clock, new Alarms(() -> {})).with(server));
         schedulers.add(scheduler);

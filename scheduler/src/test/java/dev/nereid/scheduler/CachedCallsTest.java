@@ -31,6 +31,8 @@ import java.util.OptionalLong;
 import java.util.Queue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a cache changes in the life of calls, step by step. */
 final class CachedCallsTest {
@@ -265,6 +267,38 @@ final class CachedCallsTest {
         scheduler.drain();
 
         assertThat(second.floats("OUT")).containsExactly(1);
+    }
+
+    /** The arena of its content is closed, or there is no memory. */
+    @ParameterizedTest
+    @ValueSource(classes = {IllegalStateException.class, OutOfMemoryError.class})
+    void executesACallWhoseEntryFails(Class<? extends Throwable> kind) throws ReflectiveOperationException {
+        submit(call(1).of(1));
+        scheduler.drain();
+        cache.trouble = kind.getConstructor(String.class).newInstance("Already closed");
+
+        RecordingObserver second = submit(call(1).id("b").of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(instance.batches()).hasSize(2);
+        assertThat(counts.all).containsExactly("missed 0");
+    }
+
+    @Test
+    void endsAWithdrawnCallWhoseEntryFails() {
+        submit(call(1).of(1));
+        scheduler.drain();
+        cache.waits = true;
+        cache.trouble = new OutOfMemoryError("Java heap space");
+        RecordingObserver hit = new RecordingObserver();
+        Cancellation cancellation = submit(call(1).of(1), hit);
+
+        cancellation.cancel();
+        cache.tellOnly();
+
+        hit.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        assertThat(instance.batches()).hasSize(1);
     }
 
     @Test

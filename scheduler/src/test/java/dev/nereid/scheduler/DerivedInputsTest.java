@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchInput;
@@ -228,6 +230,34 @@ final class DerivedInputsTest {
             execution.observers.forEach(observer -> observer.assertError(
                     ErrorCode.INVALID_ARGUMENT, "input 'SHAPE' of model 'm': 1099511627776 cannot be told in INT32"));
         }
+    }
+
+    @Test
+    void givesTheMemoryBackOfWhatCannotBeWritten() {
+        ModelSettings model = model(new BatchInput(Kind.ELEMENT_COUNT, List.of("COUNT"), DataType.INT32, "IN"));
+        LeakCheckingMemory checked = new LeakCheckingMemory();
+        TensorMemory tooSmall = new TensorMemory() {
+            @Override
+            public TensorBuffer allocate(long byteSize) {
+                return checked.allocate(byteSize - 1);
+            }
+
+            @Override
+            public long bytesInUse() {
+                return checked.bytesInUse();
+            }
+        };
+        FakeInstance instance = new FakeInstance(batch -> batch.gather("COUNT"));
+        SteppedScheduler scheduler =
+                new SteppedScheduler(model, new BatchPlanner(64, List.of(), 0), tooSmall, instance);
+        RecordingObserver observer = new RecordingObserver();
+        scheduler.submit(
+                Calls.to(model, checked).floats("IN", Shape.of(1, 2, 2), 0).of(1), observer);
+
+        scheduler.drain();
+
+        assertThat(observer.error().code()).isEqualTo(ErrorCode.INTERNAL);
+        checked.close();
     }
 
     @Test

@@ -100,6 +100,25 @@ final class ExecutionCountLimiterTest {
     }
 
     @Test
+    void grantsWhatFitsSinceAnotherInstanceNeedsMore() {
+        ExecutionCountLimiter unlimited = new ExecutionCountLimiter(List.of());
+        Ticket running = unlimited.register(Device.CPU, needing(1));
+        Ticket head = unlimited.register(Device.CPU, needing(1));
+        stage(running, "running");
+        stage(head, "head");
+        assertThat(turns).containsExactly("running");
+
+        unlimited.register(Device.CPU, needing(2));
+
+        assertThat(turns).containsExactly("running", "head");
+        assertThat(unlimited.waiting()).isZero();
+    }
+
+    private static RateProfile needing(int count) {
+        return new RateProfile(1, List.of(new RateResource(R, true, count)));
+    }
+
+    @Test
     void theHeadBlocksSmallerOnesBehindIt() {
         Ticket running = register(1, 1);
         stage(running, "running");

@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** A cache without bounds, which can be told to fail, or to wait with its answers. Confined to the test's thread. */
 final class FakeCache implements ResponseCache {
@@ -20,6 +21,11 @@ final class FakeCache implements ResponseCache {
     boolean waits;
     boolean fails;
     boolean refuses;
+
+    /** What an entry throws in place of its content, and then again when it is closed. */
+    @Nullable
+    Throwable trouble;
+
     int open;
     int hits;
     int stored;
@@ -47,12 +53,23 @@ final class FakeCache implements ResponseCache {
             observer.found(new CacheEntry() {
                 @Override
                 public MemorySegment content() {
+                    fail();
                     return content;
                 }
 
                 @Override
                 public void close() {
                     open--;
+                    fail();
+                }
+
+                private void fail() {
+                    if (trouble instanceof Error error) {
+                        throw error;
+                    }
+                    if (trouble instanceof RuntimeException exception) {
+                        throw exception;
+                    }
                 }
             });
         }

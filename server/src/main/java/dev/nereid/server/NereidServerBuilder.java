@@ -3,24 +3,12 @@ package dev.nereid.server;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ServerInfo;
 import dev.nereid.scheduler.LoadLimits;
-import dev.nereid.scheduler.SchedulerEnvironment;
-import dev.nereid.scheduler.ServerLoad;
-import dev.nereid.scheduler.rate.ExecutionCountLimiter;
-import dev.nereid.scheduler.rate.RateLimiter;
-import dev.nereid.scheduler.rate.ResourceLimit;
-import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.server.cache.CacheOptions;
-import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.memory.TensorPool;
-import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.LoadOptions;
-import dev.nereid.server.repository.ModelLifecycle;
-import dev.nereid.server.repository.ModelRepository;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -35,22 +23,6 @@ import java.util.Optional;
  * <p>The defaults are those of the command line.
  */
 public final class NereidServerBuilder {
-    /** What the server speaks, in the order in which the reference lists it. */
-    private static final List<String> EXTENSIONS = List.of(
-            "classification",
-            "sequence",
-            "model_repository",
-            "model_repository(unload_dependents)",
-            "schedule_policy",
-            "model_configuration",
-            "system_shared_memory",
-            "cuda_shared_memory",
-            "binary_tensor_data",
-            "parameters",
-            "statistics",
-            "trace",
-            "logging");
-
     private static final long SMALLEST_DEFAULT_MEMORY = 8L << 30;
     private static final LoadLimits DEFAULT_LOAD = new LoadLimits(100_000, 0);
 
@@ -75,7 +47,7 @@ public final class NereidServerBuilder {
     private HostPolicies hostPolicies = HostPolicies.NONE;
     private LoadLimits serverLoad = DEFAULT_LOAD;
     private LoadLimits modelLoad = LoadLimits.NONE;
-    private RateLimiter rateLimiter = RateLimiter.OFF;
+    private Optional<RateLimitOptions> rateLimit = Optional.empty();
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -320,9 +292,7 @@ public final class NereidServerBuilder {
      * @return this builder
      */
     public NereidServerBuilder rateLimit(RateLimitOptions options) {
-        rateLimiter = new ExecutionCountLimiter(options.resources().stream()
-                .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
-                .toList());
+        rateLimit = Optional.of(options);
         return this;
     }
 
@@ -374,68 +344,24 @@ public final class NereidServerBuilder {
      * @throws InferenceException if a repository cannot be read
      */
     public NereidServer startLoading() {
-        requireFolders("modelRepositories", modelRepositories);
-        requireFolders("pluginDirectories", pluginDirectories);
-        if (modelRepositories.isEmpty()) {
-            throw new IllegalArgumentException("modelRepositories: none (expected: at least one folder)");
-        }
-        ServerBuild build = ServerBuild.read();
-        LoadOptions loadOptions = new LoadOptions(
-                autoComplete,
-                modelConfigName,
-                modelLoadThreads,
-                processors,
-                gpus,
-                parallelInstances,
-                hostPolicies,
-                modelLoad);
-        ServerMemory memory = ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory);
-        Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
-        BackendRegistry backends = BackendRegistry.open(
-                pluginDirectories, new PluginEnvironment(build.spi(), backendSettings, cacheRoot(), processors));
-        TimerThread timer = new TimerThread(System::nanoTime);
-        boolean started = false;
-        try {
-            ModelLifecycle lifecycle = new ModelLifecycle(
-                    new ModelRepository(modelRepositories),
-                    backends,
-                    loadOptions,
-                    new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
-                            .with(responses.map(ServerCache::access))
-                            .with(new ServerLoad(serverLoad))
-                            .with(rateLimiter));
-            lifecycle.start();
-            started = true;
-            return new NereidServer(
-                    new ServerInfo(serverId, build.version(), EXTENSIONS),
-                    memory,
-                    responses,
-                    backends,
-                    lifecycle,
-                    timer,
-                    strictReadiness,
-                    exitTimeout);
-        } finally {
-            if (!started) {
-                timer.close();
-                backends.close();
-                responses.ifPresent(ServerCache::close);
-            }
-        }
-    }
-
-    private Path cacheRoot() {
-        if (!cacheDirectory.toString().isEmpty() || pluginDirectories.isEmpty()) {
-            return cacheDirectory;
-        }
-        return pluginDirectories.getFirst().resolve(".cache");
-    }
-
-    private static void requireFolders(String option, List<Path> folders) {
-        for (Path folder : folders) {
-            if (!Files.isDirectory(folder)) {
-                throw new IllegalArgumentException(option + ": " + folder + " (expected: an existing folder)");
-            }
-        }
+        return new ServerStart(
+                        new ServerFolders(modelRepositories, pluginDirectories, cacheDirectory),
+                        new LoadOptions(
+                                autoComplete,
+                                modelConfigName,
+                                modelLoadThreads,
+                                processors,
+                                gpus,
+                                parallelInstances,
+                                hostPolicies,
+                                modelLoad),
+                        backendSettings,
+                        cache,
+                        serverLoad,
+                        rateLimit,
+                        serverId,
+                        strictReadiness,
+                        exitTimeout)
+                .start(ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory));
     }
 }

@@ -72,6 +72,22 @@ final class RateLimitLoadTest {
     }
 
     @Test
+    void sharesNothingAmongServersOfOneBuilder() throws Exception {
+        NereidServerBuilder builder = builder().rateLimit(new RateLimitOptions(List.of()));
+        try (NereidServer first = serveTwo(builder);
+                NereidServer second = builder.start()) {
+            Answer one = Answer.to(first, "a", 1);
+            Answer other = Answer.to(second, "a", 2);
+
+            await(() -> waiting(first, "a") + waiting(second, "a") == 0);
+            Files.delete(gate());
+
+            assertThat(one.response().values()).containsExactly(1f);
+            assertThat(other.response().values()).containsExactly(2f);
+        }
+    }
+
+    @Test
     void refusesAnInstanceThatCouldNeverRun() throws Exception {
         models.recording("m", group("resources { name: \"R\" count: 4 }"));
         models.recording("fits", group("resources { name: \"R\" count: 3 }"));

@@ -49,12 +49,15 @@ public final class ExecutionCountLimiter implements RateLimiter {
     @Override
     public Ticket register(Device device, RateProfile profile) {
         Instance instance = new Instance(ResourceNeed.of(device, profile), Math.max(1, profile.priority()));
+        List<Runnable> grants;
         lock.lock();
         try {
             pool.add(instance.need);
+            grants = allocate(); // there may be more of a resource now
         } finally {
             lock.unlock();
         }
+        grants.forEach(Runnable::run);
         return instance;
     }
 

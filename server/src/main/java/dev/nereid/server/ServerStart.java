@@ -1,0 +1,113 @@
+package dev.nereid.server;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ServerInfo;
+import dev.nereid.scheduler.LoadLimits;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.ServerLoad;
+import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.ResourceLimit;
+import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.cache.ServerCache;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginEnvironment;
+import dev.nereid.server.repository.LoadOptions;
+import dev.nereid.server.repository.ModelLifecycle;
+import dev.nereid.server.repository.ModelRepository;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Puts a server together from its options: whatever belongs to one server alone is made here. Immutable.
+ *
+ * @param folders where it finds models and plugins
+ * @param load how models are loaded
+ * @param backendSettings the settings of backends by their names; those for all under an empty name
+ * @param cache the cache of responses; empty for none
+ * @param serverLoad how much may be in flight to all models together
+ * @param rateLimit how instances get their turns; empty to let all of them execute whenever they like
+ * @param serverId what the server calls itself
+ * @param strictReadiness whether it counts as ready only if every model is
+ * @param exitTimeout how long its end waits for calls
+ */
+record ServerStart(
+        ServerFolders folders,
+        LoadOptions load,
+        Map<String, Map<String, String>> backendSettings,
+        Optional<CacheOptions> cache,
+        LoadLimits serverLoad,
+        Optional<RateLimitOptions> rateLimit,
+        String serverId,
+        boolean strictReadiness,
+        Duration exitTimeout) {
+    /** What the server speaks, in the order in which the reference lists it. */
+    private static final List<String> EXTENSIONS = List.of(
+            "classification",
+            "sequence",
+            "model_repository",
+            "model_repository(unload_dependents)",
+            "schedule_policy",
+            "model_configuration",
+            "system_shared_memory",
+            "cuda_shared_memory",
+            "binary_tensor_data",
+            "parameters",
+            "statistics",
+            "trace",
+            "logging");
+
+    /**
+     * Starts a server, which goes on to load its models.
+     *
+     * @param memory where its tensors lie; owned by the server
+     * @throws InferenceException if a repository cannot be read; all but the memory was closed again
+     */
+    NereidServer start(ServerMemory memory) {
+        ServerBuild build = ServerBuild.read();
+        Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
+        BackendRegistry backends = BackendRegistry.open(
+                folders.pluginDirectories(),
+                new PluginEnvironment(build.spi(), backendSettings, folders.cacheRoot(), load.processors()));
+        TimerThread timer = new TimerThread(System::nanoTime);
+        boolean started = false;
+        try {
+            ModelLifecycle lifecycle = new ModelLifecycle(
+                    new ModelRepository(folders.modelRepositories()),
+                    backends,
+                    load,
+                    new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
+                            .with(responses.map(ServerCache::access))
+                            .with(new ServerLoad(serverLoad))
+                            .with(rateLimiter()));
+            lifecycle.start();
+            started = true;
+            return new NereidServer(
+                    new ServerInfo(serverId, build.version(), EXTENSIONS),
+                    memory,
+                    responses,
+                    backends,
+                    lifecycle,
+                    timer,
+                    strictReadiness,
+                    exitTimeout);
+        } finally {
+            if (!started) {
+                timer.close();
+                backends.close();
+                responses.ifPresent(ServerCache::close);
+            }
+        }
+    }
+
+    private RateLimiter rateLimiter() {
+        return rateLimit
+                .<RateLimiter>map(options -> new ExecutionCountLimiter(options.resources().stream()
+                        .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
+                        .toList()))
+                .orElse(RateLimiter.OFF);
+    }
+}
