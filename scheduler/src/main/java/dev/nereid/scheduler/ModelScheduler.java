@@ -236,7 +236,7 @@ public final class ModelScheduler implements AutoCloseable {
         ModelLoad.Verdict verdict = model.load().enter(bytes);
         ScheduledRequest request = request(call, observer, arrivedNanos, verdict);
         if (verdict != ModelLoad.Verdict.ADMITTED) {
-            request.refuse(refusal(call, verdict));
+            request.refuse(SchedulerErrors.refusal(call, verdict, queue.isStopped()));
             return request;
         }
         request.admitted(bytes);
@@ -276,16 +276,6 @@ public final class ModelScheduler implements AutoCloseable {
             case Admission.Outcome.NO_INSTANCE ->
                 refuse(request, SchedulerErrors.noInstance(request.call()), submitting);
         }
-    }
-
-    /** Says why a call is not taken: that there is too much, unless it would not be taken in any case. */
-    private InferenceException refusal(CheckedCall call, ModelLoad.Verdict verdict) {
-        if (queue.isStopped()) {
-            return SchedulerErrors.stopped(call);
-        }
-        return verdict == ModelLoad.Verdict.TOO_MANY_BYTES
-                ? SchedulerErrors.tooManyBytes(call)
-                : SchedulerErrors.tooManyRequests(call);
     }
 
     private static void refuse(ScheduledRequest request, InferenceException error, boolean submitting) {

@@ -100,4 +100,12 @@ final class SchedulerErrors {
         return new BackendException(
                 ErrorCode.INTERNAL, "output '" + output + "' of model '" + model.name() + "': " + problem);
     }
+
+    /** Says why a call is not taken: that there is too much, unless it would not be taken in any case. */
+    static InferenceException refusal(CheckedCall call, ModelLoad.Verdict verdict, boolean stopped) {
+        if (stopped) {
+            return stopped(call);
+        }
+        return verdict == ModelLoad.Verdict.TOO_MANY_BYTES ? tooManyBytes(call) : tooManyRequests(call);
+    }
 }
