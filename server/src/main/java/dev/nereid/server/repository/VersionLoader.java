@@ -54,6 +54,11 @@ final class VersionLoader {
         this.environment = environment;
     }
 
+    /** Says whether instances need turns, and so the resources of their groups matter. */
+    boolean limitsTurns() {
+        return environment.rateLimiter().isLimiting();
+    }
+
     /**
      * Loads a version.
      *
