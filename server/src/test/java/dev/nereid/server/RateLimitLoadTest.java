@@ -2,11 +2,13 @@ package dev.nereid.server;
 
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -131,6 +133,43 @@ final class RateLimitLoadTest {
                 .rateLimit(new RateLimitOptions(List.of()))
                 .start()) {
             assertThat(reasons(server)).containsExactly(Map.entry("b", BOTH_KINDS));
+        }
+    }
+
+    /** The old instances serve while the new ones are made, and nothing is of both kinds meanwhile. */
+    @Test
+    void saysThatAnotherKindOfResourceNeedsAReload() throws Exception {
+        models.recording("m", group("resources { name: \"R\" count: 1 }"));
+        try (NereidServer server =
+                builder().rateLimit(new RateLimitOptions(List.of())).start()) {
+            models.recording("m", group("resources { name: \"R\" global: true count: 1 }"));
+
+            assertThatThrownBy(() -> server.updateInstances("m"))
+                    .isInstanceOfSatisfying(
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
+                    .hasMessage("model 'm' cannot be updated while it serves: its resource \"R\" is one of each device,"
+                            + " and would be one of all devices (expected: a change of its instances alone; load the"
+                            + " model again)");
+            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+
+            models.recording(
+                    "m", group("resources { name: \"R\" count: 1 }") + group("resources { name: \"R\" global: true }"));
+            assertThatThrownBy(() -> server.updateInstances("m")).hasMessage(BOTH_KINDS);
+            models.recording("m", group("resources { name: \"R\" count: 2 }"));
+            server.updateInstances("m");
+            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+        }
+    }
+
+    @Test
+    void changesTheKindOfAResourceWhenOff() throws Exception {
+        models.recording("m", group("resources { name: \"R\" global: true count: 1 }"));
+        try (NereidServer server = builder().start()) {
+            models.recording("m", group("resources { name: \"R\" count: 1 }"));
+
+            server.updateInstances("m");
+
+            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
         }
     }
 

@@ -57,6 +57,11 @@ final class VersionLoader {
         this.warmups = warmups;
     }
 
+    /** Says whether instances need turns, and so the resources of their groups matter. */
+    boolean limitsTurns() {
+        return environment.rateLimiter().isLimiting();
+    }
+
     /**
      * Loads a version.
      *

@@ -13,6 +13,7 @@ import dev.nereid.spi.ModelInstance;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Gives a version of a model other instances while it serves. Immutable; blocks. Not to be used by two threads for one
@@ -60,6 +61,10 @@ final class VersionUpdater {
                 served.model().execution().orElse(backend.traits().execution());
         if (!update.isNothing() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
             throw reload(config.getName(), "its instances share threads, since their executions block their device");
+        }
+        Optional<String> resource = loader.limitsTurns() ? ResourceKinds.change(present, wanted) : Optional.empty();
+        if (resource.isPresent()) {
+            throw reload(config.getName(), resource.get());
         }
         return served.with(config, change(prepared, served, config, wanted, update, backend.traits()));
     }
