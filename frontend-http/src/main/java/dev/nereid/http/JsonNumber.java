@@ -175,6 +175,12 @@ final class JsonNumber {
         word = 0;
         minus = isByte(bytes[from], '-');
         int first = from + minus;
+        if (bytes[first + 1] == '.') {
+            int after = readOneDigitAndFraction(bytes, first);
+            if (after != NOT_PLAIN) {
+                return after;
+            }
+        }
         magnitude = 0;
         exponent = 0;
         whole = true;
@@ -191,6 +197,26 @@ final class JsonNumber {
                 return NOT_PLAIN;
             }
         }
+        return (bytes[index] | 0x20) == 'e' ? readPlainExponent(bytes, index + 1) : index;
+    }
+
+    /** Reads what most numbers between -10 and 10 look like: one digit, the point, up to 15 digits. */
+    private int readOneDigitAndFraction(byte[] bytes, int from) {
+        int digit = bytes[from] - '0';
+        int fraction = from + 2;
+        long chunk = DigitChunk.read(bytes, fraction);
+        long next = DigitChunk.read(bytes, fraction + Long.BYTES);
+        int count = DigitChunk.count(chunk);
+        int more = DigitChunk.count(next) & -(count >>> 3);
+        int digits = count + more;
+        if (digit < 0 || digit > 9 || digits == 0 || digits == 2 * Long.BYTES) {
+            return NOT_PLAIN;
+        }
+        whole = false;
+        magnitude =
+                digit * POWERS[digits] + DigitChunk.value(chunk, count) * POWERS[more] + DigitChunk.value(next, more);
+        exponent = -digits;
+        int index = fraction + digits;
         return (bytes[index] | 0x20) == 'e' ? readPlainExponent(bytes, index + 1) : index;
     }
 
