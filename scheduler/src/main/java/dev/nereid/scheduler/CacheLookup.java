@@ -41,13 +41,9 @@ final class CacheLookup implements LookupObserver {
 
     /** Searches; what is found is told on this thread or another one. */
     void start() {
-        request.retain(); // the search may end at any moment
+        request.straggle(); // before the search, which may end at any moment
         search();
         submitter = null;
-        if (!told.get()) {
-            request.straggle();
-        }
-        request.release();
     }
 
     /** Searches on another thread. */

@@ -168,8 +168,7 @@ final class RequestQueue {
         if (!requests.add(request)) {
             return Admission.Outcome.FULL;
         }
-        // Time has passed if an answer was looked for elsewhere.
-        long now = request.wasLookedUp() ? nanoTime.getAsLong() : request.enqueuedNanos();
+        long now = nanoTime.getAsLong(); // later than the request came if a cache was asked first
         if (mayRun && strategy == null && seats.mayLend() && !requests.hasHeavy()) {
             Seat seat = seats.lend();
             if (pull(seat, now)) {

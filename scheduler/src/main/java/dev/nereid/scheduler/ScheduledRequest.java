@@ -465,11 +465,6 @@ final class ScheduledRequest implements Cancellation {
         RequestLog.error(call, event, cause);
     }
 
-    /** Says whether its answer was looked for in a cache, which may have taken time. */
-    boolean wasLookedUp() {
-        return miss != null;
-    }
-
     /** Has the answer kept for later calls; to be called before the request is queued. */
     void insertInto(CacheMiss lookedUp) {
         miss = lookedUp;
