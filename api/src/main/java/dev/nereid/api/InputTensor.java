@@ -59,6 +59,16 @@ public final class InputTensor {
     }
 
     /**
+     * Returns the same claim on other bytes.
+     *
+     * @param other the bytes, which lie where those of this claim do
+     * @return a claim of the same name, type and dimensions
+     */
+    public InputTensor withData(MemorySegment other) {
+        return new InputTensor(name, datatype, dims, other, place);
+    }
+
+    /**
      * Returns the name of the input.
      *
      * @return the name; not necessarily one that the model knows

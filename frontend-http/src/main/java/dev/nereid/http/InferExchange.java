@@ -167,19 +167,27 @@ final class InferExchange {
     private InferRequest read(CallMemory memory) {
         long jsonLength = head.jsonLength(body.size());
         InferRequest read;
-        boolean bodyNeeded;
+        boolean bodyNeeded = true;
         if (jsonLength == 0) {
             read = new RawRequestReader(description).read(body.bytes(), memory);
-            bodyNeeded = true;
         } else {
-            InferRequestReader reader = new InferRequestReader(
-                    model.name(),
-                    body.bytes(),
-                    jsonLength,
-                    memory,
-                    handler.options().maxJsonBytes());
-            read = reader.read();
-            bodyNeeded = reader.usesBody();
+            // Known texts are the event loop's alone.
+            InferRequest known = isReadElsewhere ? null : handler.texts().read(model.name(), body.bytes(), jsonLength);
+            if (known != null) {
+                read = known;
+            } else {
+                InferRequestReader reader = new InferRequestReader(
+                        model.name(),
+                        body.bytes(),
+                        jsonLength,
+                        memory,
+                        handler.options().maxJsonBytes());
+                read = reader.read();
+                bodyNeeded = reader.usesBody();
+                if (!isReadElsewhere && reader.usesBodyAlone()) {
+                    handler.texts().keep(model.name(), body.bytes(), jsonLength, read);
+                }
+            }
         }
         if (bodyNeeded) {
             body.take().ifPresent(memory::adopt);

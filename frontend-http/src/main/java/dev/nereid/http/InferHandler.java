@@ -19,6 +19,7 @@ final class InferHandler {
     private final EventLoop loop;
     private final Thread eventLoop = Thread.currentThread();
     private final InferResponseWriter writer;
+    private final KnownTexts texts = new KnownTexts();
 
     /**
      * Creates the handler of one event loop, on that loop.
@@ -75,6 +76,10 @@ final class InferHandler {
 
     boolean isOnEventLoop() {
         return eventLoop.equals(Thread.currentThread());
+    }
+
+    KnownTexts texts() {
+        return texts;
     }
 
     InferResponseWriter writer() {

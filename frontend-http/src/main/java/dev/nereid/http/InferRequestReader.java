@@ -32,7 +32,10 @@ final class InferRequestReader {
     /** Where the bytes of the next binary input begin. */
     private long payload;
 
-    private boolean usesBody;
+    /** How many inputs view the body. */
+    private int payloads;
+
+    private int inputCount;
 
     /**
      * Prepares to read a request.
@@ -90,14 +93,20 @@ final class InferRequestReader {
 
     /** Says whether an input views the body, so that it is still needed. */
     boolean usesBody() {
-        return usesBody;
+        return payloads > 0;
+    }
+
+    /** Says whether there are inputs, and every one views the body. */
+    boolean usesBodyAlone() {
+        return payloads > 0 && payloads == inputCount;
     }
 
     private List<InputTensor> readInputs(RequestIndex index) {
         JsonFields.enterArray(json, index.inputs(), "inputs");
         DistinctNames names = new DistinctNames();
-        List<InputTensor> inputs = new ArrayList<>(index.inputCount());
-        for (int i = 0; i < index.inputCount(); i++) {
+        inputCount = index.inputCount();
+        List<InputTensor> inputs = new ArrayList<>(inputCount);
+        for (int i = 0; i < inputCount; i++) {
             inputs.add(readInput(index, i, names));
         }
         if (payload != body.byteSize()) {
@@ -167,7 +176,7 @@ final class InferRequestReader {
         }
         MemorySegment bytes = body.asSlice(payload, size);
         payload += size;
-        usesBody = true;
+        payloads++;
         return bytes;
     }
 }

@@ -4,11 +4,21 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 
 /** Writes the JSON text of an inference's response. Confined to one thread, as what it writes to is. */
 final class InferResponseText {
+    private static final byte[] ID = ascii("\"id\":");
+    private static final byte[] MODEL = ascii("\"model_name\":");
+    private static final byte[] VERSION = ascii(",\"model_version\":\"");
+    private static final byte[] OUTPUTS = ascii(",\"outputs\":[");
+    private static final byte[] NAME = ascii("{\"name\":");
+    private static final byte[] DATATYPE = ascii(",\"datatype\":\"");
+    private static final byte[] SHAPE = ascii("\",\"shape\":[");
+    private static final byte[] BINARY_SIZE = ascii("],\"parameters\":{\"binary_data_size\":");
+
     private final JsonWriter json;
 
     /** Writes to a text that was not begun. */
@@ -24,24 +34,26 @@ final class InferResponseText {
      * @throws InternalError if an output lies in shared memory that is not there any more
      */
     long write(InferResponse response, RequestedOutputs outputs) {
-        json.raw("{");
+        json.raw('{');
         if (!response.id().isEmpty()) {
-            json.raw("\"id\":").string(response.id()).raw(",");
+            json.raw(ID).string(response.id()).raw(',');
         }
-        json.raw("\"model_name\":").string(response.model());
-        json.raw(",\"model_version\":\"").integer(response.version()).raw("\"");
+        json.raw(MODEL).string(response.model());
+        json.raw(VERSION).integer(response.version()).raw('"');
         if (!response.parameters().isEmpty()) {
             writeParameters(response.parameters());
         }
-        json.raw(",\"outputs\":[");
+        json.raw(OUTPUTS);
         long binaryBytes = 0;
         List<NamedTensor> tensors = response.outputs();
         for (int i = 0; i < tensors.size(); i++) {
-            json.raw(i == 0 ? "{\"name\":" : ",{\"name\":");
+            if (i > 0) {
+                json.raw(',');
+            }
             binaryBytes +=
                     writeOutput(tensors.get(i), outputs.form(tensors.get(i).name()));
         }
-        json.raw("]}");
+        json.raw(']').raw('}');
         return binaryBytes;
     }
 
@@ -50,22 +62,22 @@ final class InferResponseText {
         if (!tensor.place().isHost() && form != RequestedOutputs.Form.SHARED) {
             throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
         }
-        json.string(output.name()).raw(",\"datatype\":\"").raw(tensor.type().name());
-        json.raw("\",\"shape\":[");
+        json.raw(NAME).string(output.name());
+        json.raw(DATATYPE).raw(tensor.type().name()).raw(SHAPE);
         for (int i = 0; i < tensor.shape().rank(); i++) {
-            json.raw(i == 0 ? "" : ",").integer(tensor.shape().dim(i));
+            if (i > 0) {
+                json.raw(',');
+            }
+            json.integer(tensor.shape().dim(i));
         }
-        json.raw("]");
         switch (form) {
-            case SHARED -> json.raw("}");
+            case SHARED -> json.raw(']').raw('}');
             case BINARY ->
-                json.raw(",\"parameters\":{\"binary_data_size\":")
-                        .integer(tensor.byteSize())
-                        .raw("}}");
+                json.raw(BINARY_SIZE).integer(tensor.byteSize()).raw('}').raw('}');
             case JSON -> {
-                json.raw(",\"data\":");
+                json.raw("],\"data\":");
                 JsonTensorWriter.write(json, output);
-                json.raw("}");
+                json.raw('}');
             }
         }
         return form == RequestedOutputs.Form.BINARY ? tensor.byteSize() : 0;
@@ -85,5 +97,9 @@ final class InferResponseText {
             separator = ",";
         }
         json.raw("}");
+    }
+
+    private static byte[] ascii(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
     }
 }

@@ -3,10 +3,12 @@ package dev.nereid.http;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.Tensor;
+import io.netty.buffer.ByteBuf;
 import io.vertx.core.Context;
-import io.vertx.core.buffer.Buffer;
+import io.vertx.core.Future;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.internal.buffer.BufferInternal;
 import java.util.List;
 
 /**
@@ -63,9 +65,14 @@ final class InferResponseWriter {
             return;
         }
         putHeaders(http, binaryBytes, jsonSize);
-        Buffer body = json.take();
         response.close();
-        http.end(body);
+        ByteBuf body = json.toTransport();
+        Future<Void> sent = http.end(BufferInternal.buffer(body));
+        if (body.refCnt() > 1) { // retained by the transport, which is cheaper than to be told when all was sent
+            body.release();
+        } else {
+            sent.onComplete(done -> body.release());
+        }
     }
 
     /**

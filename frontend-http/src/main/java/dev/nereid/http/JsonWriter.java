@@ -1,5 +1,7 @@
 package dev.nereid.http;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.internal.buffer.BufferInternal;
@@ -65,6 +67,11 @@ final class JsonWriter {
         return size;
     }
 
+    /** Returns a copy of what was written, in memory of the transport, to be released. */
+    ByteBuf toTransport() {
+        return PooledByteBufAllocator.DEFAULT.directBuffer(size).writeBytes(bytes, 0, size);
+    }
+
     /** Returns the memory that was written to, valid up to {@link #size()} and until something else is written. */
     byte[] array() {
         return bytes;
@@ -111,6 +118,14 @@ final class JsonWriter {
         return this;
     }
 
+    /** Writes bytes as they are. */
+    JsonWriter raw(byte[] text) {
+        reserve(text.length);
+        System.arraycopy(text, 0, bytes, size, text.length);
+        size += text.length;
+        return this;
+    }
+
     /** Writes a character of one byte as it is. */
     JsonWriter raw(char ascii) {
         reserve(1);
@@ -130,8 +145,8 @@ final class JsonWriter {
     /** Writes a string in quotes. */
     JsonWriter string(String text) {
         int length = text.length();
-        raw("\"");
-        for (int i = 0; i < length; i++) {
+        raw('"');
+        for (int i = plain(text); i < length; i++) {
             char character = text.charAt(i);
             if (character >= 0x80) {
                 byte[] rest = text.substring(i).getBytes(StandardCharsets.UTF_8);
@@ -142,16 +157,32 @@ final class JsonWriter {
             }
             character((byte) character);
         }
-        return raw("\"");
+        return raw('"');
+    }
+
+    /** Writes the characters that a string begins with and that stand for themselves, and returns how many there are. */
+    private int plain(String text) {
+        int length = text.length();
+        reserve(length);
+        int written = 0;
+        for (; written < length; written++) {
+            char character = text.charAt(written);
+            if (character < ' ' || character >= 0x80 || character == '"' || character == '\\') {
+                break;
+            }
+            bytes[size + written] = (byte) character;
+        }
+        size += written;
+        return written;
     }
 
     /** Writes bytes as a string in quotes. */
     JsonWriter string(MemorySegment data, long from, long length) {
-        raw("\"");
+        raw('"');
         for (long i = from; i < from + length; i++) {
             character(data.get(ValueLayout.JAVA_BYTE, i));
         }
-        return raw("\"");
+        return raw('"');
     }
 
     /** Writes a signed number. */

@@ -31,8 +31,7 @@ final class LargeBody implements AutoCloseable {
      */
     LargeBody(JsonWriter json, long mostAtOnce) {
         this.mostAtOnce = mostAtOnce;
-        ByteBuf head = PooledByteBufAllocator.DEFAULT.directBuffer(json.size());
-        add(head.writeBytes(json.array(), 0, json.size()));
+        add(json.toTransport());
     }
 
     /**

@@ -43,6 +43,11 @@ final class RequestedOutputs {
         return wanted;
     }
 
+    /** Says whether an output is wanted in memory that the client shares. */
+    boolean areShared() {
+        return forms.contains(Form.SHARED);
+    }
+
     /** Returns how an output is to be written. */
     Form form(String name) {
         for (int i = 0; i < wanted.size(); i++) {

@@ -1,0 +1,113 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InputTensor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The JSON texts of requests that came lately, and what they said: a client that sends one binary tensor after the other
+ * says the same of each, and comparing a text with one that was read costs a twentieth of reading it. Confined to one
+ * event loop. Holds at most {@value #MOST} texts of {@value #LONGEST} bytes, and none of the requests' memory.
+ *
+ * <p>Only a text that was found to be without fault is kept, and only if nothing but the bytes behind it can differ the
+ * next time it comes: one without an id, without elements of its own and without shared memory.
+ */
+final class KnownTexts {
+    /** A power of two. */
+    private static final int MOST = 64;
+
+    private static final int LONGEST = 2048;
+
+    private final @Nullable KnownText[] texts = new KnownText[MOST];
+
+    /**
+     * What a text said. Immutable.
+     *
+     * @param text its bytes
+     * @param request what it said; its inputs are without bytes
+     * @param byteSizes how many bytes each of the inputs has
+     */
+    private record KnownText(MemorySegment text, InferRequest request, long[] byteSizes) {
+        boolean is(MemorySegment body, long jsonLength) {
+            return text.byteSize() == jsonLength
+                    && MemorySegment.mismatch(text, 0, jsonLength, body, 0, jsonLength) < 0;
+        }
+    }
+
+    /**
+     * Reads a request whose text is known.
+     *
+     * @param model the name of the model that it is sent to, by which clients are told apart
+     * @param body the whole body
+     * @param jsonLength how many bytes of it are JSON
+     * @return the request, whose inputs view the body; {@code null} if the text is not known
+     */
+    @Nullable
+    InferRequest read(String model, MemorySegment body, long jsonLength) {
+        KnownText known = texts[slot(model, body.byteSize(), jsonLength)];
+        if (known == null || !known.is(body, jsonLength)) {
+            return null;
+        }
+        InferRequest request = known.request;
+        List<InputTensor> inputs = new ArrayList<>(request.inputs().size());
+        long at = jsonLength;
+        for (int i = 0; i < request.inputs().size(); i++) {
+            long byteSize = known.byteSizes[i];
+            if (byteSize > body.byteSize() - at) {
+                return null;
+            }
+            inputs.add(request.inputs().get(i).withData(body.asSlice(at, byteSize)));
+            at += byteSize;
+        }
+        // What is missing or too much is for the reader of unknown texts to tell.
+        return at == body.byteSize()
+                ? new InferRequest(request.id(), inputs, request.outputs(), request.parameters(), request.options())
+                : null;
+    }
+
+    /**
+     * Keeps what a text said, if it may come again.
+     *
+     * @param model the name of the model that it was sent to
+     * @param body the whole body
+     * @param jsonLength how many bytes of it are JSON
+     * @param request what it said; all its inputs lie behind the text
+     */
+    void keep(String model, MemorySegment body, long jsonLength, InferRequest request) {
+        if (jsonLength > LONGEST || !mayComeAgain(request)) {
+            return;
+        }
+        List<InputTensor> inputs = new ArrayList<>(request.inputs().size());
+        long[] byteSizes = new long[request.inputs().size()];
+        for (InputTensor input : request.inputs()) {
+            byteSizes[inputs.size()] = input.data().byteSize();
+            inputs.add(input.withData(MemorySegment.NULL));
+        }
+        byte[] text = body.asSlice(0, jsonLength).toArray(ValueLayout.JAVA_BYTE);
+        texts[slot(model, body.byteSize(), jsonLength)] = new KnownText(
+                MemorySegment.ofArray(text),
+                new InferRequest(
+                        request.id(),
+                        List.copyOf(inputs),
+                        request.outputs(),
+                        Collections.unmodifiableMap(request.parameters()),
+                        request.options()),
+                byteSizes);
+    }
+
+    /** An id is new each time as a rule, and so is what is said of a sequence. */
+    private static boolean mayComeAgain(InferRequest request) {
+        return request.id().isEmpty()
+                && request.options().sequence().isEmpty()
+                && !request.outputs().areShared();
+    }
+
+    private static int slot(String model, long bodySize, long jsonLength) {
+        int hash = 31 * (31 * model.hashCode() + Long.hashCode(bodySize)) + Long.hashCode(jsonLength);
+        return (hash ^ hash >>> 16) & MOST - 1;
+    }
+}

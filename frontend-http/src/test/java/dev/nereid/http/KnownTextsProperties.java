@@ -1,0 +1,91 @@
+package dev.nereid.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+
+/** Whatever comes, and in whatever order: a text that is known says what it says to whoever reads it anew. */
+class KnownTextsProperties {
+    private static final int REQUESTS = 40;
+
+    @Property(tries = 500)
+    void sayWhatReadersSay(@ForAll Random random) {
+        try (LeakCheckingMemory memory = new LeakCheckingMemory()) {
+            KnownTexts texts = new KnownTexts();
+            CallMemory taken = new CallMemory(memory, new FakeInferenceServer(memory).sharedMemory());
+            for (int i = 0; i < REQUESTS; i++) {
+                byte[] text = text(random).getBytes(StandardCharsets.US_ASCII);
+                byte[] body = Arrays.copyOf(text, text.length + random.nextInt(5));
+                for (int at = text.length; at < body.length; at++) {
+                    body[at] = (byte) random.nextInt();
+                }
+                checkRequest(texts, MemorySegment.ofArray(body), text.length, taken);
+            }
+            taken.run();
+        }
+    }
+
+    private static void checkRequest(KnownTexts texts, MemorySegment body, int jsonLength, CallMemory taken) {
+        Optional<InferRequest> known = Optional.ofNullable(texts.read("m", body, jsonLength));
+        InferRequestReader reader = new InferRequestReader("m", body, jsonLength, taken, 1 << 20);
+        Optional<InferRequest> anew;
+        try {
+            anew = Optional.of(reader.read());
+        } catch (InferenceException e) {
+            anew = Optional.empty();
+        }
+        if (known.isPresent()) {
+            assertThat(described(known.get())).isEqualTo(described(anew.orElseThrow()));
+        }
+        if (anew.isPresent() && reader.usesBodyAlone()) {
+            texts.keep("m", body, jsonLength, anew.get());
+        }
+    }
+
+    /** Few of each kind, so that most come again. */
+    private static String text(Random random) {
+        List<String> inputs = new ArrayList<>();
+        for (int i = random.nextInt(3); i >= 0; i--) {
+            inputs.add("{\"name\":\"" + "XY".charAt(random.nextInt(2)) + "\",\"shape\":[" + random.nextInt(3)
+                    + "],\"datatype\":\"INT8\"," + source(random) + "}");
+        }
+        return "{" + (random.nextInt(4) == 0 ? "\"id\":\"" + random.nextInt(2) + "\"," : "") + "\"inputs\":["
+                + String.join(",", inputs) + "]" + (random.nextInt(8) == 0 ? ",\"outputs\":[{\"name\":\"Y\"}]" : "")
+                + (random.nextInt(8) == 0 ? ",\"parameters\":{\"priority\":" + random.nextInt(2) + "}" : "")
+                + (random.nextInt(16) == 0 ? "" : "}");
+    }
+
+    private static String source(Random random) {
+        return random.nextInt(8) == 0
+                ? "\"data\":[1]"
+                : "\"parameters\":{\"binary_data_size\":" + random.nextInt(3) + "}";
+    }
+
+    private static List<Object> described(InferRequest request) {
+        List<Object> all = new ArrayList<>(List.of(
+                request.id(),
+                request.parameters(),
+                request.options(),
+                request.outputs().wanted(),
+                request.outputs().form("Y")));
+        for (InputTensor input : request.inputs()) {
+            all.add(input.toString());
+            all.add(Arrays.toString(input.data().toArray(ValueLayout.JAVA_BYTE)));
+            all.add(input.place());
+        }
+        return all;
+    }
+}
