@@ -3,6 +3,7 @@ package dev.nereid.http;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
+import io.netty.channel.ChannelConfig;
 import io.vertx.core.Future;
 import io.vertx.core.Promise;
 import io.vertx.core.VerticleBase;
@@ -13,6 +14,7 @@ import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
+import io.vertx.core.net.impl.ConnectionBase;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -134,6 +136,8 @@ final class HttpListener extends VerticleBase {
     }
 
     private void connected(HttpConnection connection) {
+        ChannelConfig transport = ((ConnectionBase) connection).channel().config();
+        transport.setAllocator(new RoomyAllocator(transport.getAllocator()));
         if (!closing) {
             connections.add(connection);
             connection.closeHandler(gone -> {
