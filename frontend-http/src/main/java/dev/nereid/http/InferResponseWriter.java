@@ -3,12 +3,10 @@ package dev.nereid.http;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.Tensor;
-import io.netty.buffer.ByteBuf;
 import io.vertx.core.Context;
-import io.vertx.core.Future;
+import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
-import io.vertx.core.internal.buffer.BufferInternal;
 import java.util.List;
 
 /**
@@ -31,6 +29,10 @@ final class InferResponseWriter {
     private final Context context;
     private final long mostAtOnce;
     private final JsonWriter json = new JsonWriter();
+    /** The header of the last answer: most are as long as the one before. */
+    private CharSequence lastJsonLength = "";
+
+    private long lastJsonSize = -1;
 
     /** Creates the writer of one event loop. */
     InferResponseWriter(Context context) {
@@ -65,14 +67,9 @@ final class InferResponseWriter {
             return;
         }
         putHeaders(http, binaryBytes, jsonSize);
+        Buffer body = json.take();
         response.close();
-        ByteBuf body = json.toTransport();
-        Future<Void> sent = http.end(BufferInternal.buffer(body));
-        if (body.refCnt() > 1) { // retained by the transport, which is cheaper than to be told when all was sent
-            body.release();
-        } else {
-            sent.onComplete(done -> body.release());
-        }
+        http.end(body);
     }
 
     /**
@@ -102,10 +99,14 @@ final class InferResponseWriter {
         }
     }
 
-    private static void putHeaders(HttpServerResponse http, long binaryBytes, long jsonSize) {
+    private void putHeaders(HttpServerResponse http, long binaryBytes, long jsonSize) {
         http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? BYTES : HttpErrors.JSON);
         if (binaryBytes > 0) {
-            http.putHeader(JSON_LENGTH, Long.toString(jsonSize));
+            if (jsonSize != lastJsonSize) {
+                lastJsonSize = jsonSize;
+                lastJsonLength = HttpHeaders.createOptimized(Long.toString(jsonSize));
+            }
+            http.putHeader(JSON_LENGTH, lastJsonLength);
         }
     }
 

@@ -1,7 +1,5 @@
 package dev.nereid.http;
 
-import io.netty.buffer.ByteBuf;
-import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.internal.buffer.BufferInternal;
@@ -67,11 +65,6 @@ final class JsonWriter {
         return size;
     }
 
-    /** Returns a copy of what was written, in memory of the transport, to be released. */
-    ByteBuf toTransport() {
-        return PooledByteBufAllocator.DEFAULT.directBuffer(size).writeBytes(bytes, 0, size);
-    }
-
     /** Returns the memory that was written to, valid up to {@link #size()} and until something else is written. */
     byte[] array() {
         return bytes;
@@ -87,7 +80,7 @@ final class JsonWriter {
         if (bytes.length > KEPT_SIZE) {
             text = BufferInternal.buffer(Unpooled.wrappedBuffer(bytes, 0, size));
         } else {
-            text = Buffer.buffer(size).appendBytes(bytes, 0, size);
+            text = BufferInternal.buffer(Unpooled.wrappedBuffer(toByteArray()));
         }
         clear();
         return text;

@@ -31,7 +31,8 @@ final class LargeBody implements AutoCloseable {
      */
     LargeBody(JsonWriter json, long mostAtOnce) {
         this.mostAtOnce = mostAtOnce;
-        add(json.toTransport());
+        ByteBuf head = PooledByteBufAllocator.DEFAULT.directBuffer(json.size());
+        add(head.writeBytes(json.array(), 0, json.size()));
     }
 
     /**

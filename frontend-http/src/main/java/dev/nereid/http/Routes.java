@@ -7,6 +7,7 @@ import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the handler of a request, and decides whether the request may have it. Confined to one event loop.
@@ -17,8 +18,13 @@ final class Routes implements Handler<HttpServerRequest> {
     /** Wins over a model of that name, which can be asked for with its version. */
     private static final String ALL_STATISTICS = "/v2/models/stats";
 
+    /** A power of two. */
+    private static final int MOST_KNOWN = 64;
+
     private final ApiAccess access;
     private final Handlers handlers;
+    /** Paths of inferences that came lately: few are asked for, over and over. */
+    private final @Nullable KnownPath[] knownPaths = new KnownPath[MOST_KNOWN];
 
     /**
      * The handlers of one event loop. Immutable.
@@ -56,15 +62,24 @@ final class Routes implements Handler<HttpServerRequest> {
         if (path == null || !path.endsWith("/infer") || !request.method().equals(HttpMethod.POST)) {
             return false;
         }
-        Optional<ModelPath> model = ModelPath.parse(path);
-        if (model.isEmpty() || !model.get().verb().equals("infer")) {
-            return false;
+        int place = (path.hashCode() ^ path.hashCode() >>> 16) & MOST_KNOWN - 1;
+        KnownPath known = knownPaths[place];
+        if (known == null || !known.path.equals(path)) {
+            Optional<ModelPath> model = ModelPath.parse(path);
+            if (model.isEmpty() || !model.get().verb().equals("infer")) {
+                return false;
+            }
+            known = new KnownPath(path, model.get());
+            knownPaths[place] = known;
         }
         if (admits(request, Resource.INFER)) {
-            handlers.infer().handle(request, model.get());
+            handlers.infer().handle(request, known.parts);
         }
         return true;
     }
+
+    /** A path of an inference, as it was sent and taken apart. Immutable. */
+    private record KnownPath(String path, ModelPath parts) {}
 
     @Override
     public void handle(HttpServerRequest request) {
