@@ -73,7 +73,7 @@ final class BatchOutputs {
     void putParts(int index, int firstItem, ResponseDraft draft) throws BackendException {
         ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
-            if (request.wants(whole.output().tensor().name())) {
+            if (request.call().wants(whole.output().tensor().name())) {
                 Tensor part = part(whole, index, firstItem);
                 whole.memory().retain();
                 draft.putPart(whole.output(), part, whole.memory());

@@ -96,7 +96,9 @@ final class CacheGate {
     boolean fits(ScheduledRequest request, List<NamedTensor> outputs) {
         for (NamedTensor output : outputs) {
             OutputSpec spec = model.outputs().get(output.name());
-            if (spec == null || spec.tensor().type() != output.tensor().type() || !request.wants(output.name())) {
+            if (spec == null
+                    || spec.tensor().type() != output.tensor().type()
+                    || !request.call().wants(output.name())) {
                 return false;
             }
         }

@@ -2,12 +2,8 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -48,29 +44,6 @@ public final class ClientMemory {
             }
         }
         return false;
-    }
-
-    /**
-     * Copies the inputs that may lie in memory of a client.
-     *
-     * @param memory where copies are made
-     * @param copies where they are added, also those that were made before a failure; owned by the caller
-     * @return the inputs in their order, with the copies in place of what was copied
-     * @throws InferenceException if there is no memory, or the client's is gone
-     */
-    static List<NamedTensor> copy(List<NamedTensor> inputs, TensorMemory memory, List<TensorBuffer> copies) {
-        List<NamedTensor> copied = new ArrayList<>(inputs.size());
-        for (NamedTensor input : inputs) {
-            Tensor tensor = input.tensor();
-            if (isClients(tensor.data())) {
-                TensorBuffer copy = memory.allocate(tensor.byteSize());
-                copies.add(copy);
-                copy(tensor.data(), copy.segment());
-                tensor = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
-            }
-            copied.add(new NamedTensor(input.name(), tensor));
-        }
-        return copied;
     }
 
     /** What a client is told whose memory went away. */

@@ -30,7 +30,8 @@ record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
         List<InstanceWorker> workers = new ArrayList<>();
         try {
             for (DeviceSeats shared : seats) {
-                workers.add(new InstanceWorker(model, shared, queue, executions, model.nanoTime(), together));
+                InstanceWorker worker = new InstanceWorker(model, shared, queue.batches(), executions, together);
+                workers.add(worker);
             }
             return new InstanceGroup(workers, together);
         } catch (RuntimeException | Error e) { // nobody will run those that have their seats

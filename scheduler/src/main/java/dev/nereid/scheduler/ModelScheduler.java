@@ -3,7 +3,6 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
-import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.rate.RateLimiter;
@@ -52,7 +51,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final ShortExecutions executions;
     private final RateLimiter rateLimiter;
     private final LongSupplier nanoTime;
-    private final @Nullable CacheGate cache;
+    private final CallIntake intake;
     private final Optional<BatchingStrategy> strategy;
     private final boolean blocksDevice;
     private final InstanceThreads threads;
@@ -79,18 +78,14 @@ public final class ModelScheduler implements AutoCloseable {
         this.strategy = plan.strategy();
         this.queue = new RequestQueue(
                 planner,
-                policy.priorities(),
-                model.equalInputs(),
+                new WaitingRequests(policy.priorities(), model.equalInputs()),
                 policy.preserveOrdering() ? new ResponseOrder() : null,
                 nanoTime,
                 environment.timer(),
                 strategy.filter(rule -> batches)
                         .map(rule -> new StrategyBatcher(model, rule, planner))
                         .orElse(null));
-        this.cache = environment
-                .cache()
-                .map(access -> new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
-                .orElse(null);
+        this.intake = new CallIntake(model, queue, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads("instance/" + settings.name() + "/" + settings.version() + "/");
         this.blocksDevice = plan.backend().blocksDevice();
         this.first = firstGroup(instances, plan.warmup());
@@ -232,58 +227,7 @@ public final class ModelScheduler implements AutoCloseable {
     public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
-        long bytes = call.inputBytes();
-        ModelLoad.Verdict verdict = model.load().enter(bytes);
-        ScheduledRequest request = request(call, observer, arrivedNanos, verdict);
-        if (verdict != ModelLoad.Verdict.ADMITTED) {
-            request.refuse(SchedulerErrors.refusal(call, verdict, queue.isStopped()));
-            return request;
-        }
-        request.admitted(bytes);
-        if (heavy || request.usesClientMemory()) { // which may have to be copied
-            request.keepToInstances();
-        }
-        if (cache == null || !queue.isOpen()) {
-            enqueue(request, true);
-        } else {
-            cache.submit(request);
-        }
-        return request;
-    }
-
-    /** Makes a request. If that is not possible, its memory is given back, and it is no load any more. */
-    private ScheduledRequest request(
-            CheckedCall call, ResponseObserver observer, long arrivedNanos, ModelLoad.Verdict verdict) {
-        try {
-            return new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
-        } catch (RuntimeException | Error e) { // such as no memory for a copy of its shape tensors
-            if (verdict == ModelLoad.Verdict.ADMITTED) {
-                model.load().leave(call.inputBytes());
-            }
-            call.release().run();
-            throw e;
-        }
-    }
-
-    /** Queues a request, or executes it if this is the thread that submits it. */
-    private void enqueue(ScheduledRequest request, boolean submitting) {
-        request.comesBack();
-        switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
-            case Seat seat -> seat.lentRun.run();
-            case Admission.Outcome.ACCEPTED -> {}
-            case Admission.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.call()), submitting);
-            case Admission.Outcome.STOPPED -> refuse(request, SchedulerErrors.stopped(request.call()), submitting);
-            case Admission.Outcome.NO_INSTANCE ->
-                refuse(request, SchedulerErrors.noInstance(request.call()), submitting);
-        }
-    }
-
-    private static void refuse(ScheduledRequest request, InferenceException error, boolean submitting) {
-        if (submitting) {
-            request.refuse(error);
-        } else {
-            request.reject(error, FailureReason.REJECTED);
-        }
+        return intake.submit(call, observer, arrivedNanos, heavy);
     }
 
     /**
@@ -292,7 +236,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @return {@code true} if the model has one
      */
     public boolean isCached() {
-        return cache != null;
+        return intake.isCached();
     }
 
     /**

@@ -55,7 +55,7 @@ final class ResponseOrder {
         request.retain();
         if (add(place, new Held(request, answer, last))) {
             for (Held next = next(); next != null; next = next()) {
-                next.request.tellNow(next.answer);
+                next.request.answers().tellNow(next.answer);
                 next.request.release();
             }
         }

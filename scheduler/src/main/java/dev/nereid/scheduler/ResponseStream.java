@@ -203,7 +203,7 @@ final class ResponseStream implements ResponseSender {
     private void tellAll() {
         request.retain();
         for (Answer next = next(); next != null; next = next()) {
-            request.tell(next);
+            request.answers().tell(next);
         }
         request.release();
     }
