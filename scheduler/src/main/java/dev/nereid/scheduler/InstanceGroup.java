@@ -32,6 +32,7 @@ record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
             for (DeviceSeats shared : seats) {
                 InstanceWorker worker = new InstanceWorker(model, shared, queue.batches(), executions, together);
                 workers.add(worker);
+                together.whenFailed(worker::retire);
             }
             return new InstanceGroup(workers, together);
         } catch (RuntimeException | Error e) { // nobody will run those that have their seats

@@ -69,11 +69,16 @@ final class Turns {
     /**
      * Waits for the turn that was asked for, whatever interrupts.
      *
-     * @return whether it has begun; if not, it was withdrawn, and none is to be asked for any more
+     * @return whether it has begun; if not, it was withdrawn, keeps nobody else waiting, and none is to be asked for any
+     *     more
      */
     boolean await() {
         ended.acquireUninterruptibly();
-        return state.compareAndSet(State.GRANTED, State.NONE);
+        boolean begun = state.compareAndSet(State.GRANTED, State.NONE);
+        if (!begun) {
+            ticket.close();
+        }
+        return begun;
     }
 
     /** Begins the turn that was asked for, if it has come. */
