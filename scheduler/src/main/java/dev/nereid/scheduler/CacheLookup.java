@@ -135,6 +135,8 @@ final class CacheLookup implements LookupObserver {
             if (request.isWaiting()) {
                 gate.queue().enter(request, Thread.currentThread().equals(submitter));
             }
+        } catch (RuntimeException | Error e) { // such as no memory: nobody else answers the call
+            request.failUnqueued(e);
         } finally {
             request.release();
         }

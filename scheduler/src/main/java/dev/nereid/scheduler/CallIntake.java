@@ -12,8 +12,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * Takes the calls to one model: refuses what is too much, asks the cache of responses, and queues the rest or has it
  * executed at once. Immutable; safe for use by any thread, and never blocks.
+ *
+ * <p>Whatever happens, the observer is told, and the call's memory is given back.
  */
 final class CallIntake {
+    private static final Cancellation NOTHING_TO_WITHDRAW = () -> {};
+
     private final ModelScope model;
     private final RequestQueue queue;
     private final ShortExecutions executions;
@@ -59,8 +63,8 @@ final class CallIntake {
             if (verdict == ModelLoad.Verdict.ADMITTED) {
                 model.load().leave(bytes);
             }
-            call.release().run();
-            throw e;
+            refuseUnmade(call, observer, arrivedNanos, e);
+            return NOTHING_TO_WITHDRAW;
         }
         if (verdict != ModelLoad.Verdict.ADMITTED) {
             request.refuse(SchedulerErrors.refusal(call, verdict, queue.isStopped()));
@@ -70,12 +74,32 @@ final class CallIntake {
         if (heavy || request.usesClientMemory()) { // which may have to be copied
             request.keepToInstances();
         }
-        if (cache == null || !queue.isOpen()) {
-            enqueue(request, true);
-        } else {
-            cache.submit(request);
+        try {
+            if (cache == null || !queue.isOpen()) {
+                enqueue(request, true);
+            } else {
+                cache.submit(request);
+            }
+        } catch (RuntimeException | Error e) { // such as no memory for a place in the queue
+            request.failUnqueued(e);
         }
         return request;
+    }
+
+    /** Answers a call of which no request could be made, and gives its memory back. */
+    private void refuseUnmade(CheckedCall call, ResponseObserver observer, long arrivedNanos, Throwable cause) {
+        RequestLog.error(call, "queueing failed", cause);
+        model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - arrivedNanos);
+        try {
+            call.release().run();
+        } catch (Throwable e) {
+            RequestLog.error(call, "release of inputs failed", e);
+        }
+        try {
+            observer.onRefused(SchedulerErrors.internal(cause));
+        } catch (Throwable e) {
+            RequestLog.error(call, "observer of responses failed", e);
+        }
     }
 
     /** Queues a request, or executes it if this is the thread that submits it. */

@@ -206,6 +206,15 @@ final class ScheduledRequest implements Cancellation {
         return true;
     }
 
+    /**
+     * Answers a request that could not be queued for an error of the server, unless it was answered or is executed all
+     * the same; and gives its inputs back.
+     */
+    void failUnqueued(Throwable cause) {
+        log("queueing failed", cause);
+        reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
+    }
+
     /** Answers a request that was not queued, unless it was answered, and gives its inputs back. */
     void refuse(InferenceException error) {
         if (latch.answerWaiting()) {
