@@ -159,7 +159,9 @@ final class BatchOutputs {
         private final Tensor tensor;
         private final CountedMemory memory;
 
-        /** Where items or parts begin; found when the first part is cut, since only then the content is there for sure. */
+        /**
+         * Where items or parts begin; found when the first part is cut, since only then the content is there for sure.
+         */
         private long @Nullable [] offsets;
 
         Whole(OutputSpec output, Tensor tensor, CountedMemory memory) {

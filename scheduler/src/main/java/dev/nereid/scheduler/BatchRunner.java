@@ -7,11 +7,11 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 /**
- * Has an instance execute a batch, and the batch answered whatever comes of that. Immutable; each instance is run by one
- * thread at a time.
+ * Has an instance execute a batch, and the batch answered whatever comes of that. Immutable; each instance is run by
+ * one thread at a time.
  *
- * <p>What a backend throws stays here, but for an error of the virtual machine: it is thrown again after the answer, since
- * nobody knows what state it left behind.
+ * <p>What a backend throws stays here, but for an error of the virtual machine: it is thrown again after the answer,
+ * since nobody knows what state it left behind.
  */
 final class BatchRunner {
     private static final Logger LOG = LoggerFactory.getLogger(BatchRunner.class);

@@ -8,11 +8,11 @@ import java.util.function.LongSupplier;
 
 /**
  * Where the instances of one model take their batches, and wait for them. Guarded by the lock of the queue, which each
- * method takes; no backend, observer or other foreign code is called under it. A {@link Seat} is used by the thread that
- * runs its instance.
+ * method takes; no backend, observer or other foreign code is called under it. A {@link Seat} is used by the thread
+ * that runs its instance.
  *
- * <p><b>Pull.</b> Each instance takes its next batch itself when it is free; nobody stands between it and those who offer
- * requests. Which instance is woken for what, {@link Seats} says.
+ * <p><b>Pull.</b> Each instance takes its next batch itself when it is free; nobody stands between it and those who
+ * offer requests. Which instance is woken for what, {@link Seats} says.
  */
 final class BatchSource {
     private final ReentrantLock lock;

@@ -8,11 +8,13 @@ import org.jspecify.annotations.Nullable;
  * Decides which requests of a model go together, and takes them out of what waits. Guarded by the lock of the queue.
  *
  * <p><b>The model's own rule.</b> A model may have a rule of its own for what goes into a batch. It is foreign code, so
- * the lock is given back while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch looks again
- * at its end, so it needs no call meanwhile.
+ * the lock is given back while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch looks
+ * again at its end, so it needs no call meanwhile.
  */
 final class BatchTaker {
-    /** So often is a batch begun anew while others come and go; then the first request goes alone, which it always may. */
+    /**
+     * So often is a batch begun anew while others come and go; then the first request goes alone, which it always may.
+     */
     private static final int MOST_FORMINGS = 16;
 
     private final Lock lock;
@@ -173,7 +175,9 @@ final class BatchTaker {
         return !isForming() && planner.take(view, now, stopped) > 0;
     }
 
-    /** Says whether somebody has to look: there is a batch, or the model's own rule is to be asked about each request. */
+    /**
+     * Says whether somebody has to look: there is a batch, or the model's own rule is to be asked about each request.
+     */
     boolean mayHaveBatch(long now) {
         return strategy != null || planner.take(view, now, stopped) > 0;
     }

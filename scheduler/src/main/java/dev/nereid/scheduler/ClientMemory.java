@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Memory that belongs to clients: mapped from files that they may cut off at any time. Whoever touches what is gone gets
- * an {@link InternalError}, at once or a little later; here is where the server touches it. Static functions only.
+ * Memory that belongs to clients: mapped from files that they may cut off at any time. Whoever touches what is gone
+ * gets an {@link InternalError}, at once or a little later; here is where the server touches it. Static functions only.
  */
 public final class ClientMemory {
     private static final Object NOTHING = new Object();
@@ -54,8 +54,8 @@ public final class ClientMemory {
     }
 
     /**
-     * Has this thread throw the error of an access that failed before. Compiled code goes on after such an access, and the
-     * virtual machine throws when the thread passes a safepoint; the return from native code is one.
+     * Has this thread throw the error of an access that failed before. Compiled code goes on after such an access, and
+     * the virtual machine throws when the thread passes a safepoint; the return from native code is one.
      */
     static void awaitFaults() {
         boolean held = Thread.holdsLock(NOTHING);

@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The inputs of a request of which some lay in memory of the client, and were copied. Immutable; whoever makes it closes
- * it, when nobody uses the inputs any more.
+ * The inputs of a request of which some lay in memory of the client, and were copied. Immutable; whoever makes it
+ * closes it, when nobody uses the inputs any more.
  */
 final class CopiedInputs implements AutoCloseable {
     private final List<NamedTensor> inputs;

@@ -15,8 +15,8 @@ record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
     }
 
     /**
-     * Makes a worker for each instance, or for each device that executions block; all have their seats at the queue before
-     * the first one starts. If that fails, no seat is left.
+     * Makes a worker for each instance, or for each device that executions block; all have their seats at the queue
+     * before the first one starts. If that fails, no seat is left.
      */
     static InstanceGroup of(
             ModelScope model,

@@ -7,13 +7,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Takes batches from the queue of a model and has one instance execute them, or the instances that share a device in
- * turn. Run by one thread at a time: its own, one to which the seat of the instance was lent, or that of a test which goes
- * step by step.
+ * turn. Run by one thread at a time: its own, one to which the seat of the instance was lent, or that of a test which
+ * goes step by step.
  *
- * <p>Whatever a backend throws, the batch is answered and the worker goes on. The one exception is an error of the virtual
- * machine: it is thrown again after the answer and ends the thread, since nobody knows what state it left behind. The
- * worker then gives up its place at the queue. The other instances go on; without any, the last worker answers all that
- * waits, and the queue takes no more.
+ * <p>Whatever a backend throws, the batch is answered and the worker goes on. The one exception is an error of the
+ * virtual machine: it is thrown again after the answer and ends the thread, since nobody knows what state it left
+ * behind. The worker then gives up its place at the queue. The other instances go on; without any, the last worker
+ * answers all that waits, and the queue takes no more.
  */
 final class InstanceWorker implements Runnable {
     /** So many batches may the thread of one request execute. */
@@ -65,8 +65,8 @@ final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Warms the instance up, works until the queue is stopped and empty, waits until no call is in flight, and closes the
-     * instance. One that is retired, or could not be warmed up, waits for its own calls alone.
+     * Warms the instance up, works until the queue is stopped and empty, waits until no call is in flight, and closes
+     * the instance. One that is retired, or could not be warmed up, waits for its own calls alone.
      */
     @Override
     public void run() {
@@ -200,8 +200,8 @@ final class InstanceWorker implements Runnable {
     }
 
     /**
-     * Executes the batch that lies at the seat on a thread that submits requests, and a little of what comes meanwhile: to
-     * wake the instance's own thread for it costs more than most short executions. Never throws: what would end that
+     * Executes the batch that lies at the seat on a thread that submits requests, and a little of what comes meanwhile:
+     * to wake the instance's own thread for it costs more than most short executions. Never throws: what would end that
      * thread is left for it.
      */
     private void runLent() {

@@ -4,12 +4,12 @@ import dev.nereid.api.ResponseObserver;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the observer of one request is told: when it is its turn, and on which way. Lock-free; safe for use by any thread,
- * but {@link #stream} is confined to the execution of the request. Which answer counts was settled before, by the
- * {@link ScheduledRequest}.
+ * What the observer of one request is told: when it is its turn, and on which way. Lock-free; safe for use by any
+ * thread, but {@link #stream} is confined to the execution of the request. Which answer counts was settled before, by
+ * the {@link ScheduledRequest}.
  *
- * <p>The last answer goes after what the backend does about a withdrawal, and through the stream of a decoupled model if
- * one was opened; all answers go through the order of the model, if it has one.
+ * <p>The last answer goes after what the backend does about a withdrawal, and through the stream of a decoupled model
+ * if one was opened; all answers go through the order of the model, if it has one.
  */
 final class RequestAnswers {
     private final ScheduledRequest request;
@@ -22,7 +22,9 @@ final class RequestAnswers {
      */
     private volatile @Nullable ResponseStream stream;
 
-    /** The place among the answers of a model that answers in order; below 0 for none. Given when the request begins. */
+    /**
+     * The place among the answers of a model that answers in order; below 0 for none. Given when the request begins.
+     */
     private long place = -1;
 
     /** Where the answer is kept for later calls; set before the request is queued. */

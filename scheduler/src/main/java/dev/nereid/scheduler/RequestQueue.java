@@ -9,16 +9,16 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The requests of one model that wait. Guarded by its lock, the one lock of the model's scheduler; no backend, observer or
- * other foreign code is called under it.
+ * The requests of one model that wait. Guarded by its lock, the one lock of the model's scheduler; no backend, observer
+ * or other foreign code is called under it.
  *
- * <p><b>Pull.</b> Callers of {@link #offer} add requests; each instance takes its next batch itself from {@link #batches}
- * when it is free. Nobody stands between them, so a request costs one wake-up at most, and none while all instances are
- * busy: see {@link Seats}.
+ * <p><b>Pull.</b> Callers of {@link #offer} add requests; each instance takes its next batch itself from
+ * {@link #batches} when it is free. Nobody stands between them, so a request costs one wake-up at most, and none while
+ * all instances are busy: see {@link Seats}.
  *
  * <p><b>Time.</b> One alarm is set to the earliest moment at which the time of a request is over, or earlier: see
- * {@link DueAlarm}. Whoever takes a batch handles what is due before, rung or not. A request is taken out by any of them
- * under the lock, and answered outside.
+ * {@link DueAlarm}. Whoever takes a batch handles what is due before, rung or not. A request is taken out by any of
+ * them under the lock, and answered outside.
  */
 final class RequestQueue {
     private final LongSupplier nanoTime;

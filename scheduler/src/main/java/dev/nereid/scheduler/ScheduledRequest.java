@@ -128,7 +128,9 @@ final class ScheduledRequest implements Cancellation {
         instanceCalls = calls;
     }
 
-    /** Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered. */
+    /**
+     * Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered.
+     */
     void admitted(long bytes) {
         loadBytes = bytes;
     }
@@ -149,7 +151,8 @@ final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Copies the inputs that lie in memory of the client. To be called between the begin of the execution and the backend.
+     * Copies the inputs that lie in memory of the client. To be called between the begin of the execution and the
+     * backend.
      *
      * @return whether the request can be executed; otherwise it was answered, and is not to be touched any more
      */
@@ -223,8 +226,8 @@ final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Answers a request that was not queued with a response that was made before, unless it was answered, in its turn if
-     * the model keeps order; and gives its inputs back. The caller has it counted.
+     * Answers a request that was not queued with a response that was made before, unless it was answered, in its turn
+     * if the model keeps order; and gives its inputs back. The caller has it counted.
      *
      * @return whether the answer was taken
      */
@@ -253,8 +256,8 @@ final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Ends a request whose server cannot wait for it any more: one that waits is refused as all that come now, one that is
-     * executed is withdrawn from its backend and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once. The
+     * Ends a request whose server cannot wait for it any more: one that waits is refused as all that come now, one that
+     * is executed is withdrawn from its backend and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once. The
      * inputs stay as long as the backend uses them. One that was answered is left alone.
      */
     void abandon() {

@@ -169,7 +169,9 @@ final class Seats {
         seat.called.signal();
     }
 
-    /** Waits until there may be something to do: as the leader for a time if there is none, or else until it is called. */
+    /**
+     * Waits until there may be something to do: as the leader for a time if there is none, or else until it is called.
+     */
     void await(Seat seat, long now) {
         if (leader == null && taker.isToBeWatched()) {
             lead(seat, taker.waitNanos(now));

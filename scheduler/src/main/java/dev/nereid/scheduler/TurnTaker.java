@@ -3,8 +3,8 @@ package dev.nereid.scheduler;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the turns of a worker under the rate limiter: one for each batch, of the instance that goes next. Confined to the
- * thread that runs the instances.
+ * Takes the turns of a worker under the rate limiter: one for each batch, of the instance that goes next. Confined to
+ * the thread that runs the instances.
  */
 final class TurnTaker {
     private final DeviceSeats instances;

@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The warm-up of the instances that start together. Safe for use by any thread.
  *
- * <p>Each instance executes the samples on its own thread, before it takes its first request and past the queue. It takes
- * requests only when all of them are warm: if one fails, none does. What is executed here is counted nowhere but in the
- * warm-up itself, which goes on when every call is answered to the end and has given its memory back.
+ * <p>Each instance executes the samples on its own thread, before it takes its first request and past the queue. It
+ * takes requests only when all of them are warm: if one fails, none does. What is executed here is counted nowhere but
+ * in the warm-up itself, which goes on when every call is answered to the end and has given its memory back.
  */
 final class Warmup {
     private final ModelScope model;
@@ -83,8 +83,8 @@ final class Warmup {
     }
 
     /**
-     * Ends the warm-up early, unless it is over or there is nothing to execute: what is executed now is the last, and no
-     * instance takes requests.
+     * Ends the warm-up early, unless it is over or there is nothing to execute: what is executed now is the last, and
+     * no instance takes requests.
      */
     void abandon() {
         if (!samples.isEmpty()) {
