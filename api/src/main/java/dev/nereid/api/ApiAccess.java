@@ -12,8 +12,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who may use which part of a protocol: a request to a restricted part must carry a header with a secret. Immutable, safe
- * for use by any thread; front ends ask it once for each request.
+ * Who may use which part of a protocol: a request to a restricted part must carry a header with a secret. Immutable,
+ * safe for use by any thread; front ends ask it once for each request.
  */
 public final class ApiAccess {
     /** Everybody may use everything. */
@@ -32,8 +32,8 @@ public final class ApiAccess {
      *
      * @param restrictions the texts, none for no restriction
      * @return who may use what
-     * @throws IllegalArgumentException if a text is not of this form, names a group that does not exist, or one that was
-     *     restricted before
+     * @throws IllegalArgumentException if a text is not of this form, names a group that does not exist, or one that
+     *     was restricted before
      */
     public static ApiAccess parse(List<String> restrictions) {
         Map<ApiGroup, Rule> rules = new EnumMap<>(ApiGroup.class);

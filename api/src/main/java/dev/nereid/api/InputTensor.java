@@ -143,7 +143,8 @@ public final class InputTensor {
      * Checks how many dimensions a caller claims. Front ends do so before they take memory for the next one.
      *
      * @param rank how many there are
-     * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if there are more than {@link #MOST_DIMENSIONS}
+     * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if there are more than
+     *     {@link #MOST_DIMENSIONS}
      */
     public static void checkRank(int rank) {
         if (rank > MOST_DIMENSIONS) {

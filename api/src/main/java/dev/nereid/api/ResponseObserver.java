@@ -5,9 +5,9 @@ package dev.nereid.api;
  *
  * <p>Called on whichever thread completes a response, one call at a time, never under a lock of the server. Methods
  * return quickly and never block: the thread is that of a model's instance, which all its clients share, or an event
- * loop. Work of any length is handed over, and whoever cannot keep up with a decoupled model withdraws the call. Exactly
- * one call is terminal: {@link #onResponse} with {@link InferResponse#isLast()}, {@link #onEnd}, {@link #onError}, or
- * {@link #onRefused}; none follows it. What an observer throws is logged and otherwise ignored.
+ * loop. Work of any length is handed over, and whoever cannot keep up with a decoupled model withdraws the call.
+ * Exactly one call is terminal: {@link #onResponse} with {@link InferResponse#isLast()}, {@link #onEnd},
+ * {@link #onError}, or {@link #onRefused}; none follows it. What an observer throws is logged and otherwise ignored.
  */
 public interface ResponseObserver {
     /**
@@ -31,8 +31,8 @@ public interface ResponseObserver {
 
     /**
      * Ends a call that was refused: it is wrong, or the server does not take it, and it was never queued. Called by the
-     * thread that called {@link InferenceServer#infer}, before that returns, in place of {@link #onError}; by default the
-     * same. For front ends whose protocol tells the two apart.
+     * thread that called {@link InferenceServer#infer}, before that returns, in place of {@link #onError}; by default
+     * the same. For front ends whose protocol tells the two apart.
      *
      * @param error what is wrong
      */

@@ -3,8 +3,8 @@ package dev.nereid.api;
 import static java.util.Objects.requireNonNull;
 
 /**
- * Where the responses at one place in the requests to a decoupled model spent their time, as far as the backend reported it.
- * Immutable.
+ * Where the responses at one place in the requests to a decoupled model spent their time, as far as the backend
+ * reported it. Immutable.
  *
  * @param computeInfer the time before outputs were delivered; of all responses but those that were cancelled
  * @param computeOutput the time in which outputs were delivered

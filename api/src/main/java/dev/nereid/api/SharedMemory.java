@@ -42,8 +42,8 @@ public interface SharedMemory {
     void register(String name, String key, long offset, long byteSize);
 
     /**
-     * Unregisters a region. Calls that use it go on to; its memory is unmapped after the last one. Does nothing if there
-     * is none of this name.
+     * Unregisters a region. Calls that use it go on to; its memory is unmapped after the last one. Does nothing if
+     * there is none of this name.
      *
      * @param name the client's name for it
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
@@ -79,10 +79,11 @@ public interface SharedMemory {
      * @param name the client's name for the region
      * @param offset where the part begins in the region, in bytes; unsigned
      * @param byteSize the size of the part; unsigned
-     * @return the part, to be closed when the call has ended; what the client does with the memory meanwhile is up to it
+     * @return the part, to be closed when the call has ended; what the client does with the memory meanwhile is up to
+     *     it
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is no such region;
-     *     {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the part does not lie in it, or if the segment has become
-     *     too short for it
+     *     {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the part does not lie in it, or if the segment has
+     *     become too short for it
      */
     TensorBuffer lease(String name, long offset, long byteSize);
 

@@ -120,8 +120,8 @@ public final class BackendTraits {
     /**
      * Returns the same traits for a backend that works in memory of clients. Such memory may change at any time, or go
      * away: then a Java program that touches it gets an {@link InternalError}, which the backend lets pass, and native
-     * code brings the process down. So this is for backends whose inputs and outputs are touched by Java code alone, which
-     * trusts nothing that it reads. What other backends see of it are copies.
+     * code brings the process down. So this is for backends whose inputs and outputs are touched by Java code alone,
+     * which trusts nothing that it reads. What other backends see of it are copies.
      *
      * @return the changed traits
      */

@@ -50,14 +50,14 @@ public interface Batch {
      * Returns an input of all requests as one tensor: the requests' tensors one after another along the first
      * dimension. With a single request this is the request's own tensor and nothing is copied. An input that is
      * {@link TensorSpec.Trait#RAGGED} comes flat, the elements of all requests one after another in one dimension; a
-     * {@link TensorSpec.Trait#SHAPE_TENSOR} comes once, since it is the same for all. What the configuration derives from
-     * the batch ({@link ModelSettings#batchInputs()}) is found here and nowhere else.
+     * {@link TensorSpec.Trait#SHAPE_TENSOR} comes once, since it is the same for all. What the configuration derives
+     * from the batch ({@link ModelSettings#batchInputs()}) is found here and nowhere else.
      *
      * @param input the name of an input
      * @return the tensor, read only, in memory of the host, valid until the execution is finished
      * @throws BackendException if the batch does not carry the input ({@link ErrorCode#INVALID_ARGUMENT}), if
-     *     requests cannot be joined because their further dimensions differ, if a derived number does not fit its type, or
-     *     if there is no memory
+     *     requests cannot be joined because their further dimensions differ, if a derived number does not fit its type,
+     *     or if there is no memory
      */
     Tensor gather(String input) throws BackendException;
 
@@ -70,8 +70,8 @@ public interface Batch {
      *
      * @param output the name of an output
      * @param type the type of its elements; of fixed size
-     * @param shape its dimensions, the first being {@link #size()} if the model batches, unless the output is cut by the
-     *     shapes of an input
+     * @param shape its dimensions, the first being {@link #size()} if the model batches, unless the output is cut by
+     *     the shapes of an input
      * @return a tensor to be written, content undefined, aligned to 64 bytes
      * @throws BackendException if the shape does not fit the batch, is too large, or there is no memory
      */
@@ -91,8 +91,8 @@ public interface Batch {
 
     /**
      * Gives an output for the whole batch that lies in memory of the backend, or in a tensor of this batch's
-     * {@link #gather}. The server reads it in place, each request its own part as of {@link #allocate}, and says when it
-     * is done.
+     * {@link #gather}. The server reads it in place, each request its own part as of {@link #allocate}, and says when
+     * it is done.
      *
      * @param output the name of an output
      * @param tensor the output, its first dimension being {@link #size()} if the model batches; not to be changed

@@ -5,8 +5,8 @@ import static java.util.Objects.requireNonNull;
 import java.util.List;
 
 /**
- * Outputs that a backend computes flat for a whole batch and the server cuts into the shapes of an input of each request
- * ({@code batch_output}). Immutable.
+ * Outputs that a backend computes flat for a whole batch and the server cuts into the shapes of an input of each
+ * request ({@code batch_output}). Immutable.
  *
  * @param kind how they are cut
  * @param names the names of the outputs; at least one
@@ -16,9 +16,9 @@ public record BatchOutput(Kind kind, List<String> names, String source) {
     /** How an output is cut. Open: later versions may add constants. */
     public enum Kind {
         /**
-         * Each request's part has the shape of the source in that request: the dimensions of the output's configuration,
-         * batch dimension included, and where one of these is variable, that of the source in the same place. The parts
-         * lie one after another in the order of the requests.
+         * Each request's part has the shape of the source in that request: the dimensions of the output's
+         * configuration, batch dimension included, and where one of these is variable, that of the source in the same
+         * place. The parts lie one after another in the order of the requests.
          */
         SCATTER_WITH_INPUT_SHAPE
     }

@@ -74,8 +74,8 @@ public interface InferenceRequest {
     long priority();
 
     /**
-     * Returns the time-out that the client gave the request. It bounds how long the request waits in a queue, where the model
-     * lets it, and not its execution: what it means there is up to the backend.
+     * Returns the time-out that the client gave the request. It bounds how long the request waits in a queue, where the
+     * model lets it, and not its execution: what it means there is up to the backend.
      *
      * @return the time in microseconds; 0 if the client gave none; unsigned
      */
@@ -91,17 +91,18 @@ public interface InferenceRequest {
     OptionalLong deadlineNanos();
 
     /**
-     * Says whether the client withdrew the request, or the server cannot wait for it any more since its own time to end is
-     * over. A backend may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
+     * Says whether the client withdrew the request, or the server cannot wait for it any more since its own time to end
+     * is over. A backend may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
      *
      * @return whether it was withdrawn
      */
     boolean isCancelled();
 
     /**
-     * Has an action run when the request is withdrawn, as {@link #isCancelled} says: at once if it already was. The action runs at most
-     * once, on any thread, and never after the request was answered; it must be short and must not block. What it
-     * throws is logged. Any number of actions may wait; a deadline that passes does not count as a withdrawal here.
+     * Has an action run when the request is withdrawn, as {@link #isCancelled} says: at once if it already was. The
+     * action runs at most once, on any thread, and never after the request was answered; it must be short and must not
+     * block. What it throws is logged. Any number of actions may wait; a deadline that passes does not count as a
+     * withdrawal here.
      *
      * @param action the action
      * @return the hook by which the action is taken back

@@ -5,8 +5,8 @@ import static java.util.Objects.requireNonNull;
 /**
  * Where the bytes of a tensor lie. Immutable.
  *
- * <p>A backend is only handed tensors of {@link Kind#HOST} or {@link Kind#PINNED} unless its traits accept other places,
- * for which later versions of the SPI have room.
+ * <p>A backend is only handed tensors of {@link Kind#HOST} or {@link Kind#PINNED} unless its traits accept other
+ * places, for which later versions of the SPI have room.
  *
  * @param kind the kind of memory
  * @param deviceId the device that owns it; 0 for {@link Kind#HOST}

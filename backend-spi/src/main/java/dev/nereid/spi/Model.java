@@ -31,7 +31,8 @@ public interface Model extends AutoCloseable {
     /**
      * Makes the model's own rule for what goes into a batch. Asked once, after the load.
      *
-     * @return the rule, owned and later closed by the server; empty, as by default, for what the configuration says alone
+     * @return the rule, owned and later closed by the server; empty, as by default, for what the configuration says
+     *     alone
      * @throws BackendException if it cannot be made; the load of the model fails with it
      */
     default Optional<BatchingStrategy> batching() throws BackendException {
@@ -39,7 +40,8 @@ public interface Model extends AutoCloseable {
     }
 
     /**
-     * Tells how much memory the model occupies, for the statistics of the server. Asked once, after the instances were made.
+     * Tells how much memory the model occupies, for the statistics of the server. Asked once, after the instances were
+     * made.
      *
      * @return the memory by place; empty, as by default, if that is not known
      * @throws BackendException if it cannot be told; the load of the model fails with it

@@ -27,8 +27,8 @@ public interface ModelInstance extends AutoCloseable {
 
     /**
      * Says whether the instance can serve. Asked for each readiness check of the model, on a thread of the network that
-     * all its connections wait for, also while {@link #execute} runs: so it returns what a field holds. An instance that
-     * has to find out does so during its executions, or on a thread of its own.
+     * all its connections wait for, also while {@link #execute} runs: so it returns what a field holds. An instance
+     * that has to find out does so during its executions, or on a thread of its own.
      *
      * @return {@code true} unless overridden
      */

@@ -2,15 +2,14 @@ package dev.nereid.spi;
 
 import static java.util.Objects.requireNonNull;
 
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * A model's configuration as its backend needs it. Immutable; made by the server, and by a {@link Builder} in tests.
+ * A model's configuration as its backend needs it. Immutable; made by the server, and by a {@link ModelSettingsBuilder}
+ * in tests.
  *
  * <p>What has no method here is found in {@link #json()}, the whole configuration.
  */
@@ -46,7 +45,7 @@ public final class ModelSettings {
     private final List<String> operatorLibraries;
     private final String json;
 
-    private ModelSettings(Builder builder) {
+    ModelSettings(ModelSettingsBuilder builder) {
         name = builder.name;
         version = builder.version;
         maxBatchSize = builder.maxBatchSize;
@@ -70,8 +69,8 @@ public final class ModelSettings {
      * @param version the version, 0 or more
      * @return a builder whose other properties are empty, 0 or {@code false}
      */
-    public static Builder builder(String name, long version) {
-        return new Builder(name, version);
+    public static ModelSettingsBuilder builder(String name, long version) {
+        return new ModelSettingsBuilder(name, version);
     }
 
     /**
@@ -236,176 +235,5 @@ public final class ModelSettings {
             }
         }
         return Optional.empty();
-    }
-
-    /** Collects settings. Confined to one thread. */
-    public static final class Builder {
-        private final String name;
-        private final long version;
-        private final List<TensorSpec> inputs = new ArrayList<>();
-        private final List<TensorSpec> outputs = new ArrayList<>();
-        private final List<BatchInput> batchInputs = new ArrayList<>();
-        private final List<BatchOutput> batchOutputs = new ArrayList<>();
-        private final Map<String, String> parameters = new LinkedHashMap<>();
-        private final List<Accelerator> accelerators = new ArrayList<>();
-        private final List<String> operatorLibraries = new ArrayList<>();
-        private int maxBatchSize;
-        private boolean decoupled;
-        private String modelFilename = "";
-        private OptionalInt graphLevel = OptionalInt.empty();
-        private String json = "{}";
-
-        private Builder(String name, long version) {
-            this.name = requireNonNull(name, "name");
-            if (version < 0) {
-                throw new IllegalArgumentException("version: " + version + " (expected: >= 0)");
-            }
-            this.version = version;
-        }
-
-        /**
-         * Sets {@link ModelSettings#maxBatchSize()}.
-         *
-         * @param size 0 or more
-         * @return this builder
-         */
-        public Builder maxBatchSize(int size) {
-            if (size < 0) {
-                throw new IllegalArgumentException("size: " + size + " (expected: >= 0)");
-            }
-            maxBatchSize = size;
-            return this;
-        }
-
-        /**
-         * Sets {@link ModelSettings#decoupled()}.
-         *
-         * @param value whether a request has any number of responses
-         * @return this builder
-         */
-        public Builder decoupled(boolean value) {
-            decoupled = value;
-            return this;
-        }
-
-        /**
-         * Adds an input.
-         *
-         * @param spec the input
-         * @return this builder
-         */
-        public Builder input(TensorSpec spec) {
-            inputs.add(spec);
-            return this;
-        }
-
-        /**
-         * Adds an output.
-         *
-         * @param spec the output
-         * @return this builder
-         */
-        public Builder output(TensorSpec spec) {
-            outputs.add(spec);
-            return this;
-        }
-
-        /**
-         * Adds an input that the server derives.
-         *
-         * @param derived the input
-         * @return this builder
-         */
-        public Builder batchInput(BatchInput derived) {
-            batchInputs.add(requireNonNull(derived, "derived"));
-            return this;
-        }
-
-        /**
-         * Adds how outputs are cut.
-         *
-         * @param cut the outputs, and the input whose shape their parts have
-         * @return this builder
-         */
-        public Builder batchOutput(BatchOutput cut) {
-            batchOutputs.add(requireNonNull(cut, "cut"));
-            return this;
-        }
-
-        /**
-         * Adds a free parameter.
-         *
-         * @param key its key
-         * @param value its value
-         * @return this builder
-         */
-        public Builder parameter(String key, String value) {
-            parameters.put(key, value);
-            return this;
-        }
-
-        /**
-         * Sets {@link ModelSettings#modelFilename()}.
-         *
-         * @param filename the name of the model's file or folder
-         * @return this builder
-         */
-        public Builder modelFilename(String filename) {
-            modelFilename = requireNonNull(filename, "filename");
-            return this;
-        }
-
-        /**
-         * Sets {@link ModelSettings#graphLevel()}.
-         *
-         * @param level the level
-         * @return this builder
-         */
-        public Builder graphLevel(int level) {
-            graphLevel = OptionalInt.of(level);
-            return this;
-        }
-
-        /**
-         * Adds an execution accelerator.
-         *
-         * @param accelerator the accelerator
-         * @return this builder
-         */
-        public Builder accelerator(Accelerator accelerator) {
-            accelerators.add(accelerator);
-            return this;
-        }
-
-        /**
-         * Adds a library of custom operators.
-         *
-         * @param filename a file name relative to the model's folder
-         * @return this builder
-         */
-        public Builder operatorLibrary(String filename) {
-            operatorLibraries.add(filename);
-            return this;
-        }
-
-        /**
-         * Sets {@link ModelSettings#json()}.
-         *
-         * @param text a JSON object
-         * @return this builder
-         */
-        public Builder json(String text) {
-            json = requireNonNull(text, "text");
-            return this;
-        }
-
-        /**
-         * Makes the settings.
-         *
-         * @return the settings
-         */
-        public ModelSettings build() {
-            return new ModelSettings(this);
-        }
     }
 }

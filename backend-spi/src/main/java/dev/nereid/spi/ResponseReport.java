@@ -10,7 +10,8 @@ import java.util.OptionalLong;
  * {@link ResponseSender#report}. Immutable. All times are on the scale of {@link System#nanoTime()}.
  *
  * @param startNanos when the backend began to work on the response
- * @param outputStartNanos when it had computed the response and began to deliver its outputs; empty if it never came to that
+ * @param outputStartNanos when it had computed the response and began to deliver its outputs; empty if it never came to
+ *     that
  * @param endNanos when the response was done
  * @param error what the response failed with; empty if it did not
  */

@@ -43,12 +43,13 @@ public interface ResponseSender {
     void fail(BackendException error);
 
     /**
-     * Tells where a response spent its time, for the statistics of the model: the first report of a request counts for its
-     * first response, and so on. Backends need not report; what is not reported is not in these statistics. May be called
-     * on any thread, before or after the response is sent, also after the end of the request. Never blocks.
+     * Tells where a response spent its time, for the statistics of the model: the first report of a request counts for
+     * its first response, and so on. Backends need not report; what is not reported is not in these statistics. May be
+     * called on any thread, before or after the response is sent, also after the end of the request. Never blocks.
      *
      * @param report the times of the response
-     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the times are out of order; nothing is counted then
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the times are out of order; nothing is counted
+     *     then
      */
     default void report(ResponseReport report) throws BackendException {
         // For senders that keep no statistics, such as those of tests.

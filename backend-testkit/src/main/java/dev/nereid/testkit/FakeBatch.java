@@ -26,9 +26,9 @@ import java.util.Set;
 /**
  * A batch for a backend that works on batches as a whole. Confined to the test's thread.
  *
- * <p>A batch of one request hands out the request's own tensors; several are joined in memory taken from the given memory,
- * which sees whether all of it comes back. Ragged inputs come flat, and inputs that the configuration derives come as from
- * the server. {@link #close} finishes the execution, as the server does after a return of the backend.
+ * <p>A batch of one request hands out the request's own tensors; several are joined in memory taken from the given
+ * memory, which sees whether all of it comes back. Ragged inputs come flat, and inputs that the configuration derives
+ * come as from the server. {@link #close} finishes the execution, as the server does after a return of the backend.
  */
 public final class FakeBatch implements Batch, AutoCloseable {
     private final ModelSettings settings;

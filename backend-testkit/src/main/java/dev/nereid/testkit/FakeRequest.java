@@ -21,8 +21,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * A request of a {@link FakeBatch}. Guarded by its own lock: a test may withdraw it on any thread while a backend works
  * on it.
  *
- * <p>It belongs to a model that is not decoupled, unless a {@link FakeSender} was given to it. Backends that ask for its
- * one response are answered with an exception: this request is served as part of its batch.
+ * <p>It belongs to a model that is not decoupled, unless a {@link FakeSender} was given to it. Backends that ask for
+ * its one response are answered with an exception: this request is served as part of its batch.
  */
 public final class FakeRequest implements InferenceRequest {
     private final int batchSize;

@@ -17,8 +17,8 @@ import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Takes the responses of a backend to one request of a decoupled model. Guarded by its own lock; {@link #close} gives the
- * memory of all responses back.
+ * Takes the responses of a backend to one request of a decoupled model. Guarded by its own lock; {@link #close} gives
+ * the memory of all responses back.
  */
 public final class FakeSender implements ResponseSender, AutoCloseable {
     private final LeakCheckingMemory memory;

@@ -17,9 +17,9 @@ import java.util.concurrent.atomic.AtomicLong;
  * Memory for tensors that notices every mistake with it. Safe for use by any thread.
  *
  * <p>Nothing is pooled: each buffer is an arena of its own, so that reading or writing it after it was given back
- * throws. Fresh memory is filled with garbage. A buffer given back twice throws and is remembered, in case the exception
- * is caught on the way; {@link #close()} fails if there was one, or if a buffer was not given back, and tells where it
- * was taken. To have every test checked:
+ * throws. Fresh memory is filled with garbage. A buffer given back twice throws and is remembered, in case the
+ * exception is caught on the way; {@link #close()} fails if there was one, or if a buffer was not given back, and tells
+ * where it was taken. To have every test checked:
  *
  * {@snippet :
  * @AutoClose

@@ -17,7 +17,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** A server asked over gRPC by a fixed number of calls in flight. Owned by, and confined to, the thread that measures. */
+/**
+ * A server asked over gRPC by a fixed number of calls in flight. Owned by, and confined to, the thread that measures.
+ */
 final class GrpcLoad implements Contender, AutoCloseable {
     /** How long calls may take to end after the period of load. */
     private static final long GRACE_SECONDS = 30;

@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Ceiling of every ONNX model: {@code OrtSession.run} in a loop on one thread, input in place, output left unread. Owned
- * by, and confined to, the thread that measures.
+ * Ceiling of every ONNX model: {@code OrtSession.run} in a loop on one thread, input in place, output left unread.
+ * Owned by, and confined to, the thread that measures.
  */
 final class OnnxLoop implements Contender, AutoCloseable {
     private final String name;

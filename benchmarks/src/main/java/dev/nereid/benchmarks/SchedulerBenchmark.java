@@ -18,8 +18,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
 
 /**
- * What a request costs from its submission to its answer, through the scheduler of a model whose backend does nothing. Run
- * by {@link SchedulerSection}.
+ * What a request costs from its submission to its answer, through the scheduler of a model whose backend does nothing.
+ * Run by {@link SchedulerSection}.
  */
 @OutputTimeUnit(TimeUnit.SECONDS)
 public class SchedulerBenchmark {

@@ -5,7 +5,9 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.util.Statistics;
 
-/** What scheduling costs in process, without sockets and with a backend that does nothing: {@link SchedulerBenchmark}. */
+/**
+ * What scheduling costs in process, without sockets and with a backend that does nothing: {@link SchedulerBenchmark}.
+ */
 final class SchedulerSection {
     private static final double LEAST_RATE = 400_000;
     private static final double MOST_OF_PING_PONG = 1.25;

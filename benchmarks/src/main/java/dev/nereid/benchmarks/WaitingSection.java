@@ -8,7 +8,10 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
-/** Instances that sleep, embedded in this process: how many execute at a time, and when requests are told that they waited too long. */
+/**
+ * Instances that sleep, embedded in this process: how many execute at a time, and when requests are told that they
+ * waited too long.
+ */
 final class WaitingSection {
     private static final int CALLS = 64;
     private static final Duration TIME = Duration.ofSeconds(20);

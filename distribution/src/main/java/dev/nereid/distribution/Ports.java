@@ -73,8 +73,9 @@ final class Ports {
     }
 
     /**
-     * Takes no more requests, waits for those in progress, and closes the ports that take any. Blocks. All protocols close
-     * their doors at the same time, so that none takes requests while another waits for its own. Later calls do nothing.
+     * Takes no more requests, waits for those in progress, and closes the ports that take any. Blocks. All protocols
+     * close their doors at the same time, so that none takes requests while another waits for its own. Later calls do
+     * nothing.
      */
     void closeDoors() {
         List<CompletableFuture<Void>> closing = new ArrayList<>();

@@ -1,6 +1,8 @@
 package dev.nereid.distribution;
 
-/** A text that a line for a shell puts together: words as they are, and the output of commands. Confined to one thread. */
+/**
+ * A text that a line for a shell puts together: words as they are, and the output of commands. Confined to one thread.
+ */
 final class ShellText {
     private final StringBuilder commands = new StringBuilder();
     private final StringBuilder words = new StringBuilder();

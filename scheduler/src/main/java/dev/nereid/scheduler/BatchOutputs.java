@@ -73,7 +73,7 @@ final class BatchOutputs {
     void putParts(int index, int firstItem, ResponseDraft draft) throws BackendException {
         ScheduledRequest request = requests.get(index);
         for (Whole whole : outputs) {
-            if (request.wants(whole.output().tensor().name())) {
+            if (request.call().wants(whole.output().tensor().name())) {
                 Tensor part = part(whole, index, firstItem);
                 whole.memory().retain();
                 draft.putPart(whole.output(), part, whole.memory());
@@ -159,7 +159,9 @@ final class BatchOutputs {
         private final Tensor tensor;
         private final CountedMemory memory;
 
-        /** Where items or parts begin; found when the first part is cut, since only then the content is there for sure. */
+        /**
+         * Where items or parts begin; found when the first part is cut, since only then the content is there for sure.
+         */
         private long @Nullable [] offsets;
 
         Whole(OutputSpec output, Tensor tensor, CountedMemory memory) {

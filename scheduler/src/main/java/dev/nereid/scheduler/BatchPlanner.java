@@ -3,8 +3,8 @@ package dev.nereid.scheduler;
 import java.util.List;
 
 /**
- * Decides how many of the requests at the front of a queue make the next batch, and how long to wait for more. Immutable,
- * and a pure function of queue and time.
+ * Decides how many of the requests at the front of a queue make the next batch, and how long to wait for more.
+ * Immutable, and a pure function of queue and time.
  *
  * <p>The rules are asked whenever an instance is free:
  *

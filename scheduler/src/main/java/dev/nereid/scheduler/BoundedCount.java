@@ -5,8 +5,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * A sum that never exceeds its bound, not even for a moment. Lock-free; safe for use by any thread.
  *
- * <p>What would exceed the bound is not added and taken back, but never added: two that are each too much do not keep out
- * a third that fits. Without a bound nothing is counted.
+ * <p>What would exceed the bound is not added and taken back, but never added: two that are each too much do not keep
+ * out a third that fits. Without a bound nothing is counted.
  */
 final class BoundedCount {
     private final long bound;

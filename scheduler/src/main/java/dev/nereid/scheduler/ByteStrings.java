@@ -48,8 +48,8 @@ final class ByteStrings {
      *
      * @param tensor a tensor of byte strings
      * @param elements the numbers of the elements looked for, rising, the last one being the number of all
-     * @return the place of each element looked for; {@code null} if the memory does not hold exactly so many elements, or
-     *     cannot be read
+     * @return the place of each element looked for; {@code null} if the memory does not hold exactly so many elements,
+     *     or cannot be read
      */
     static long @Nullable [] offsets(Tensor tensor, long[] elements) {
         MemorySegment data = tensor.data();

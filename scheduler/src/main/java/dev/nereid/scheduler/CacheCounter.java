@@ -29,8 +29,8 @@ interface CacheCounter {
     void hit(long queueNanos, long lookupNanos, long requestNanos);
 
     /**
-     * Counts a call that the cache did not answer, once its own answer was inserted; not if another call of the same key
-     * was faster.
+     * Counts a call that the cache did not answer, once its own answer was inserted; not if another call of the same
+     * key was faster.
      *
      * @param lookupAndInsertNanos how long lookup and insert took
      */

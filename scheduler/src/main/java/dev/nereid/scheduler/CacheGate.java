@@ -12,11 +12,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Stands before the queue of a model and answers calls from the cache of responses. Lock-free; safe for use by any thread.
+ * Stands before the queue of a model and answers calls from the cache of responses. Lock-free; safe for use by any
+ * thread.
  *
- * <p>A call is looked up before it is queued. A hit is answered at once and never queued; a miss goes to the queue, and its
- * answer, if it is a success, to the cache before the client is told. A cache that fails is as one that is not there, but
- * for a line in the log, one a minute.
+ * <p>A call is looked up before it is queued. A hit is answered at once and never queued; a miss goes to the queue, and
+ * its answer, if it is a success, to the cache before the client is told. A cache that fails is as one that is not
+ * there, but for a line in the log, one a minute.
  */
 final class CacheGate {
     /** Where calls go that the cache does not answer. */
@@ -30,7 +31,9 @@ final class CacheGate {
         void enter(ScheduledRequest request, boolean submitting);
     }
 
-    /** Inputs above this size, in bytes, are not hashed by the thread that submits: it takes a quarter of a millisecond. */
+    /**
+     * Inputs above this size, in bytes, are not hashed by the thread that submits: it takes a quarter of a millisecond.
+     */
     static final long LARGE_INPUTS = 256L << 10;
 
     private static final long LOG_INTERVAL_NANOS = 60_000_000_000L;
@@ -96,7 +99,9 @@ final class CacheGate {
     boolean fits(ScheduledRequest request, List<NamedTensor> outputs) {
         for (NamedTensor output : outputs) {
             OutputSpec spec = model.outputs().get(output.name());
-            if (spec == null || spec.tensor().type() != output.tensor().type() || !request.wants(output.name())) {
+            if (spec == null
+                    || spec.tensor().type() != output.tensor().type()
+                    || !request.call().wants(output.name())) {
                 return false;
             }
         }

@@ -15,11 +15,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One search for the answer to a call. Lock-free: whoever takes {@code told} first says how it ended, so that a cache which
- * tells twice does no harm.
+ * One search for the answer to a call. Lock-free: whoever takes {@code told} first says how it ended, so that a cache
+ * which tells twice does no harm.
  *
- * <p>A user of the request until then: the call may be withdrawn meanwhile, which answers it at once, but its inputs stay as
- * long as they are hashed.
+ * <p>A user of the request until then: the call may be withdrawn meanwhile, which answers it at once, but its inputs
+ * stay as long as they are hashed.
  */
 final class CacheLookup implements LookupObserver {
     private final CacheGate gate;
@@ -115,7 +115,7 @@ final class CacheLookup implements LookupObserver {
     public void missing() {
         if (told.compareAndSet(false, true)) {
             if (key != null) {
-                request.insertInto(new CacheMiss(gate, key, gate.now() - startNanos));
+                request.answers().insertInto(new CacheMiss(gate, key, gate.now() - startNanos));
             }
             enqueue();
         }
@@ -135,6 +135,8 @@ final class CacheLookup implements LookupObserver {
             if (request.isWaiting()) {
                 gate.queue().enter(request, Thread.currentThread().equals(submitter));
             }
+        } catch (RuntimeException | Error e) { // such as no memory: nobody else answers the call
+            request.failUnqueued(e);
         } finally {
             request.release();
         }

@@ -14,9 +14,10 @@ import org.slf4j.LoggerFactory;
  * What a backend wants done when one request is withdrawn. Guarded by its own lock; actions run outside of it.
  *
  * <p>Made only for requests that are withdrawn while they are executed, or whose backend asked to hear of it. An action
- * runs at most once, since whoever takes it off the list runs it. It never runs after the request was answered: an answer
- * that comes while actions run is handed to the thread that runs them, which tells it afterwards, so the answering thread
- * does not wait. It never runs after its hook was closed: that is the one place where somebody waits for an action.
+ * runs at most once, since whoever takes it off the list runs it. It never runs after the request was answered: an
+ * answer that comes while actions run is handed to the thread that runs them, which tells it afterwards, so the
+ * answering thread does not wait. It never runs after its hook was closed: that is the one place where somebody waits
+ * for an action.
  */
 final class CancelActions {
     private static final Logger LOG = LoggerFactory.getLogger(CancelActions.class);

@@ -2,17 +2,13 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Memory that belongs to clients: mapped from files that they may cut off at any time. Whoever touches what is gone gets
- * an {@link InternalError}, at once or a little later; here is where the server touches it. Static functions only.
+ * Memory that belongs to clients: mapped from files that they may cut off at any time. Whoever touches what is gone
+ * gets an {@link InternalError}, at once or a little later; here is where the server touches it. Static functions only.
  */
 public final class ClientMemory {
     private static final Object NOTHING = new Object();
@@ -50,29 +46,6 @@ public final class ClientMemory {
         return false;
     }
 
-    /**
-     * Copies the inputs that may lie in memory of a client.
-     *
-     * @param memory where copies are made
-     * @param copies where they are added, also those that were made before a failure; owned by the caller
-     * @return the inputs in their order, with the copies in place of what was copied
-     * @throws InferenceException if there is no memory, or the client's is gone
-     */
-    static List<NamedTensor> copy(List<NamedTensor> inputs, TensorMemory memory, List<TensorBuffer> copies) {
-        List<NamedTensor> copied = new ArrayList<>(inputs.size());
-        for (NamedTensor input : inputs) {
-            Tensor tensor = input.tensor();
-            if (isClients(tensor.data())) {
-                TensorBuffer copy = memory.allocate(tensor.byteSize());
-                copies.add(copy);
-                copy(tensor.data(), copy.segment());
-                tensor = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
-            }
-            copied.add(new NamedTensor(input.name(), tensor));
-        }
-        return copied;
-    }
-
     /** What a client is told whose memory went away. */
     static InferenceException lost() {
         return new InferenceException(
@@ -81,8 +54,8 @@ public final class ClientMemory {
     }
 
     /**
-     * Has this thread throw the error of an access that failed before. Compiled code goes on after such an access, and the
-     * virtual machine throws when the thread passes a safepoint; the return from native code is one.
+     * Has this thread throw the error of an access that failed before. Compiled code goes on after such an access, and
+     * the virtual machine throws when the thread passes a safepoint; the return from native code is one.
      */
     static void awaitFaults() {
         boolean held = Thread.holdsLock(NOTHING);

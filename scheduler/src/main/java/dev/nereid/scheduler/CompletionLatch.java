@@ -6,12 +6,13 @@ import java.lang.invoke.VarHandle;
 /**
  * How far a call is, and how many use its memory. Lock-free; safe for use by any thread.
  *
- * <p><b>One answer.</b> A call goes from waiting through executing to answered, or from waiting straight to answered; there
- * is no other step, and each is one compare-and-set. All that may end a call race for the step to answered; the one that
- * takes it answers, all others do nothing. What a thread wrote before its step is seen by whoever finds the step taken.
+ * <p><b>One answer.</b> A call goes from waiting through executing to answered, or from waiting straight to answered;
+ * there is no other step, and each is one compare-and-set. All that may end a call race for the step to answered; the
+ * one that takes it answers, all others do nothing. What a thread wrote before its step is seen by whoever finds the
+ * step taken.
  *
- * <p><b>One release.</b> The count of users begins at one. A user that is still one may add another; so the count reaches
- * zero once, and whoever brings it there sees all that the other users did.
+ * <p><b>One release.</b> The count of users begins at one. A user that is still one may add another; so the count
+ * reaches zero once, and whoever brings it there sees all that the other users did.
  */
 final class CompletionLatch {
     private static final int WAITING = 0;

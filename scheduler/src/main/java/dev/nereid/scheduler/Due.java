@@ -3,8 +3,8 @@ package dev.nereid.scheduler;
 import dev.nereid.api.FailureReason;
 
 /**
- * The moment at which the time of a waiting request is over. Confined to the lock of its queue until it is taken off the
- * heap; then to whoever answers the request.
+ * The moment at which the time of a waiting request is over. Confined to the lock of its queue until it is taken off
+ * the heap; then to whoever answers the request.
  */
 final class Due {
     /** Later than anybody waits: 73 years. Moments beyond count as none, so that comparing them never overflows. */

@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The alarm of a queue, set to the earliest moment at which the time of a request is over, or earlier.
  *
- * <p>Whoever brings an earlier moment finds that out by {@link #claim} under the lock of the queue, and sets the alarm by
- * {@link #set} after it gave the lock back: an alarm rings at the earliest moment that it was told, so it does not matter who
- * comes first.
+ * <p>Whoever brings an earlier moment finds that out by {@link #claim} under the lock of the queue, and sets the alarm
+ * by {@link #set} after it gave the lock back: an alarm rings at the earliest moment that it was told, so it does not
+ * matter who comes first.
  */
 final class DueAlarm {
     private final Alarm alarm;

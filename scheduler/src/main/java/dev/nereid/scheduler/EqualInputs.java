@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Says which requests of a model may share a batch. Immutable.
  *
- * <p>Inputs with a variable dimension must agree in shape, unless the model takes ragged batches of them; shape tensors in
- * shape and content; and where any input is optional, the same inputs must be there. Batch dimensions may differ.
+ * <p>Inputs with a variable dimension must agree in shape, unless the model takes ragged batches of them; shape tensors
+ * in shape and content; and where any input is optional, the same inputs must be there. Batch dimensions may differ.
  */
 final class EqualInputs {
     /** What has to agree in an input. */
@@ -56,7 +56,8 @@ final class EqualInputs {
     }
 
     /**
-     * Copies what requests of a batch have to agree in beyond shapes: a request's memory may be gone when it is compared.
+     * Copies what requests of a batch have to agree in beyond shapes: a request's memory may be gone when it is
+     * compared.
      *
      * @return the content of the shape tensors, most often empty; {@code null} if it cannot be read
      */

@@ -1,7 +1,6 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
-import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
@@ -12,8 +11,6 @@ import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Tensor;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -55,7 +52,7 @@ final class ExecutedRequest implements InferenceRequest {
 
     /** Returns the call, as long as the backend may use it. */
     private CheckedCall call() {
-        if (finished && !request.isSending()) {
+        if (finished && !request.answers().areSent()) {
             throw new IllegalStateException(
                     "request '" + request.call().id() + "': its execution is finished (expected: not yet)");
         }
@@ -74,39 +71,24 @@ final class ExecutedRequest implements InferenceRequest {
 
     @Override
     public List<String> inputs() {
-        List<NamedTensor> inputs = call().inputs();
-        List<String> names = new ArrayList<>(inputs.size());
-        for (NamedTensor input : inputs) {
-            names.add(input.name());
-        }
-        return Collections.unmodifiableList(names);
+        return NamedTensors.names(call().inputs());
     }
 
     @Override
     public Optional<Tensor> input(String name) {
         call();
-        return Optional.ofNullable(find(request.inputs(), name));
+        return Optional.ofNullable(NamedTensors.find(request.inputs(), name));
     }
 
     /** Finds an input that a batch gathers. */
     static Tensor input(ScheduledRequest request, String name) throws BackendException {
-        Tensor found = find(request.inputs(), name);
+        Tensor found = NamedTensors.find(request.inputs(), name);
         if (found == null) {
             throw new BackendException(
                     ErrorCode.INVALID_ARGUMENT,
                     "input '" + name + "' of model '" + request.call().model() + "': not in the request");
         }
         return found;
-    }
-
-    private static @Nullable Tensor find(List<NamedTensor> inputs, String name) {
-        for (int i = 0; i < inputs.size(); i++) {
-            NamedTensor input = inputs.get(i);
-            if (input.name().equals(name)) {
-                return input.tensor();
-            }
-        }
-        return null;
     }
 
     @Override
@@ -169,7 +151,7 @@ final class ExecutedRequest implements InferenceRequest {
             throw new IllegalStateException("sender: the model is not decoupled (expected: response)");
         }
         call();
-        return request.stream(gathered);
+        return request.answers().stream(gathered);
     }
 
     /** Returns the response that is sent when the execution is finished. */
@@ -187,7 +169,7 @@ final class ExecutedRequest implements InferenceRequest {
 
     /** Answers with an error, unless the request was answered or goes on as a stream. */
     void failUnlessStreaming(Answer.Failure failure) {
-        if (!request.isStreaming()) {
+        if (!request.answers().areStreamed()) {
             request.answer(failure);
         }
     }
@@ -201,7 +183,7 @@ final class ExecutedRequest implements InferenceRequest {
      * @param tally where the outcome is counted
      */
     void settle(Answer.@Nullable Failure failure, int firstItem, ExecutionTally tally) {
-        if (request.isAnswered() || request.isStreaming()) {
+        if (request.isAnswered() || request.answers().areStreamed()) {
             return;
         }
         try {

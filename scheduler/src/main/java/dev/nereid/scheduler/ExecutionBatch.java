@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
  * race for one compare-and-set, and whoever takes it answers what is not answered and gives back what the batch uses.
  * Without a deferral the instance's worker ends the batch after the return of its backend.
  *
- * <p>A batch of one request is the usual case at low load: it joins nothing and cuts nothing, inputs and outputs are the
- * request's own.
+ * <p>A batch of one request is the usual case at low load: it joins nothing and cuts nothing, inputs and outputs are
+ * the request's own.
  */
 final class ExecutionBatch implements Batch {
     private final ModelScope model;
@@ -267,7 +267,10 @@ final class ExecutionBatch implements Batch {
         end(Answer.Failure.abandoned(first.call()), nowNanos); // told to nobody, since all are answered
     }
 
-    /** Has something done once, when the execution has ended: now, or by whoever ends it. To be called after the backend. */
+    /**
+     * Has something done once, when the execution has ended: now, or by whoever ends it. To be called after the
+     * backend.
+     */
     void whenEnded(Runnable action) {
         if (!deferred || !afterwards.compareAndSet(null, action)) {
             action.run();

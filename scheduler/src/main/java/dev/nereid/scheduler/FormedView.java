@@ -1,8 +1,8 @@
 package dev.nereid.scheduler;
 
 /**
- * The queue of a model whose own rule was asked about some requests: as far as its answers go. Confined to the lock of the
- * queue.
+ * The queue of a model whose own rule was asked about some requests: as far as its answers go. Confined to the lock of
+ * the queue.
  *
  * <p>It ends before the first request that might go into the batch and was not asked about. One that cannot go into it,
  * by its size or inputs, is seen: it ends the run, asked about or not.

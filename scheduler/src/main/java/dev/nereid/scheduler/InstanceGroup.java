@@ -15,8 +15,8 @@ record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
     }
 
     /**
-     * Makes a worker for each instance, or for each device that executions block; all have their seats at the queue before
-     * the first one starts. If that fails, no seat is left.
+     * Makes a worker for each instance, or for each device that executions block; all have their seats at the queue
+     * before the first one starts. If that fails, no seat is left.
      */
     static InstanceGroup of(
             ModelScope model,
@@ -30,7 +30,9 @@ record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
         List<InstanceWorker> workers = new ArrayList<>();
         try {
             for (DeviceSeats shared : seats) {
-                workers.add(new InstanceWorker(model, shared, queue, executions, model.nanoTime(), together));
+                InstanceWorker worker = new InstanceWorker(model, shared, queue.batches(), executions, together);
+                workers.add(worker);
+                together.whenFailed(worker::retire);
             }
             return new InstanceGroup(workers, together);
         } catch (RuntimeException | Error e) { // nobody will run those that have their seats

@@ -228,7 +228,9 @@ final class InstanceThreads {
         snapshot(worker -> true).forEach(Running::join);
     }
 
-    /** Closes the instances whose thread never started, or could not close them. To be called after {@link #awaitEnd}. */
+    /**
+     * Closes the instances whose thread never started, or could not close them. To be called after {@link #awaitEnd}.
+     */
     void close() {
         snapshot(worker -> true).forEach(running -> running.worker().close());
     }

@@ -1,13 +1,13 @@
 package dev.nereid.scheduler;
 
 /**
- * Decides whether a model takes another call, by what it and the whole server have in flight. Lock-free; safe for use by
- * any thread.
+ * Decides whether a model takes another call, by what it and the whole server have in flight. Lock-free; safe for use
+ * by any thread.
  *
- * <p>There are up to four bounds: on requests and on bytes, of the model and of the server. A call is held against all of
- * them before any is changed, so that under overload those that are refused leave no trace, and none that would have fitted
- * is refused for their sake. Only where two calls race for the last of something may the one that loses have taken the
- * others for the length of a few instructions. No bound is ever exceeded.
+ * <p>There are up to four bounds: on requests and on bytes, of the model and of the server. A call is held against all
+ * of them before any is changed, so that under overload those that are refused leave no trace, and none that would have
+ * fitted is refused for their sake. Only where two calls race for the last of something may the one that loses have
+ * taken the others for the length of a few instructions. No bound is ever exceeded.
  */
 final class ModelLoad {
     /** What becomes of a call. */

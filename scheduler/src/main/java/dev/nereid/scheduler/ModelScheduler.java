@@ -3,7 +3,6 @@ package dev.nereid.scheduler;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
-import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.rate.RateLimiter;
@@ -26,20 +25,20 @@ import org.slf4j.LoggerFactory;
  * Queues the calls to one version of a model, batches them, and runs them on the version's instances. Safe for use by
  * any thread.
  *
- * <p>An instance whose backend promises short executions is run by the thread that submits a request, if the instance is
- * idle and there is a batch for it; all others, and that one when it is busy, by threads of their own. Where a rate limiter
- * gives turns to instances, threads of their own run all of them, since those may wait.
+ * <p>An instance whose backend promises short executions is run by the thread that submits a request, if the instance
+ * is idle and there is a batch for it; all others, and that one when it is busy, by threads of their own. Where a rate
+ * limiter gives turns to instances, threads of their own run all of them, since those may wait.
  *
  * <p>Observers are called by the thread that completes a response: that of an instance, that of a backend, or the one
- * that submits or withdraws a call, or that of the timer. A call that is withdrawn, or that comes to its deadline, while it
- * waits is never executed and is answered {@link dev.nereid.spi.ErrorCode#CANCELLED} at once; so is, with
+ * that submits or withdraws a call, or that of the timer. A call that is withdrawn, or that comes to its deadline,
+ * while it waits is never executed and is answered {@link dev.nereid.spi.ErrorCode#CANCELLED} at once; so is, with
  * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, one that has waited for longer than the model lets it. A call that is
- * withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its deadline
- * then matters no more.
+ * withdrawn while it is executed is answered the same when its execution ends, whatever the backend answers; its
+ * deadline then matters no more.
  *
  * <p>A call that would bring more in flight than the model or its server may have is refused at once with
- * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, and told when to try again. Calls are in flight until their responses are
- * closed and their memory was given back.
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, and told when to try again. Calls are in flight until their responses
+ * are closed and their memory was given back.
  *
  * <p>Once all calls have ended, no observer is called and no memory of the model is touched any more: {@link #close}
  * waits for that moment and closes the instances only then.
@@ -52,7 +51,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final ShortExecutions executions;
     private final RateLimiter rateLimiter;
     private final LongSupplier nanoTime;
-    private final @Nullable CacheGate cache;
+    private final CallIntake intake;
     private final Optional<BatchingStrategy> strategy;
     private final boolean blocksDevice;
     private final InstanceThreads threads;
@@ -79,18 +78,14 @@ public final class ModelScheduler implements AutoCloseable {
         this.strategy = plan.strategy();
         this.queue = new RequestQueue(
                 planner,
-                policy.priorities(),
-                model.equalInputs(),
+                new WaitingRequests(policy.priorities(), model.equalInputs()),
                 policy.preserveOrdering() ? new ResponseOrder() : null,
                 nanoTime,
                 environment.timer(),
                 strategy.filter(rule -> batches)
                         .map(rule -> new StrategyBatcher(model, rule, planner))
                         .orElse(null));
-        this.cache = environment
-                .cache()
-                .map(access -> new CacheGate(model, access, CacheCounter.of(model.meter()), nanoTime, this::enqueue))
-                .orElse(null);
+        this.intake = new CallIntake(model, queue, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads("instance/" + settings.name() + "/" + settings.version() + "/");
         this.blocksDevice = plan.backend().blocksDevice();
         this.first = firstGroup(instances, plan.warmup());
@@ -117,8 +112,8 @@ public final class ModelScheduler implements AutoCloseable {
      * @param instances at least one instance; owned and later closed by the scheduler, whatever happens
      * @param environment what the server around it gives
      * @return the scheduler, which takes calls at once
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter could never let an
-     *     instance execute
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the rate limiter could never let
+     *     an instance execute
      */
     public static ModelScheduler start(ModelPlan plan, List<InstanceSlot> instances, SchedulerEnvironment environment) {
         if (instances.isEmpty()) {
@@ -149,8 +144,8 @@ public final class ModelScheduler implements AutoCloseable {
      * Waits until every instance has executed its warm-up; each takes requests from then on. Blocks meanwhile: to be
      * called on a control thread. If the scheduler is closed before, the warm-up ends early, and what waits is refused.
      *
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the name of a sample and all its
-     *     errors if one failed: no instance takes a request then, and the scheduler is to be closed
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} with the name of a sample and all
+     *     its errors if one failed: no instance takes a request then, and the scheduler is to be closed
      * @throws InterruptedException if the thread is interrupted meanwhile; the scheduler is to be closed
      */
     public void awaitWarm() throws InterruptedException {
@@ -158,9 +153,10 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Exchanges instances while the others serve. The new ones are warmed up before they take requests; then the old ones
-     * take no more. Blocks until then: to be called on a control thread, and not by two at once. The old ones end what they
-     * have, and are closed by their own threads when their last response is closed; {@link #close} waits for that.
+     * Exchanges instances while the others serve. The new ones are warmed up before they take requests; then the old
+     * ones take no more. Blocks until then: to be called on a control thread, and not by two at once. The old ones end
+     * what they have, and are closed by their own threads when their last response is closed; {@link #close} waits for
+     * that.
      *
      * @param added the new instances; owned and later closed by the scheduler, whatever happens
      * @param removed instances of this scheduler that are to go; with {@code added} empty, some must be left
@@ -195,8 +191,8 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Ends the warm-ups that are under way, and those that are begun later, as soon as what is executed at this moment is
-     * over: {@link #awaitWarm} and {@link #replace} fail then. Does nothing where there is no warm-up. Never blocks.
+     * Ends the warm-ups that are under way, and those that are begun later, as soon as what is executed at this moment
+     * is over: {@link #awaitWarm} and {@link #replace} fail then. Does nothing where there is no warm-up. Never blocks.
      */
     public void endWarmups() {
         warmupsEnded = true;
@@ -220,8 +216,8 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Answers a call from the cache of responses, queues it, or executes it at once. Never blocks, and tells every outcome
-     * to the observer.
+     * Answers a call from the cache of responses, queues it, or executes it at once. Never blocks, and tells every
+     * outcome to the observer.
      *
      * @param call a call that was checked against the model; its memory is the scheduler's from now on
      * @param observer who is told the responses
@@ -232,58 +228,7 @@ public final class ModelScheduler implements AutoCloseable {
     public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
-        long bytes = call.inputBytes();
-        ModelLoad.Verdict verdict = model.load().enter(bytes);
-        ScheduledRequest request = request(call, observer, arrivedNanos, verdict);
-        if (verdict != ModelLoad.Verdict.ADMITTED) {
-            request.refuse(SchedulerErrors.refusal(call, verdict, queue.isStopped()));
-            return request;
-        }
-        request.admitted(bytes);
-        if (heavy || request.usesClientMemory()) { // which may have to be copied
-            request.keepToInstances();
-        }
-        if (cache == null || !queue.isOpen()) {
-            enqueue(request, true);
-        } else {
-            cache.submit(request);
-        }
-        return request;
-    }
-
-    /** Makes a request. If that is not possible, its memory is given back, and it is no load any more. */
-    private ScheduledRequest request(
-            CheckedCall call, ResponseObserver observer, long arrivedNanos, ModelLoad.Verdict verdict) {
-        try {
-            return new ScheduledRequest(model, queue, call, observer, arrivedNanos, nanoTime.getAsLong());
-        } catch (RuntimeException | Error e) { // such as no memory for a copy of its shape tensors
-            if (verdict == ModelLoad.Verdict.ADMITTED) {
-                model.load().leave(call.inputBytes());
-            }
-            call.release().run();
-            throw e;
-        }
-    }
-
-    /** Queues a request, or executes it if this is the thread that submits it. */
-    private void enqueue(ScheduledRequest request, boolean submitting) {
-        request.comesBack();
-        switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
-            case Seat seat -> seat.lentRun.run();
-            case Admission.Outcome.ACCEPTED -> {}
-            case Admission.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.call()), submitting);
-            case Admission.Outcome.STOPPED -> refuse(request, SchedulerErrors.stopped(request.call()), submitting);
-            case Admission.Outcome.NO_INSTANCE ->
-                refuse(request, SchedulerErrors.noInstance(request.call()), submitting);
-        }
-    }
-
-    private static void refuse(ScheduledRequest request, InferenceException error, boolean submitting) {
-        if (submitting) {
-            request.refuse(error);
-        } else {
-            request.reject(error, FailureReason.REJECTED);
-        }
+        return intake.submit(call, observer, arrivedNanos, heavy);
     }
 
     /**
@@ -292,7 +237,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @return {@code true} if the model has one
      */
     public boolean isCached() {
-        return cache != null;
+        return intake.isCached();
     }
 
     /**
@@ -344,10 +289,10 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Stops taking calls (later ones are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}), executes what is queued,
-     * waits until every call has ended and every response is closed, and then has each instance closed by its own thread.
-     * Blocks meanwhile: to be called on a control thread, never by a backend or an observer. Later calls wait for the first
-     * and do nothing.
+     * Stops taking calls (later ones are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}), executes what is
+     * queued, waits until every call has ended and every response is closed, and then has each instance closed by its
+     * own thread. Blocks meanwhile: to be called on a control thread, never by a backend or an observer. Later calls
+     * wait for the first and do nothing.
      */
     @Override
     public void close() {
@@ -366,10 +311,10 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Answers every call that is not answered, since nobody can wait for them any more; takes no more calls. What waits is
-     * refused with the text of the stop, and counted as rejected. What is executed is withdrawn from its backend, as by its
-     * client, and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, whether its backend heeds that or not; its memory
-     * stays its backend's until that is done with it. What reaches an instance later is not executed.
+     * Answers every call that is not answered, since nobody can wait for them any more; takes no more calls. What waits
+     * is refused with the text of the stop, and counted as rejected. What is executed is withdrawn from its backend, as
+     * by its client, and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, whether its backend heeds that or not;
+     * its memory stays its backend's until that is done with it. What reaches an instance later is not executed.
      *
      * <p>Does not wait for anything but what backends do when they are told, and observers. {@link #close}, running on
      * another thread or called later, waits for the backends as ever.

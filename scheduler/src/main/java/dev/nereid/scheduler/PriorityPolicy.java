@@ -8,7 +8,8 @@ import java.util.Map;
  * The priority levels of a model, and what holds on each. Level 1 goes first. Levels are unsigned. Immutable.
  *
  * @param levels how many levels there are; 0 for none, so that all requests are alike
- * @param defaultLevel the level of requests that ask for none, or for one that is not there; of no meaning without levels
+ * @param defaultLevel the level of requests that ask for none, or for one that is not there; of no meaning without
+ *     levels
  * @param defaultPolicy what holds on levels without a policy of their own, and without levels
  * @param byLevel what holds on the other levels; of no meaning without levels
  */

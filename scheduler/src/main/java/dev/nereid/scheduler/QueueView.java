@@ -1,8 +1,8 @@
 package dev.nereid.scheduler;
 
 /**
- * A queue as its planner sees it, one request at a time in the order in which they are to go. Confined to the lock of the
- * queue.
+ * A queue as its planner sees it, one request at a time in the order in which they are to go. Confined to the lock of
+ * the queue.
  */
 interface QueueView {
     /** Looks at the front of the queue again: the next request is the first. */

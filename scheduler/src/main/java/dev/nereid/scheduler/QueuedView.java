@@ -47,32 +47,28 @@ final class QueuedView implements QueuedRequest {
 
     @Override
     public List<String> inputs() {
-        return call().inputs().stream().map(NamedTensor::name).toList();
+        return NamedTensors.names(call().inputs());
     }
 
     @Override
     public Optional<Tensor> input(String name) {
-        return call().inputs().stream()
-                .filter(input -> input.name().equals(name))
-                .findFirst()
-                .map(this::readable);
+        Tensor found = NamedTensors.find(call().inputs(), name);
+        return found == null ? Optional.empty() : Optional.of(readable(name, found));
     }
 
-    private Tensor readable(NamedTensor input) {
-        Tensor tensor = input.tensor();
+    private Tensor readable(String name, Tensor tensor) {
         if (!ClientMemory.isClients(tensor.data())) {
             return tensor;
         }
-        for (NamedTensor earlier : shown) {
-            if (earlier.name().equals(input.name())) {
-                return earlier.tensor();
-            }
+        Tensor earlier = NamedTensors.find(shown, name);
+        if (earlier != null) {
+            return earlier;
         }
         TensorBuffer copy = model.memory().allocate(tensor.byteSize());
         copies.add(copy);
         ClientMemory.copy(tensor.data(), copy.segment());
         Tensor copied = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
-        shown.add(new NamedTensor(input.name(), copied));
+        shown.add(new NamedTensor(name, copied));
         return copied;
     }
 

@@ -160,7 +160,7 @@ final class ResponseDraft implements InferenceResponse {
     private FinishedResponse finished(boolean last) throws BackendException {
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
-            if (output != null && request.wants(output.tensor().name())) {
+            if (output != null && request.call().wants(output.tensor().name())) {
                 outputs[i] = placed(output);
             }
         }
@@ -168,7 +168,7 @@ final class ResponseDraft implements InferenceResponse {
         List<CountedMemory> memory = new ArrayList<>(outputs.length);
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
-            if (output != null && request.wants(output.tensor().name())) {
+            if (output != null && request.call().wants(output.tensor().name())) {
                 tensors.add(output.tensor());
                 memory.add(output.memory());
                 outputs[i] = null;
@@ -184,7 +184,7 @@ final class ResponseDraft implements InferenceResponse {
 
     /** Returns memory of the client that the backend may write an output to; {@code null} if there is none. */
     private @Nullable MemorySegment target(String output, long byteSize) throws BackendException {
-        MemorySegment target = request.target(output);
+        MemorySegment target = request.call().target(output);
         if (target == null) {
             return null;
         }
@@ -200,7 +200,7 @@ final class ResponseDraft implements InferenceResponse {
     private Output placed(Output output) throws BackendException {
         String name = output.tensor().name();
         Tensor tensor = output.tensor().tensor();
-        MemorySegment target = request.target(name);
+        MemorySegment target = request.call().target(name);
         if (target == null && !ClientMemory.isClients(tensor.data())) {
             return output;
         }

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * request that begins is answered, no place holds up the others for ever. A request that never began has no place, and
  * its answer does not come here.
  *
- * <p>One thread at a time tells: whoever brings an answer that may be told while nobody tells any becomes the teller, and
- * tells until none is left; the others only add. The request stays in use while an answer of it is held.
+ * <p>One thread at a time tells: whoever brings an answer that may be told while nobody tells any becomes the teller,
+ * and tells until none is left; the others only add. The request stays in use while an answer of it is held.
  */
 final class ResponseOrder {
     /** An answer that waits to be told. */
@@ -55,7 +55,7 @@ final class ResponseOrder {
         request.retain();
         if (add(place, new Held(request, answer, last))) {
             for (Held next = next(); next != null; next = next()) {
-                next.request.tellNow(next.answer);
+                next.request.answers().tellNow(next.answer);
                 next.request.release();
             }
         }

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * tells any becomes the teller, and tells until none is left; the others only add. The request itself decides which end
  * counts; nothing is told after that one, and nothing is sent once the request was withdrawn.
  *
- * <p>The sender uses the request and its inputs until it is ended, whatever became of the request meanwhile. The last use
- * ends after the last answer was told.
+ * <p>The sender uses the request and its inputs until it is ended, whatever became of the request meanwhile. The last
+ * use ends after the last answer was told.
  */
 final class ResponseStream implements ResponseSender {
     private final ScheduledRequest request;
@@ -203,7 +203,7 @@ final class ResponseStream implements ResponseSender {
     private void tellAll() {
         request.retain();
         for (Answer next = next(); next != null; next = next()) {
-            request.tell(next);
+            request.answers().tell(next);
         }
         request.release();
     }

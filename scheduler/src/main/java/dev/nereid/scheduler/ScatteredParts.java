@@ -6,10 +6,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parts of an output that is cut by the shapes which an input has in the requests of a batch. Static functions only.
+ * The parts of an output that is cut by the shapes which an input has in the requests of a batch. Static functions
+ * only.
  *
- * <p>The output comes as the parts one after another, in whatever shape. A part has the dimensions of the configuration,
- * and where one of these is variable, that of the input in the same place.
+ * <p>The output comes as the parts one after another, in whatever shape. A part has the dimensions of the
+ * configuration, and where one of these is variable, that of the input in the same place.
  */
 final class ScatteredParts {
     private ScatteredParts() {}

@@ -5,18 +5,15 @@ import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.TensorBuffer;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
-import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call from its arrival to its end. Lock-free; safe for use by any thread, but {@link #stream} is confined to the
- * execution of the request. What its backend sees of it is an {@link ExecutedRequest}.
+ * One call from its arrival to its end. Lock-free; safe for use by any thread. What its backend sees of it is an
+ * {@link ExecutedRequest}; what its observer hears goes through its {@link RequestAnswers}.
  *
  * <p><b>One answer.</b> Response, error, withdrawal, time-out and shutdown race for the last step of a
  * {@link CompletionLatch}, and whoever takes it counts the request and then tells the observer. A waiting request
@@ -32,31 +29,22 @@ import org.jspecify.annotations.Nullable;
 final class ScheduledRequest implements Cancellation {
     private final ModelScope model;
     private final CheckedCall call;
-    private final ResponseObserver observer;
     private final byte @Nullable [] content;
     private final long arrivedNanos;
     private final long enqueuedNanos;
     private final RequestQueue queue;
+    private final RequestAnswers answers;
     private final CompletionLatch latch = new CompletionLatch();
     private final Withdrawal withdrawal = new Withdrawal();
 
     /** Whether it has to be taken from the stragglers at its end. */
     private volatile boolean straggles;
 
-    /**
-     * The responses of a decoupled model. Who answers from outside of the execution and does not see it may tell the answer by
-     * itself: the stream is opened after the request was answered then, and sends nothing.
-     */
-    private volatile @Nullable ResponseStream stream;
-
     /** When the execution began; written before the backend sees the request. */
     private long startedNanos;
 
     /** Whether only the threads of instances may execute it, since more than its execution is to be done. */
     private boolean heavy;
-
-    /** Its place among the answers of a model that answers in order; below 0 for none. Given when it begins. */
-    private long place = -1;
 
     /** The neighbors on its level; guarded by the lock of the queue, as the two after them. */
     @Nullable
@@ -79,14 +67,8 @@ final class ScheduledRequest implements Cancellation {
     /** How many bytes of the load it has; below 0 if it was not counted as load. Set before the request is queued. */
     private long loadBytes = -1;
 
-    /** Where the answer is kept for later calls; set before the request is queued. */
-    private @Nullable CacheMiss miss;
-
-    /** The inputs as the backend sees them; changed before it sees them. */
-    private List<NamedTensor> inputs;
-
-    /** What inputs of the client's own memory were copied to. */
-    private List<TensorBuffer> copies = List.of();
+    /** The inputs as the backend sees them, if they are not those of the call; set before it sees them. */
+    private @Nullable CopiedInputs copied;
 
     /**
      * Counts the call as in flight, and takes over its memory. Whoever makes it offers it to the queue.
@@ -104,8 +86,7 @@ final class ScheduledRequest implements Cancellation {
         this.model = model;
         this.queue = queue;
         this.call = call;
-        this.observer = observer;
-        this.inputs = call.inputs();
+        this.answers = new RequestAnswers(this, observer, queue.order());
         this.content = model.equalInputs().content(call);
         this.arrivedNanos = arrivedNanos;
         this.enqueuedNanos = enqueuedNanos;
@@ -120,6 +101,11 @@ final class ScheduledRequest implements Cancellation {
         return call;
     }
 
+    /** Returns what its observer is told. */
+    RequestAnswers answers() {
+        return answers;
+    }
+
     /** Returns when the server was given the call. */
     long arrivedNanos() {
         return arrivedNanos;
@@ -127,11 +113,12 @@ final class ScheduledRequest implements Cancellation {
 
     /** Returns the inputs as the backend sees them. */
     List<NamedTensor> inputs() {
-        return inputs;
+        return copied == null ? call.inputs() : copied.inputs();
     }
 
     /** Says whether there are inputs which the configuration does not know; only a warm-up may have such. */
     boolean hasOverrides() {
+        List<NamedTensor> inputs = inputs();
         return !inputs.isEmpty() && !model.inputs().contains(inputs.getLast().name());
     }
 
@@ -141,13 +128,9 @@ final class ScheduledRequest implements Cancellation {
         instanceCalls = calls;
     }
 
-    /** Returns where the client wants an output; {@code null} if it does not say. */
-    @Nullable
-    MemorySegment target(String output) {
-        return call.target(output);
-    }
-
-    /** Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered. */
+    /**
+     * Takes note that the request was counted as load, to be taken off at its end. To be called before it is offered.
+     */
     void admitted(long bytes) {
         loadBytes = bytes;
     }
@@ -164,21 +147,21 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the backend would work in memory of the client. */
     boolean usesClientMemory() {
-        return ClientMemory.isUsed(inputs) || !call.targets().isEmpty();
+        return ClientMemory.isUsed(call.inputs()) || !call.targets().isEmpty();
     }
 
     /**
-     * Copies the inputs that lie in memory of the client. To be called between the begin of the execution and the backend.
+     * Copies the inputs that lie in memory of the client. To be called between the begin of the execution and the
+     * backend.
      *
      * @return whether the request can be executed; otherwise it was answered, and is not to be touched any more
      */
     boolean copyClientMemory() {
-        if (!ClientMemory.isUsed(inputs)) {
+        if (!ClientMemory.isUsed(call.inputs())) {
             return true;
         }
-        copies = new ArrayList<>(inputs.size());
         try {
-            inputs = ClientMemory.copy(inputs, model.memory(), copies);
+            copied = new CopiedInputs(call.inputs(), model.memory());
             return true;
         } catch (InferenceException e) {
             answer(new Answer.Failure(e, FailureReason.OTHER));
@@ -211,11 +194,6 @@ final class ScheduledRequest implements Cancellation {
         return latch.begin();
     }
 
-    /** Gives the request its place among the answers; to be called between the begin of the execution and the backend. */
-    void place(long given) {
-        place = given;
-    }
-
     /** Takes note of when the execution begins. */
     void started(long nanos) {
         startedNanos = nanos;
@@ -231,6 +209,15 @@ final class ScheduledRequest implements Cancellation {
         return true;
     }
 
+    /**
+     * Answers a request that could not be queued for an error of the server, unless it was answered or is executed all
+     * the same; and gives its inputs back.
+     */
+    void failUnqueued(Throwable cause) {
+        log("queueing failed", cause);
+        reject(SchedulerErrors.internal(cause), FailureReason.OTHER);
+    }
+
     /** Answers a request that was not queued, unless it was answered, and gives its inputs back. */
     void refuse(InferenceException error) {
         if (latch.answerWaiting()) {
@@ -239,8 +226,8 @@ final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Answers a request that was not queued with a response that was made before, unless it was answered, in its turn if
-     * the model keeps order; and gives its inputs back. The caller has it counted.
+     * Answers a request that was not queued with a response that was made before, unless it was answered, in its turn
+     * if the model keeps order; and gives its inputs back. The caller has it counted.
      *
      * @return whether the answer was taken
      */
@@ -249,14 +236,14 @@ final class ScheduledRequest implements Cancellation {
             return false;
         }
         queue.place(this);
-        tellLast(answer);
+        answers.tellLast(answer);
         release();
         return true;
     }
 
     private void endWaiting(Answer answer, FailureReason reason) {
         model.meter().failed(reason, model.nanoTime().getAsLong() - arrivedNanos);
-        tell(answer);
+        answers.tell(answer);
         release();
     }
 
@@ -269,8 +256,8 @@ final class ScheduledRequest implements Cancellation {
     }
 
     /**
-     * Ends a request whose server cannot wait for it any more: one that waits is refused as all that come now, one that is
-     * executed is withdrawn from its backend and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once. The
+     * Ends a request whose server cannot wait for it any more: one that waits is refused as all that come now, one that
+     * is executed is withdrawn from its backend and then told {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} at once. The
      * inputs stay as long as the backend uses them. One that was answered is left alone.
      */
     void abandon() {
@@ -321,7 +308,9 @@ final class ScheduledRequest implements Cancellation {
             return;
         }
         try {
-            copies.forEach(TensorBuffer::close);
+            if (copied != null) {
+                copied.close();
+            }
             call.release().run();
         } catch (Throwable e) {
             log("release of inputs failed", e);
@@ -336,28 +325,6 @@ final class ScheduledRequest implements Cancellation {
             model.load().leave(loadBytes);
         }
         model.inFlight().leave();
-    }
-
-    /** Opens the responses of a decoupled model; the same at every call. */
-    ResponseStream stream(@Nullable GatheredInputs gathered) {
-        ResponseStream opened = stream;
-        if (opened == null) {
-            opened = new ResponseStream(this, gathered);
-            stream = opened;
-            straggle();
-        }
-        return opened;
-    }
-
-    /** Says whether the responses of a decoupled model were opened. */
-    boolean isStreaming() {
-        return stream != null;
-    }
-
-    /** Says whether the responses of a decoupled model were opened, and may still be sent. */
-    boolean isSending() {
-        ResponseStream opened = stream;
-        return opened != null && !opened.isEnded();
     }
 
     /** Answers with an error of the backend. */
@@ -413,65 +380,11 @@ final class ScheduledRequest implements Cancellation {
 
     /** Tells what was settled, after what goes before it. */
     void deliver(Answer answer) {
-        if (miss != null) {
-            miss.insert(answer);
-        }
-        CancelActions current = withdrawal.existing();
-        if (current == null) {
-            tellLast(answer);
-            return;
-        }
-        retain();
-        Runnable telling = () -> {
-            tellLast(answer);
-            release();
-        };
-        if (current.close(telling)) {
-            telling.run();
-        }
-    }
-
-    private void tellLast(Answer answer) {
-        Answer last = place < 0 ? answer : new Answer.Last(answer);
-        ResponseStream opened = stream;
-        if (opened == null) {
-            tell(last);
-        } else {
-            opened.tellLast(last);
-        }
-    }
-
-    /** Tells an answer when it is its turn. */
-    void tell(Answer answer) {
-        ResponseOrder order = queue.order();
-        if (place < 0 || order == null) {
-            tellNow(answer);
-        } else {
-            order.tell(place, this, answer, answer instanceof Answer.Last);
-        }
-    }
-
-    /** Calls the observer; what it throws is logged. */
-    void tellNow(Answer answer) {
-        try {
-            answer.tell(observer);
-        } catch (Throwable e) {
-            log("observer of responses failed", e);
-        }
+        answers.deliver(answer, withdrawal.existing());
     }
 
     /** Logs what must not have happened to this request. */
     void log(String event, Throwable cause) {
         RequestLog.error(call, event, cause);
-    }
-
-    /** Has the answer kept for later calls; to be called before the request is queued. */
-    void insertInto(CacheMiss lookedUp) {
-        miss = lookedUp;
-    }
-
-    /** Says whether the client wants an output. */
-    boolean wants(String output) {
-        return call.wants(output);
     }
 }

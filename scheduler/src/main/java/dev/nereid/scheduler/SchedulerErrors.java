@@ -49,6 +49,11 @@ final class SchedulerErrors {
         return new InferenceException(ErrorCode.UNAVAILABLE, "Request timeout expired");
     }
 
+    /** The server failed at the call. */
+    static InferenceException internal(Throwable cause) {
+        return new InferenceException(ErrorCode.INTERNAL, "internal error: " + cause);
+    }
+
     private static InferenceException unavailable(CheckedCall call, String problem) {
         return new InferenceException(ErrorCode.UNAVAILABLE, withId(call, problem));
     }

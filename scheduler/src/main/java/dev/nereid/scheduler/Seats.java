@@ -7,13 +7,29 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instances of a model that wait for requests, and how each of them is woken. Guarded by the lock of the queue.
+ * The instances of a model that wait for requests, and which of them is woken when. Guarded by the lock of the queue.
  *
- * <p>One at most is the leader, which sleeps for a time; all others are idle and sleep until they are called. The one that
- * became idle last is called first, of those that have had least.
+ * <p><b>Who is woken.</b> An instance that finds nothing to do waits in one of two ways. One at most is the
+ * <em>leader</em>: requests are there but may still wait for others, and it sleeps until the oldest has waited enough.
+ * All others are <em>idle</em> and sleep until they are called. A request calls the leader if it completes a batch;
+ * without a leader it calls one idle instance, unless as many are on their way already as there are batches to be had.
+ * Whoever takes a batch and leaves something behind does the same. Hence:
+ *
+ * <p><b>No lost wake-up.</b> Whenever the lock is free and requests wait, one of these holds: every instance is busy
+ * and will come by itself; an instance is called and on its way; a leader sleeps, and what waits need not go before it
+ * wakes. Time alone changes the third case, and the leader wakes for it. An instance that forms a batch by the model's
+ * own rule is busy in this sense: it looks again at its end.
+ *
+ * <p><b>Lent seats.</b> A thread that offers a request may be given an idle instance to run it on, without any wake-up.
+ * That instance is busy in the sense above: the thread looks for what came meanwhile before it gives the seat back.
+ *
+ * <p>The instance that became idle last is called first: its caches are warm. Under the rate limiter it is that which
+ * has had the fewest turns; it may have to wait for its turn after it was called, is busy meanwhile in the sense above,
+ * and leaves the requests in the queue until its turn has come.
  */
 final class Seats {
     private final Lock lock;
+    private final BatchTaker taker;
     private final Deque<Seat> idle = new ArrayDeque<>();
     private @Nullable Seat leader;
 
@@ -27,9 +43,11 @@ final class Seats {
      * Begins without any.
      *
      * @param lock the lock of the queue
+     * @param taker takes the batches
      */
-    Seats(Lock lock) {
+    Seats(Lock lock, BatchTaker taker) {
         this.lock = lock;
+        this.taker = taker;
     }
 
     /**
@@ -58,7 +76,38 @@ final class Seats {
         return leader != null;
     }
 
-    /** Says whether a thread may run an idle instance: none is on its way to what waits, and this one may run anywhere. */
+    /**
+     * Leaves at a seat what there is to do, and calls another instance for what is left.
+     *
+     * @return whether there is anything; if not, the instance waits for what is there, and needs no other
+     */
+    boolean serve(Seat seat, long now) {
+        long end = taker.take(seat, now);
+        if (!taker.isPlain() && taker.isStopped()) {
+            callAll(); // those that found a batch being formed have to look whether anything is left
+        }
+        boolean found = !seat.taken.isEmpty() || !seat.overdue.isEmpty();
+        if (found) {
+            callOne(end);
+        }
+        return found;
+    }
+
+    /** Calls an instance if one more is needed for what waits. */
+    void callOne(long now) {
+        if (taker.isEmpty() || taker.putsOff()) {
+            return;
+        }
+        if (leader == null) {
+            callFirst(taker.batches());
+        } else if (taker.mayHaveBatch(now)) {
+            call(leader);
+        }
+    }
+
+    /**
+     * Says whether a thread may run an idle instance: none is on its way to what waits, and this one may run anywhere.
+     */
     boolean mayLend() {
         return leader == null && called == 0 && !idle.isEmpty() && !idle.element().placed;
     }
@@ -90,16 +139,11 @@ final class Seats {
         return first;
     }
 
-    /** Calls the leader, if there is one. */
-    void callLeader() {
+    /** Calls all that wait. */
+    void callAll() {
         if (leader != null) {
             call(leader);
         }
-    }
-
-    /** Calls all that wait. */
-    void callAll() {
-        callLeader();
         while (!idle.isEmpty()) {
             call(idle.peek());
         }
@@ -125,8 +169,18 @@ final class Seats {
         seat.called.signal();
     }
 
-    /** Waits as an idle instance until it is called. */
-    void await(Seat seat) {
+    /**
+     * Waits until there may be something to do: as the leader for a time if there is none, or else until it is called.
+     */
+    void await(Seat seat, long now) {
+        if (leader == null && taker.isToBeWatched()) {
+            lead(seat, taker.waitNanos(now));
+        } else {
+            idle(seat);
+        }
+    }
+
+    private void idle(Seat seat) {
         seat.waiting = true;
         idle.push(seat);
         while (seat.waiting) {
@@ -135,8 +189,7 @@ final class Seats {
         called--;
     }
 
-    /** Waits as the leader until it is called, or for a time; there must be no other. */
-    void lead(Seat seat, long nanos) {
+    private void lead(Seat seat, long nanos) {
         seat.waiting = true;
         leader = seat;
         sleep(seat, nanos);

@@ -8,8 +8,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * deferred, whose responses go on, or who are looked up in a cache. Kept so that they can be given up at the end of the
  * server. Lock-free; safe for use by any thread.
  *
- * <p>Nobody is forgotten: the end sets {@code abandoned} and then looks who is here, who comes is added and then looks at
- * {@code abandoned}, so at least one of the two sees the other.
+ * <p>Nobody is forgotten: the end sets {@code abandoned} and then looks who is here, who comes is added and then looks
+ * at {@code abandoned}, so at least one of the two sees the other.
  */
 final class Stragglers {
     private final Set<ScheduledRequest> requests = ConcurrentHashMap.newKeySet();

@@ -8,19 +8,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Forms the batches of a model whose own rule has a say in them. Guarded by the lock of the queue, but for {@link #ask} and
- * {@link #end}, which call the rule: the thread that forms a batch calls these without the lock, and no other thread forms
- * one meanwhile.
+ * Forms the batches of a model whose own rule has a say in them. Guarded by the lock of the queue, but for {@link #ask}
+ * and {@link #end}, which call the rule: the thread that forms a batch calls these without the lock, and no other
+ * thread forms one meanwhile.
  *
  * <p><b>In steps.</b> Under the lock the requests that could make the next batch are written down, and their memory is
  * kept alive. Without the lock the rule is asked about one after the other. Under the lock again, what waits by then is
- * planned as ever, but for two things: a request that the rule refused ends the run, and one that it was not asked about is
- * not seen. Requests may have left meanwhile, and they are simply not there; others may have come. Where they matter, and
- * nothing can be taken without them, all begins anew with the batch closed and another begun: when they go first, or when
- * what is there would have to wait for more.
+ * planned as ever, but for two things: a request that the rule refused ends the run, and one that it was not asked
+ * about is not seen. Requests may have left meanwhile, and they are simply not there; others may have come. Where they
+ * matter, and nothing can be taken without them, all begins anew with the batch closed and another begun: when they go
+ * first, or when what is there would have to wait for more.
  *
- * <p><b>Who forms.</b> Any instance that is free, one at a time. Others that become free meanwhile wait as idle ones, and
- * calls of instances are put off: at its end the former looks whether any was, and calls one if requests are left.
+ * <p><b>Who forms.</b> Any instance that is free, one at a time. Others that become free meanwhile wait as idle ones,
+ * and calls of instances are put off: at its end the former looks whether any was, and calls one if requests are left.
  */
 final class StrategyBatcher {
     private static final Logger LOG = LoggerFactory.getLogger(StrategyBatcher.class);

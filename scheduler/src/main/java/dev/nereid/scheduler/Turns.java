@@ -8,13 +8,13 @@ import java.util.concurrent.atomic.AtomicReference;
  * The turns of one instance under the rate limiter. Confined to the thread that runs the instance, but for
  * {@link #withdraw} and {@link #load}, which any thread may call; the grants come from any thread.
  *
- * <p>An instance asks for a turn when there is work and takes its batch only when it has the turn: so what waits stays in
- * the queue, where it may be withdrawn, overtaken or come to its time-out, until it can really be executed. An instance that
- * ends an execution while more work waits asks for its next turn before it gives this one back, as the {@link Ticket} wants
- * it; one that was granted a turn and finds nothing left gives it back unused.
+ * <p>An instance asks for a turn when there is work and takes its batch only when it has the turn: so what waits stays
+ * in the queue, where it may be withdrawn, overtaken or come to its time-out, until it can really be executed. An
+ * instance that ends an execution while more work waits asks for its next turn before it gives this one back, as the
+ * {@link Ticket} wants it; one that was granted a turn and finds nothing left gives it back unused.
  *
- * <p>Grant and withdrawal race for the step away from {@code ASKED}. A grant that comes too late is given back at once. A
- * withdrawal that comes before the question is seen by who asks, since that one looks for it afterwards.
+ * <p>Grant and withdrawal race for the step away from {@code ASKED}. A grant that comes too late is given back at once.
+ * A withdrawal that comes before the question is seen by who asks, since that one looks for it afterwards.
  */
 final class Turns {
     private enum State {
@@ -69,11 +69,16 @@ final class Turns {
     /**
      * Waits for the turn that was asked for, whatever interrupts.
      *
-     * @return whether it has begun; if not, it was withdrawn, and none is to be asked for any more
+     * @return whether it has begun; if not, it was withdrawn, keeps nobody else waiting, and none is to be asked for
+     *     any more
      */
     boolean await() {
         ended.acquireUninterruptibly();
-        return state.compareAndSet(State.GRANTED, State.NONE);
+        boolean begun = state.compareAndSet(State.GRANTED, State.NONE);
+        if (!begun) {
+            ticket.close();
+        }
+        return begun;
     }
 
     /** Begins the turn that was asked for, if it has come. */

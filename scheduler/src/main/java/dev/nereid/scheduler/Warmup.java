@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
@@ -16,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * The warm-up of the instances that start together. Safe for use by any thread.
  *
- * <p>Each instance executes the samples on its own thread, before it takes its first request and past the queue. It takes
- * requests only when all of them are warm: if one fails, none does. What is executed here is counted nowhere but in the
- * warm-up itself, which goes on when every call is answered to the end and has given its memory back.
+ * <p>Each instance executes the samples on its own thread, before it takes its first request and past the queue. It
+ * takes requests only when all of them are warm: if one fails, none does. What is executed here is counted nowhere but
+ * in the warm-up itself, which goes on when every call is answered to the end and has given its memory back.
  */
 final class Warmup {
     private final ModelScope model;
@@ -26,6 +27,7 @@ final class Warmup {
     private final List<WarmupSample> samples;
     private final CountDownLatch running;
     private final AtomicReference<@Nullable InferenceException> failure = new AtomicReference<>();
+    private final List<Runnable> whenFailed = new CopyOnWriteArrayList<>();
 
     /**
      * Prepares a warm-up.
@@ -38,6 +40,15 @@ final class Warmup {
         this.queue = queue;
         this.samples = samples;
         this.running = new CountDownLatch(threads);
+    }
+
+    /**
+     * Has something done when the first sample fails, or the warm-up is ended early. To be called before it begins.
+     *
+     * @param action for instance has a worker wait for its turn no longer; short, on whichever thread finds the failure
+     */
+    void whenFailed(Runnable action) {
+        whenFailed.add(action);
     }
 
     /**
@@ -72,8 +83,8 @@ final class Warmup {
     }
 
     /**
-     * Ends the warm-up early, unless it is over or there is nothing to execute: what is executed now is the last, and no
-     * instance takes requests.
+     * Ends the warm-up early, unless it is over or there is nothing to execute: what is executed now is the last, and
+     * no instance takes requests.
      */
     void abandon() {
         if (!samples.isEmpty()) {
@@ -161,7 +172,9 @@ final class Warmup {
     }
 
     private void fail(InferenceException error) {
-        failure.compareAndSet(null, error);
+        if (failure.compareAndSet(null, error)) {
+            whenFailed.forEach(Runnable::run);
+        }
     }
 
     /** Keeps what went wrong with the calls of one execution. Safe for use by any thread. */

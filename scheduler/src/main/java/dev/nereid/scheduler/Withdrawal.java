@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Whether one call was withdrawn, and what its backend wants done then. Lock-free; safe for use by any thread.
  *
- * <p><b>Against the answer.</b> {@code actions} is null for most calls. An answer steps the {@link CompletionLatch} and then
- * reads {@code actions}; a withdrawal writes {@code actions} and then reads the latch. Both are volatile, so at least one
- * sees the other, and {@link CancelActions} puts them in order.
+ * <p><b>Against the answer.</b> {@code actions} is null for most calls. An answer steps the {@link CompletionLatch} and
+ * then reads {@code actions}; a withdrawal writes {@code actions} and then reads the latch. Both are volatile, so at
+ * least one sees the other, and {@link CancelActions} puts them in order.
  */
 final class Withdrawal {
     private static final VarHandle ACTIONS;
@@ -79,7 +79,9 @@ final class Withdrawal {
         return () -> {};
     }
 
-    /** Returns what orders actions and answer; {@code null} if there is no action. To be called after the latch stepped. */
+    /**
+     * Returns what orders actions and answer; {@code null} if there is no action. To be called after the latch stepped.
+     */
     @Nullable
     CancelActions existing() {
         return actions;

@@ -22,14 +22,18 @@ import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** How much may be in flight, and how the rest is refused. */
 @Timeout(60)
@@ -188,7 +192,7 @@ final class AdmissionTest {
     }
 
     @Test
-    void takesOffWhatCouldNotBecomeARequest() {
+    void tellsAndTakesOffWhatCouldNotBecomeARequest() {
         ModelSettings shaped = ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
                 .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
@@ -206,11 +210,42 @@ final class AdmissionTest {
                     .input("IN", unreadable)
                     .onRelease(released::incrementAndGet)
                     .of(1);
-            assertThat(catchThrowable(() -> scheduler.submit(call, new RecordingObserver())))
-                    .isInstanceOf(IllegalStateException.class);
+            RecordingObserver observer = new RecordingObserver();
+            observers.add(observer);
+            scheduler.submit(call, observer).cancel();
+            assertThat(observer.error().code()).isEqualTo(ErrorCode.INTERNAL);
+            assertThat(observer.error().publicMessage())
+                    .isEqualTo("internal error: java.lang.IllegalStateException: Already closed");
             assertThat(released).hasValue(i);
         }
         assertThat(scheduler.inFlight()).isZero();
+        assertThat(scheduler.statistics().failures()).containsOnly(Map.entry(FailureReason.OTHER, 2L));
+    }
+
+    /** The first time, no request is made; the second time, it has its place in the queue already. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void tellsWhatCouldNotBeQueued(int failingLook) throws InterruptedException {
+        Thread submitter = Thread.currentThread();
+        AtomicInteger looks = new AtomicInteger();
+        server = new ServerLoad(new LoadLimits(1, ITEM));
+        ModelScheduler scheduler = start(model, LoadLimits.NONE, () -> {
+            if (Thread.currentThread().equals(submitter) && looks.incrementAndGet() == failingLook) {
+                throw new IllegalStateException("no time");
+            }
+            return 0;
+        });
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+
+        scheduler.submit(call("a", 1), observer, 0, false).cancel();
+
+        observer.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no time");
+        assertThat(scheduler.inFlight()).isZero();
+        assertThat(scheduler.waiting()).isZero();
+        assertThat(memory.bytesInUse()).isZero();
+        assertThat(executions).isEmpty();
+        finish(submit(scheduler, "b", 1)); // there is room for it
     }
 
     @Test
@@ -235,7 +270,10 @@ final class AdmissionTest {
     }
 
     private ModelScheduler start(ModelSettings settings, LoadLimits limits) {
-        FakeClock clock = new FakeClock();
+        return start(settings, limits, new FakeClock());
+    }
+
+    private ModelScheduler start(ModelSettings settings, LoadLimits limits, LongSupplier clock) {
         FakeInstance instance = new FakeInstance(batch -> {
             FakeInstance.copy(batch);
             executions.add(batch.defer());

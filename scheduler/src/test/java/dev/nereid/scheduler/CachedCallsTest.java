@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
@@ -26,6 +27,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Queue;
@@ -50,6 +52,8 @@ final class CachedCallsTest {
     private final Queue<Runnable> background = new ArrayDeque<>();
     private final List<RecordingObserver> observers = new ArrayList<>();
     private final List<Boolean> submitting = new ArrayList<>();
+    private boolean broken;
+    private boolean brokenAfterwards;
     private FakeInstance.Execution execution = FakeInstance::copy;
     private final FakeInstance instance = new FakeInstance(batch -> execution.execute(batch));
     private final SteppedScheduler scheduler =
@@ -301,6 +305,36 @@ final class CachedCallsTest {
         assertThat(instance.batches()).hasSize(1);
     }
 
+    /** The queue fails before it has taken the call, or after. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void answersACallThatCannotBeQueued(boolean taken) {
+        cache.waits = true;
+        RecordingObserver miss = submit(call(1).id("a").of(1));
+        broken = true;
+        brokenAfterwards = taken;
+
+        cache.tellOnly();
+        cache.tellOnly();
+
+        miss.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no place");
+        assertThat(memory.bytesInUse()).isZero();
+        scheduler.drain();
+        assertThat(instance.batches()).isEmpty();
+        assertThat(scheduler.model.meter().read().failures()).containsOnly(Map.entry(FailureReason.OTHER, 1L));
+    }
+
+    @Test
+    void answersACallThatCannotBeQueuedWithoutACache() {
+        broken = true;
+        cache.fails = true;
+
+        RecordingObserver observer = submit(call(1).id("a").of(1));
+
+        observer.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no place");
+        assertThat(memory.bytesInUse()).isZero();
+    }
+
     @Test
     void withdrawsACallDuringItsLookup() {
         cache.waits = true;
@@ -439,8 +473,14 @@ final class CachedCallsTest {
 
     private void enqueue(ScheduledRequest request, boolean duringSubmission) {
         submitting.add(duringSubmission);
+        if (broken && !brokenAfterwards) {
+            throw new IllegalStateException("no place");
+        }
         if (scheduler.queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
             request.refuse(SchedulerErrors.stopped(request.call()));
+        }
+        if (broken) {
+            throw new IllegalStateException("no place");
         }
     }
 

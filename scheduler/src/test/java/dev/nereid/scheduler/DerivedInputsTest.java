@@ -13,6 +13,7 @@ import dev.nereid.spi.BatchInput.Kind;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -335,7 +336,7 @@ final class DerivedInputsTest {
     }
 
     private static ModelSettings model(BatchInput... derived) {
-        ModelSettings.Builder model =
+        ModelSettingsBuilder model =
                 ModelSettings.builder("m", 1).maxBatchSize(64).input(RAGGED);
         for (BatchInput input : derived) {
             model.batchInput(input);

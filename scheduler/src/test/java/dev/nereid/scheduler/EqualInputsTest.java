@@ -8,6 +8,7 @@ import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -135,7 +136,7 @@ final class EqualInputsTest {
     }
 
     private static ModelSettings model(TensorSpec... inputs) {
-        ModelSettings.Builder builder = ModelSettings.builder("m", 1).maxBatchSize(8);
+        ModelSettingsBuilder builder = ModelSettings.builder("m", 1).maxBatchSize(8);
         for (TensorSpec input : inputs) {
             builder.input(input);
         }

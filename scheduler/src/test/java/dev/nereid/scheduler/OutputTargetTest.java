@@ -10,6 +10,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.ResponseSender;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
@@ -194,7 +195,7 @@ final class OutputTargetTest {
         }
     }
 
-    private static ModelSettings.Builder settings() {
+    private static ModelSettingsBuilder settings() {
         return ModelSettings.builder("m", 1)
                 .maxBatchSize(8)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))

@@ -43,8 +43,13 @@ final class RequestQueueLincheckTest {
                 new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE),
                 new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
         private final RequestQueue queue = new RequestQueue(
-                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), null, () -> NOW, alarms);
-        private final Seat seat = queue.seat(() -> {});
+                BatchPlanner.oneByOne(),
+                new WaitingRequests(PriorityPolicy.NONE, model.equalInputs()),
+                null,
+                () -> NOW,
+                alarms,
+                null);
+        private final Seat seat = queue.batches().seat(() -> {}, () -> 0);
         private final Subject overdue = new Subject();
         private final Subject patient = new Subject();
 
@@ -70,7 +75,7 @@ final class RequestQueueLincheckTest {
         /** An instance takes what there is. */
         @Operation(runOnce = true)
         public void take() {
-            while (queue.poll(seat)) {
+            while (queue.batches().poll(seat)) {
                 seat.overdue.forEach(Due::answer);
                 seat.overdue.clear();
                 for (ScheduledRequest request : seat.taken) {

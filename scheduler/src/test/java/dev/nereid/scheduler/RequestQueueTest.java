@@ -53,7 +53,7 @@ final class RequestQueueTest {
 
     /** An instance whose thread takes one batch, or goes because the queue stops. */
     private final class Waiter {
-        private final Seat seat = queue.seat(() -> {});
+        private final Seat seat = queue.batches().seat(() -> {}, () -> 0);
         private final Thread thread;
 
         /** How often the thread looked at the clock: once at first, and once each time it woke. */
@@ -66,7 +66,7 @@ final class RequestQueueTest {
         }
 
         private void take() {
-            if (queue.take(seat)) {
+            if (queue.batches().take(seat)) {
                 batch = end(seat);
             }
         }
@@ -96,7 +96,12 @@ final class RequestQueueTest {
 
     private void queue(BatchPlanner planner) {
         queue = new RequestQueue(
-                planner, PriorityPolicy.NONE, scope.equalInputs(), null, this::look, new Alarms(() -> {}));
+                planner,
+                new WaitingRequests(PriorityPolicy.NONE, scope.equalInputs()),
+                null,
+                this::look,
+                new Alarms(() -> {}),
+                null);
     }
 
     private long look() {
@@ -186,13 +191,13 @@ final class RequestQueueTest {
     @Test
     void piledUpRequestsWaitForAFreeInstance() {
         queue(new BatchPlanner(8, List.of(), 0));
-        Seat busy = queue.seat(() -> {});
+        Seat busy = queue.batches().seat(() -> {}, () -> 0);
         offer("a");
         offer("b");
         offer("c");
         assertThat(queue.waiting()).isEqualTo(3);
 
-        assertThat(queue.poll(busy)).isTrue();
+        assertThat(queue.batches().poll(busy)).isTrue();
 
         assertThat(end(busy)).containsExactly("a", "b", "c");
     }
@@ -251,13 +256,13 @@ final class RequestQueueTest {
     @Test
     void servesInOrderOfArrivalOverAllInstances() {
         queue(BatchPlanner.oneByOne());
-        Seat one = queue.seat(() -> {});
-        Seat other = queue.seat(() -> {});
+        Seat one = queue.batches().seat(() -> {}, () -> 0);
+        Seat other = queue.batches().seat(() -> {}, () -> 0);
         List.of("a", "b", "c", "d").forEach(this::offer);
         List<String> order = new ArrayList<>();
 
         for (Seat seat : List.of(other, one, one, other)) {
-            assertThat(queue.poll(seat)).isTrue();
+            assertThat(queue.batches().poll(seat)).isTrue();
             order.addAll(end(seat));
         }
 

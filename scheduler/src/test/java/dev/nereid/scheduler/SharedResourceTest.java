@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 final class SharedResourceTest {
     private static final RateResource SHARED = new RateResource("R", true, 1);
+    private static final String WARMUP_ENDED = "warm-up of model 'm' ended: its instances are closed";
 
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -148,6 +150,50 @@ final class SharedResourceTest {
     }
 
     @Test
+    void anEndedWarmupWaitsForNoTurn() {
+        Ticket held = limiter.register(Device.CPU, new RateProfile(1, List.of(SHARED)));
+        held.stage(() -> {});
+        FakeInstance instance = new FakeInstance(FakeInstance::copy);
+        instances.add(instance);
+        ModelScheduler scheduler = startWarm(instance);
+        awaitWaiting(1);
+
+        scheduler.endWarmups();
+
+        assertThatThrownBy(scheduler::awaitWarm).hasMessage(WARMUP_ENDED);
+        scheduler.close(); // while the other still has its turn
+        assertThat(instance.batches()).isEmpty();
+        assertThat(limiter.waiting()).isZero();
+        held.release();
+        held.close();
+    }
+
+    /** Its place among the turns is free before the instances that are warmed up with it are done. */
+    @Test
+    void anEndedWarmupLeavesItsPlaceAtOnce() {
+        CountDownLatch going = new CountDownLatch(1);
+        FakeInstance.Execution execution = batch -> {
+            awaitUninterruptibly(going);
+            FakeInstance.copy(batch);
+        };
+        FakeInstance one = new FakeInstance(execution);
+        FakeInstance other = new FakeInstance(execution);
+        instances.addAll(List.of(one, other));
+        ModelScheduler scheduler = startWarm(one, other);
+        awaitWaiting(1); // the one that did not get the first turn
+
+        scheduler.endWarmups();
+
+        while (limiter.waiting() > 0) {
+            Thread.onSpinWait();
+        }
+        going.countDown();
+        assertThatThrownBy(scheduler::awaitWarm).hasMessage(WARMUP_ENDED);
+        scheduler.close();
+        assertThat(one.batches().size() + other.batches().size()).isEqualTo(1);
+    }
+
+    @Test
     void aModelThatCouldNeverRunIsNotStarted() {
         ExecutionCountLimiter limited =
                 new ExecutionCountLimiter(List.of(new ResourceLimit("R", 1, OptionalInt.empty())));
@@ -193,6 +239,33 @@ final class SharedResourceTest {
                 new ModelPlan(model(name), BatchingPolicy.NONE),
                 slots,
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
+    }
+
+    /** Starts a model whose instances are warmed up for as long as they may. */
+    private ModelScheduler startWarm(FakeInstance... warm) {
+        List<InstanceSlot> slots = new ArrayList<>();
+        for (FakeInstance instance : warm) {
+            slots.add(slot("i" + slots.size(), instance, new RateProfile(1, List.of(SHARED))));
+        }
+        WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(call("m")));
+        return ModelScheduler.start(
+                new ModelPlan(model("m"), BatchingPolicy.NONE).with(List.of(endless)),
+                slots,
+                new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        boolean interrupted = false;
+        while (latch.getCount() > 0) {
+            try {
+                latch.await();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static ModelSettings model(String name) {

@@ -76,19 +76,26 @@ final class SteppedScheduler {
         ShortExecutions executions = new ShortExecutions(settings, terms);
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
-        queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), order, clock, alarms, batcher);
+        queue = new RequestQueue(
+                planner, new WaitingRequests(policy.priorities(), model.equalInputs()), order, clock, alarms, batcher);
         for (FakeInstance instance : instances) {
             PluginInstance slot = new PluginInstance(
                     new InstanceSlot("i" + workers.size(), Device.CPU, instance, rate, ThreadPlacement.ANYWHERE));
             slot.register(limiter);
-            workers.add(new InstanceWorker(model, slot, queue, executions, clock));
+            Warmup none = new Warmup(model, queue, List.of(), 1);
+            workers.add(new InstanceWorker(model, new DeviceSeats(List.of(slot)), queue.batches(), executions, none));
         }
     }
 
     /** Makes an empty queue without instances, for requests that never come to it. */
     static RequestQueue queue(ModelScope model) {
         return new RequestQueue(
-                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), null, () -> 0, new Alarms(() -> {}));
+                BatchPlanner.oneByOne(),
+                new WaitingRequests(PriorityPolicy.NONE, model.equalInputs()),
+                null,
+                () -> 0,
+                new Alarms(() -> {}),
+                null);
     }
 
     Cancellation submit(CheckedCall call, RecordingObserver observer) {

@@ -197,18 +197,18 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Gives a model the instances that its configuration asks for now, without a gap in what it serves. For programs that
-     * changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are made, warmed up and set to work
-     * first; then those that are asked for no more get no more calls. They end what they have, and each is closed when the
-     * last of its responses is, which may be later than this returns. Instances whose groups differ in name alone stay;
-     * those that an error of the virtual machine ended are replaced. Blocks until the new ones serve.
+     * Gives a model the instances that its configuration asks for now, without a gap in what it serves. For programs
+     * that changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are made, warmed up and
+     * set to work first; then those that are asked for no more get no more calls. They end what they have, and each is
+     * closed when the last of its responses is, which may be later than this returns. Instances whose groups differ in
+     * name alone stay; those that an error of the virtual machine ended are replaced. Blocks until the new ones serve.
      *
      * @param model the model's name
-     * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE} if it
-     *     is not ready, or the server has begun to end; {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or differs in more than
-     *     {@code instance_group} and {@code version_policy}, or selects other versions, or if executions of the model's
-     *     backend block their device: then the model has to be loaded again. Any code with which a new instance fails. The
-     *     versions that could not be updated go on as they were
+     * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE}
+     *     if it is not ready, or the server has begun to end; {@link ErrorCode#INVALID_ARGUMENT} if the configuration
+     *     is wrong, or differs in more than {@code instance_group} and {@code version_policy}, or selects other
+     *     versions, or if executions of the model's backend block their device: then the model has to be loaded again.
+     *     Any code with which a new instance fails. The versions that could not be updated go on as they were
      * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
      */
     public void updateInstances(String model) throws InterruptedException {
@@ -241,9 +241,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
      *
      * @param budget how long that may take
-     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The calls that were left then have been
-     *     answered {@link ErrorCode#UNAVAILABLE}, those that are executed after their backends were told; what is still in
-     *     use is not closed, for closing it under a running execution could bring down the process
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The calls that were left then have
+     *     been answered {@link ErrorCode#UNAVAILABLE}, those that are executed after their backends were told; what is
+     *     still in use is not closed, for closing it under a running execution could bring down the process
      */
     public void closeWithin(Duration budget) {
         if (!closing.compareAndSet(false, true)) {

@@ -120,8 +120,8 @@ public final class NereidServerBuilder {
     }
 
     /**
-     * Sets whether clients may register shared memory of theirs for inputs and outputs. Who can reach the server can then
-     * read and write every POSIX shared memory segment that the server's user can.
+     * Sets whether clients may register shared memory of theirs for inputs and outputs. Who can reach the server can
+     * then read and write every POSIX shared memory segment that the server's user can.
      *
      * @param value {@code false} by default
      * @return this builder
@@ -200,8 +200,8 @@ public final class NereidServerBuilder {
     }
 
     /**
-     * Sets whether the instances of a model are made at once, on as many threads as there are processors, also where their
-     * backend does not say that this is safe.
+     * Sets whether the instances of a model are made at once, on as many threads as there are processors, also where
+     * their backend does not say that this is safe.
      *
      * @param value {@code false} by default
      * @return this builder
@@ -272,7 +272,8 @@ public final class NereidServerBuilder {
     }
 
     /**
-     * Sets how much may be in flight at a time to each version of a model, as {@link #maxInFlight} does for all together.
+     * Sets how much may be in flight at a time to each version of a model, as {@link #maxInFlight} does for all
+     * together.
      *
      * @param requests the most calls; 0 for any number, which is the default
      * @param bytes the most bytes of their inputs; 0 for any number, which is the default
@@ -285,8 +286,8 @@ public final class NereidServerBuilder {
 
     /**
      * Has instances execute in turns, so that never more runs at the same time than there are resources for: as
-     * configurations ask for it by {@code instance_group.rate_limiter}. No instance is run by a thread that submits calls
-     * then. Without this, which is the default, those settings have no effect.
+     * configurations ask for it by {@code instance_group.rate_limiter}. No instance is run by a thread that submits
+     * calls then. Without this, which is the default, those settings have no effect.
      *
      * @param options how much there is of what
      * @return this builder

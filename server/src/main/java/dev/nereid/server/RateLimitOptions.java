@@ -8,8 +8,8 @@ import java.util.OptionalInt;
 /**
  * That instances get turns, and how much there is of what they take. Immutable.
  *
- * @param resources how much there is of which resource; of one that is not named there is as much as the instance takes that
- *     takes the most
+ * @param resources how much there is of which resource; of one that is not named there is as much as the instance takes
+ *     that takes the most
  */
 public record RateLimitOptions(List<Resource> resources) {
     /** Copies the components. */
@@ -22,8 +22,8 @@ public record RateLimitOptions(List<Resource> resources) {
      *
      * @param name the resource's name, as configurations write it in {@code instance_group.rate_limiter.resources}
      * @param count how much; 0 or more
-     * @param device the number of the device that has it; empty for each device; without meaning for a resource that all
-     *     devices share
+     * @param device the number of the device that has it; empty for each device; without meaning for a resource that
+     *     all devices share
      */
     public record Resource(String name, int count, OptionalInt device) {
         /** Checks the components. */

@@ -22,7 +22,9 @@ final class CStrings {
         return arena.allocateFrom(text).address();
     }
 
-    /** Returns the address of {@code path} in the encoding of {@code platform}'s C API, living as long as {@code arena}. */
+    /**
+     * Returns the address of {@code path} in the encoding of {@code platform}'s C API, living as long as {@code arena}.
+     */
     static long writePath(Arena arena, Path path, NativePlatform platform) {
         String text = path.toAbsolutePath().toString();
         return platform.widePaths()

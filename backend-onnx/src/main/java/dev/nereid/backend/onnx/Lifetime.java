@@ -7,8 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * Decides when a native object is released: once its owner has closed it and its last user is gone. Guarded.
  *
  * <p>Owner threads: any. A user {@linkplain #acquire() acquires} before it touches the object and releases afterwards;
- * from {@link #close()} on nobody can acquire any more. Whoever leaves last, the owner or a user, runs the release on its
- * own thread and outside the lock, so exactly once and never while somebody is inside.
+ * from {@link #close()} on nobody can acquire any more. Whoever leaves last, the owner or a user, runs the release on
+ * its own thread and outside the lock, so exactly once and never while somebody is inside.
  */
 final class Lifetime {
     private final ReentrantLock lock = new ReentrantLock();

@@ -13,8 +13,8 @@ import java.util.Map;
 /**
  * How one model is to be run, as its configuration and the backend's options say. Immutable.
  *
- * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread works along with it. So
- * that n instances at work keep all processors busy and no more, the pool is sized for {@code processors - n + 1}
+ * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread works along with it.
+ * So that n instances at work keep all processors busy and no more, the pool is sized for {@code processors - n + 1}
  * threads, the instance's own among them; with as many instances as processors there is no pool at all, and each
  * instance computes alone.
  *
@@ -28,12 +28,13 @@ record ModelOptions(OrtSessionOptions session, Map<String, String> run) {
     static final boolean SHARED_POOL_SPINS = false;
 
     /**
-     * How idle threads of a session wait, unless the model says otherwise: for the next operator of a run they spin, for a
-     * tenth of a millisecond at most, and with the end of the run they sleep. A graph has dozens of operators, and waking a
-     * sleeping thread for each costs more than many of them; a thread that spins longer, as by ONNX Runtime's own default,
-     * keeps the processor from the threads that read requests and write answers. Measured with SqueezeNet and two
-     * threads on two processors, medians of a run: asleep 4.7 ms, spinning like this 4.1 ms; with two other busy processes
-     * 6.1 to 8.0 ms asleep, 7.5 to 7.8 ms like this, and 8.9 to 9.2 ms if the spinning is not bounded.
+     * How idle threads of a session wait, unless the model says otherwise: for the next operator of a run they spin,
+     * for a tenth of a millisecond at most, and with the end of the run they sleep. A graph has dozens of operators,
+     * and waking a sleeping thread for each costs more than many of them; a thread that spins longer, as by ONNX
+     * Runtime's own default, keeps the processor from the threads that read requests and write answers. Measured with
+     * SqueezeNet and two threads on two processors, medians of a run: asleep 4.7 ms, spinning like this 4.1 ms; with
+     * two other busy processes 6.1 to 8.0 ms asleep, 7.5 to 7.8 ms like this, and 8.9 to 9.2 ms if the spinning is not
+     * bounded.
      */
     private static final Map<String, String> WAITING = Map.of(
             "session.intra_op.allow_spinning", "1",

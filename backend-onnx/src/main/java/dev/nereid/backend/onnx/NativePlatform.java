@@ -63,9 +63,9 @@ record NativePlatform(String directory, String libraryFile, boolean widePaths) {
     /**
      * Returns the platform of this process: on Linux as its own executable tells it, elsewhere as its C library does.
      *
-     * <p>The alternatives are worse: system properties can be set by anybody, and the management bean for the same names
-     * takes 10 to 90 ms to start. Foreign functions take longer still where nothing has used them before, and a server
-     * asks at every start whether a model needs the backend or not.
+     * <p>The alternatives are worse: system properties can be set by anybody, and the management bean for the same
+     * names takes 10 to 90 ms to start. Foreign functions take longer still where nothing has used them before, and a
+     * server asks at every start whether a model needs the backend or not.
      *
      * @throws UnsupportedOperationException if ONNX Runtime is not published for it
      */
@@ -74,8 +74,8 @@ record NativePlatform(String directory, String libraryFile, boolean widePaths) {
     }
 
     /**
-     * Returns the platform that the executable in {@code file} was built for, by the machine in its ELF header; empty if
-     * there is no such file.
+     * Returns the platform that the executable in {@code file} was built for, by the machine in its ELF header; empty
+     * if there is no such file.
      */
     static Optional<NativePlatform> ofExecutable(Path file) {
         byte[] header;

@@ -18,8 +18,8 @@ import java.util.Optional;
  * read in memory of ONNX Runtime, which is freed when the server has done so.
  *
  * <p>Only outputs that a request wants are fetched and answered. They are not the only ones that are computed: the
- * published builds of ONNX Runtime run the whole graph whatever is fetched, and only its builds for training can run the
- * part of it that leads to the fetched outputs.
+ * published builds of ONNX Runtime run the whole graph whatever is fetched, and only its builds for training can run
+ * the part of it that leads to the fetched outputs.
  */
 final class OnnxInstance implements ModelInstance {
     private static final long[] NO_DIMENSIONS = {};

@@ -13,7 +13,9 @@ final class OnnxModelPath {
 
     private OnnxModelPath() {}
 
-    /** Returns the file to load: {@code default_model_filename} of the version, or the model in a folder of that name. */
+    /**
+     * Returns the file to load: {@code default_model_filename} of the version, or the model in a folder of that name.
+     */
     static Path of(ModelContext context) throws BackendException {
         String model = context.settings().name();
         String filename = context.settings().modelFilename();

@@ -13,10 +13,10 @@ import java.util.Optional;
 /**
  * Where the inputs and outputs of a configuration are in the model, and what of their shapes is known. Immutable.
  *
- * <p>The shape of an output is known before a run if the model fixes all its dimensions but that of the batch, and those
- * of every input too: a model that leaves a dimension of an input open cannot be trusted to know its outputs, since
- * exporters write down what one example gave. Nor can one whose inputs come flat or are derived from a batch: what it gives
- * follows from something else than the number of items.
+ * <p>The shape of an output is known before a run if the model fixes all its dimensions but that of the batch, and
+ * those of every input too: a model that leaves a dimension of an input open cannot be trusted to know its outputs,
+ * since exporters write down what one example gave. Nor can one whose inputs come flat or are derived from a batch:
+ * what it gives follows from something else than the number of items.
  */
 final class OnnxSignature {
     /**

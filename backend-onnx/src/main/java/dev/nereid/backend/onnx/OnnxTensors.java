@@ -47,7 +47,8 @@ final class OnnxTensors {
     /**
      * Returns the data type of a model's input or output.
      *
-     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if it is no tensor, or of a type without a name on the wire
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if it is no tensor, or of a type without a name on the
+     *     wire
      */
     static DataType dataType(OrtTensorInfo info) throws BackendException {
         if (info.kind() != OrtTensorInfo.Kind.TENSOR) {

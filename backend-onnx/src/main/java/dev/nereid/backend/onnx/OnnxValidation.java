@@ -70,8 +70,8 @@ final class OnnxValidation {
     }
 
     /**
-     * Refuses a model with an input that nothing would be passed to. Control and state tensors of sequences stand elsewhere
-     * in the configuration than inputs: whatever a configuration of sequences names is taken for provided.
+     * Refuses a model with an input that nothing would be passed to. Control and state tensors of sequences stand
+     * elsewhere in the configuration than inputs: whatever a configuration of sequences names is taken for provided.
      */
     private void checkComplete() throws BackendException {
         Set<String> derived = settings.batchInputs().stream()

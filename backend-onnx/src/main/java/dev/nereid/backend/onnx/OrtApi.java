@@ -16,15 +16,17 @@ import java.util.Collections;
 /**
  * ONNX Runtime's table of C functions, and the calls through it. Immutable; any thread may call.
  *
- * <p>Every parameter is passed as a 64-bit integer: the functions here take pointers, sizes and enums only, and an enum's
- * callee reads the lower half of its register or 8-byte stack slot on every platform in {@link NativePlatform}. So one
- * constant method handle per number of parameters serves all functions, the function's address being an argument, and the
- * compiler can inline the calls although two versions of the library may be loaded.
+ * <p>Every parameter is passed as a 64-bit integer: the functions here take pointers, sizes and enums only, and an
+ * enum's callee reads the lower half of its register or 8-byte stack slot on every platform in {@link NativePlatform}.
+ * So one constant method handle per number of parameters serves all functions, the function's address being an
+ * argument, and the compiler can inline the calls although two versions of the library may be loaded.
  *
  * <p>The caller answers for the arguments: the objects they point to must be alive. {@link Lifetime} is how it does so.
  */
 final class OrtApi {
-    /** The version of the API whose table is asked for, and the releases of ONNX Runtime that this binding was made for. */
+    /**
+     * The version of the API whose table is asked for, and the releases of ONNX Runtime that this binding was made for.
+     */
     static final int API_VERSION = 28;
 
     static final String RELEASES = "1." + API_VERSION + ".";
@@ -57,7 +59,8 @@ final class OrtApi {
     /**
      * Reads the table of the library in which {@code symbols} looks.
      *
-     * @throws IllegalStateException if the library is not ONNX Runtime, or not of the releases this binding was made for
+     * @throws IllegalStateException if the library is not ONNX Runtime, or not of the releases this binding was made
+     *     for
      */
     static OrtApi of(SymbolLookup symbols) {
         MemorySegment getBase = symbols.find("OrtGetApiBase")
@@ -73,7 +76,9 @@ final class OrtApi {
         return new OrtApi(functions(MemorySegment.ofAddress(table)), version);
     }
 
-    /** Returns the addresses of the functions in {@link OrtFunction}, each at its own index, and nothing between them. */
+    /**
+     * Returns the addresses of the functions in {@link OrtFunction}, each at its own index, and nothing between them.
+     */
     private static MemorySegment[] functions(MemorySegment table) {
         OrtFunction[] wanted = OrtFunction.values();
         int end = 1 + Arrays.stream(wanted).mapToInt(OrtFunction::index).max().orElseThrow();

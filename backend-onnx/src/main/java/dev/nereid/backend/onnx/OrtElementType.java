@@ -1,7 +1,8 @@
 package dev.nereid.backend.onnx;
 
 /**
- * The element types of ONNX Runtime's tensors, in the order of the header's {@code ONNXTensorElementDataType}. Immutable.
+ * The element types of ONNX Runtime's tensors, in the order of the header's {@code ONNXTensorElementDataType}.
+ * Immutable.
  */
 enum OrtElementType {
     UNDEFINED(0, 0),

@@ -25,7 +25,9 @@ enum OrtErrorCode {
         this.number = number;
     }
 
-    /** Returns the code with ONNX Runtime's number {@code number}; {@link #FAIL} for one that is newer than this list. */
+    /**
+     * Returns the code with ONNX Runtime's number {@code number}; {@link #FAIL} for one that is newer than this list.
+     */
     static OrtErrorCode of(int number) {
         OrtErrorCode[] codes = values();
         return number >= 0 && number < codes.length ? codes[number] : FAIL;

@@ -15,11 +15,11 @@ import java.util.concurrent.locks.ReentrantLock;
  * for {@link #terminate} and {@link #close}, which any thread may call at any time.
  *
  * <p>A run goes {@link #begin}, inputs and outputs, {@link #run}, results, {@link #end}; {@code end} belongs in a
- * {@code finally}. Only what lies between {@code begin} and {@code end} touches native objects on behalf of the user, and
- * {@code lock} orders its two borders with the calls of other threads: {@code terminate} reaches the run options of the
- * run that is named by its ticket or nothing, so a late one neither stops the next run nor touches released options; and
- * {@code close} releases at once if nobody is inside, or leaves it to {@code end}. The session is acquired for as long as
- * the execution lives, so that it cannot be released first.
+ * {@code finally}. Only what lies between {@code begin} and {@code end} touches native objects on behalf of the user,
+ * and {@code lock} orders its two borders with the calls of other threads: {@code terminate} reaches the run options of
+ * the run that is named by its ticket or nothing, so a late one neither stops the next run nor touches released
+ * options; and {@code close} releases at once if nobody is inside, or leaves it to {@code end}. The session is acquired
+ * for as long as the execution lives, so that it cannot be released first.
  */
 final class OrtExecution implements AutoCloseable {
     private final OrtSession session;
@@ -106,8 +106,8 @@ final class OrtExecution implements AutoCloseable {
     }
 
     /**
-     * Passes input {@code index}, where it lies. Strings are copied: each is its length in 4 bytes, little-endian, then its
-     * bytes.
+     * Passes input {@code index}, where it lies. Strings are copied: each is its length in 4 bytes, little-endian, then
+     * its bytes.
      *
      * @param data native memory that stays alive and unchanged until {@link #end}
      * @throws IllegalArgumentException if the size of {@code data} does not match the shape
@@ -125,7 +125,8 @@ final class OrtExecution implements AutoCloseable {
     }
 
     /**
-     * Asks for output {@code index} in memory of the caller. The run fails if the output turns out to have another shape.
+     * Asks for output {@code index} in memory of the caller. The run fails if the output turns out to have another
+     * shape.
      *
      * @param target native memory that stays alive until {@link #end}
      * @throws IllegalArgumentException if the size of {@code target} does not match the shape, or for strings
@@ -180,8 +181,8 @@ final class OrtExecution implements AutoCloseable {
     }
 
     /**
-     * Hands output {@code index} of a successful run to the caller, who closes it. Possible once, and only for an output
-     * that was asked for without memory.
+     * Hands output {@code index} of a successful run to the caller, who closes it. Possible once, and only for an
+     * output that was asked for without memory.
      */
     OrtValue takeOutput(int index) throws OrtException {
         requireBegun();
@@ -234,7 +235,9 @@ final class OrtExecution implements AutoCloseable {
         }
     }
 
-    /** Makes the run with {@code ticket} fail soon, if it has begun and not ended; otherwise does nothing. Any thread. */
+    /**
+     * Makes the run with {@code ticket} fail soon, if it has begun and not ended; otherwise does nothing. Any thread.
+     */
     void terminate(long ticket) {
         lock.lock();
         try {

@@ -12,12 +12,14 @@ import org.jspecify.annotations.Nullable;
  * A loaded ONNX Runtime: the native library, its functions and its environment. Any thread may use it.
  *
  * <p>Closing it lets no further session be opened; the library is unloaded once its last session and its last value are
- * closed – on Linux, where the C library waits for that, also after the end of the threads that ran a model. ONNX Runtime
- * has one environment per loaded file: two of these on one file share it, and with it the thread pools of the one
- * that was opened first.
+ * closed – on Linux, where the C library waits for that, also after the end of the threads that ran a model. ONNX
+ * Runtime has one environment per loaded file: two of these on one file share it, and with it the thread pools of the
+ * one that was opened first.
  */
 final class OrtLibrary implements AutoCloseable {
-    /** What the environment itself says goes to standard error, so only from ERROR on; sessions have logs of their own. */
+    /**
+     * What the environment itself says goes to standard error, so only from ERROR on; sessions have logs of their own.
+     */
     private static final OrtLog.Severity ENVIRONMENT_THRESHOLD = OrtLog.Severity.ERROR;
 
     private static final String ENVIRONMENT_LOG_ID = "nereid";

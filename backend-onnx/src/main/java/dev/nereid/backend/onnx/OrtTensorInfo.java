@@ -9,8 +9,10 @@ import java.util.List;
  * @param kind what it holds; only tensors can be passed to {@link OrtExecution}
  * @param type the element type of a tensor, {@link OrtElementType#UNDEFINED} for anything else
  * @param hasShape whether the model says how many dimensions there are
- * @param dims the dimensions, -1 where the model leaves one open; empty for a scalar, and where {@code hasShape} is false
- * @param symbols the name that the model gives to each open dimension, empty where it gives none; as long as {@code dims}
+ * @param dims the dimensions, -1 where the model leaves one open; empty for a scalar, and where {@code hasShape} is
+ *     false
+ * @param symbols the name that the model gives to each open dimension, empty where it gives none; as long as
+ *     {@code dims}
  */
 record OrtTensorInfo(
         String name, Kind kind, OrtElementType type, boolean hasShape, List<Long> dims, List<String> symbols) {

@@ -4,7 +4,8 @@ package dev.nereid.backend.onnx;
  * The sizes of ONNX Runtime's two thread pools. Immutable.
  *
  * @param intraOp threads that share the work of one operator, the calling one among them; 0 = one per physical core
- * @param interOp threads that run operators at the same time, used by parallel execution only; 0 = one per physical core
+ * @param interOp threads that run operators at the same time, used by parallel execution only; 0 = one per physical
+ *     core
  * @param spin whether idle threads of a pool shared by all sessions spin for a while before they sleep
  */
 record OrtThreads(int intraOp, int interOp, boolean spin) {

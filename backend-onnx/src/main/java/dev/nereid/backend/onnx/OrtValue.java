@@ -25,7 +25,9 @@ final class OrtValue implements AutoCloseable {
         this.data = data;
     }
 
-    /** Takes over the value {@code handle} from somebody who uses {@code library}. It is not released when this fails. */
+    /**
+     * Takes over the value {@code handle} from somebody who uses {@code library}. It is not released when this fails.
+     */
     static OrtValue adopt(OrtLibrary library, long handle, OrtScratch scratch) throws OrtException {
         OrtApi api = library.api();
         api.shortCall(

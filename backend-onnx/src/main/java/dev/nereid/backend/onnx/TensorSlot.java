@@ -6,8 +6,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The place of one input or output: an ONNX Runtime value over the caller's memory, made again only when memory or shape
- * are not those of the run before. Confined to the user of its execution.
+ * The place of one input or output: an ONNX Runtime value over the caller's memory, made again only when memory or
+ * shape are not those of the run before. Confined to the user of its execution.
  */
 final class TensorSlot {
     private final OrtLibrary library;

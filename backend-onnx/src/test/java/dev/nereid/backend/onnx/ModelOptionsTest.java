@@ -7,6 +7,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.testkit.FakeModelContext;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -31,7 +32,7 @@ class ModelOptionsTest {
     @CsvSource({"3, 5, 3", "0, 5, 5", "3, 0, 3", "0, 0, 7"})
     void takesThreadCountsOfTheModelThenOfTheBackendThenItsOwn(int model, int backend, int expected)
             throws BackendException {
-        ModelSettings.Builder settings = settings()
+        ModelSettingsBuilder settings = settings()
                 .parameter("intra_op_thread_count", Integer.toString(model))
                 .parameter("inter_op_thread_count", Integer.toString(model));
 
@@ -164,7 +165,7 @@ class ModelOptionsTest {
                 "op_library_filename: 'operators.so' (expected: a file in the model's folder)");
     }
 
-    private static void assertRefused(ModelSettings.Builder settings, String message) {
+    private static void assertRefused(ModelSettingsBuilder settings, String message) {
         assertRefused(TestBackend.model(settings.build(), 1), ErrorCode.INVALID_ARGUMENT, message);
     }
 
@@ -176,19 +177,19 @@ class ModelOptionsTest {
                 .isEqualTo(code);
     }
 
-    private static ModelOptions of(ModelSettings.Builder settings) throws BackendException {
+    private static ModelOptions of(ModelSettingsBuilder settings) throws BackendException {
         return of(settings, 2, 0, 0, 1);
     }
 
     private static ModelOptions of(
-            ModelSettings.Builder settings, int processors, int intraOp, int interOp, int instances)
+            ModelSettingsBuilder settings, int processors, int intraOp, int interOp, int instances)
             throws BackendException {
         return ModelOptions.of(
                 TestBackend.model(settings.build(), instances),
                 new BackendOptions(processors, intraOp, interOp, false, 4));
     }
 
-    private static ModelSettings.Builder settings() {
+    private static ModelSettingsBuilder settings() {
         return ModelSettings.builder("m", 1);
     }
 }

@@ -8,6 +8,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -37,7 +38,7 @@ class OnnxCancellationTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
     private final Arena arena = Arena.ofShared();
     private final ExecutorService threads = Executors.newCachedThreadPool();
-    private final ModelSettings.Builder settings = ModelSettings.builder("m", 1)
+    private final ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
             .modelFilename("batched_slow_loop.onnx")
             .maxBatchSize(8)
             .input(TensorSpec.of("limit", DataType.INT64, Shape.of(1)))

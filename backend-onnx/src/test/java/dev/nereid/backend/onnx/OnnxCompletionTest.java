@@ -8,6 +8,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.util.Map;
@@ -162,13 +163,13 @@ class OnnxCompletionTest {
                 .withMessageMatching("onnx runtime error 7: .*not_a_model.onnx failed:Protobuf parsing failed.");
     }
 
-    private static ModelCompletion complete(ModelSettings.Builder settings) throws BackendException {
+    private static ModelCompletion complete(ModelSettingsBuilder settings) throws BackendException {
         try (TestBackend backend = new TestBackend()) {
             return backend.backend.complete(TestBackend.model(settings.build())).orElseThrow();
         }
     }
 
-    private static ModelSettings.Builder settings(String file) {
+    private static ModelSettingsBuilder settings(String file) {
         return ModelSettings.builder("m", 1).modelFilename(file);
     }
 

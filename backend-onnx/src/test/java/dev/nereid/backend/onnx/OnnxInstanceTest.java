@@ -9,6 +9,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -47,7 +48,7 @@ class OnnxInstanceTest {
     @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "BYTES")
     void passesEveryDataTypeBitByBit(DataType type) throws BackendException {
         OrtElementType elements = elementType(type);
-        ModelSettings.Builder settings = identity(type).maxBatchSize(8);
+        ModelSettingsBuilder settings = identity(type).maxBatchSize(8);
         MemorySegment two = tensors.random(elements, 2L * 5 * type.byteSize());
         MemorySegment one = tensors.random(elements, 5L * type.byteSize());
 
@@ -68,7 +69,7 @@ class OnnxInstanceTest {
 
     @Test
     void passesStringsOfAnyBytes() throws BackendException {
-        ModelSettings.Builder settings = identity(DataType.BYTES).maxBatchSize(8);
+        ModelSettingsBuilder settings = identity(DataType.BYTES).maxBatchSize(8);
         byte[][] strings = {"text".getBytes(UTF_8), {}, {0, (byte) 0xff}, new byte[3_000]};
 
         try (FakeBatch batch = batch(
@@ -92,7 +93,7 @@ class OnnxInstanceTest {
 
     @Test
     void writesOutputsOfKnownShapeIntoMemoryOfTheServer() throws BackendException {
-        ModelSettings.Builder settings = addSub();
+        ModelSettingsBuilder settings = addSub();
 
         try (FakeBatch batch = batch(settings, addSubRequest("sum", "difference"))) {
             backend.instance(settings).execute(batch);
@@ -105,7 +106,7 @@ class OnnxInstanceTest {
 
     @Test
     void givesOutputsOfUnknownShapeWhereTheyLie() throws BackendException {
-        ModelSettings.Builder settings = nonZero();
+        ModelSettingsBuilder settings = nonZero();
 
         try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(4), 0, 3, 0, 4)))) {
             backend.instance(settings).execute(batch);
@@ -119,7 +120,7 @@ class OnnxInstanceTest {
 
     @Test
     void givesAnOutputWithoutElements() throws BackendException {
-        ModelSettings.Builder settings = nonZero();
+        ModelSettingsBuilder settings = nonZero();
 
         try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(2), 0, 0)))) {
             backend.instance(settings).execute(batch);
@@ -130,7 +131,7 @@ class OnnxInstanceTest {
 
     @Test
     void takesInputsWithoutElements() throws BackendException {
-        ModelSettings.Builder settings = identity(DataType.FP32).maxBatchSize(8);
+        ModelSettingsBuilder settings = identity(DataType.FP32).maxBatchSize(8);
         ModelInstance instance = backend.instance(settings);
 
         try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(1, 0))))) {
@@ -142,7 +143,7 @@ class OnnxInstanceTest {
 
     @Test
     void fetchesOnlyOutputsThatAreWanted() throws BackendException {
-        ModelSettings.Builder settings = addSub();
+        ModelSettingsBuilder settings = addSub();
 
         try (FakeBatch batch = batch(settings, addSubRequest("difference"))) {
             backend.instance(settings).execute(batch);
@@ -154,7 +155,7 @@ class OnnxInstanceTest {
 
     @Test
     void fetchesOutputsThatAnyRequestOfTheBatchWants() throws BackendException {
-        ModelSettings.Builder settings = identity(DataType.FP32).maxBatchSize(8);
+        ModelSettingsBuilder settings = identity(DataType.FP32).maxBatchSize(8);
 
         try (FakeBatch batch = batch(
                 settings,
@@ -168,7 +169,7 @@ class OnnxInstanceTest {
 
     @Test
     void passesAndGivesScalarsInTheShapesOfTheConfiguration() throws BackendException {
-        ModelSettings.Builder settings = settings("negated_scalar.onnx")
+        ModelSettingsBuilder settings = settings("negated_scalar.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(1)))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(1)));
 
@@ -182,7 +183,7 @@ class OnnxInstanceTest {
 
     @Test
     void passesAnyShapeWhereTheModelSaysNothing() throws BackendException {
-        ModelSettings.Builder settings = settings("unknown_rank.onnx")
+        ModelSettingsBuilder settings = settings("unknown_rank.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(-1, -1, -1)))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(-1, -1, -1)));
 
@@ -196,7 +197,7 @@ class OnnxInstanceTest {
 
     @Test
     void writesOutputsOfAWholeBatchIntoMemoryOfTheServer() throws BackendException {
-        ModelSettings.Builder settings = addSub("batched_add_sub.onnx").maxBatchSize(8);
+        ModelSettingsBuilder settings = addSub("batched_add_sub.onnx").maxBatchSize(8);
 
         try (FakeBatch batch = batch(
                 settings,
@@ -217,7 +218,7 @@ class OnnxInstanceTest {
 
     @Test
     void givesTheTrueShapeWhereTheModelIsWrongAboutIt() throws BackendException {
-        ModelSettings.Builder settings = settings("wrong_output_shape.onnx")
+        ModelSettingsBuilder settings = settings("wrong_output_shape.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(-1, 4)))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(1, 4)));
         ModelInstance instance = backend.instance(settings);
@@ -234,7 +235,7 @@ class OnnxInstanceTest {
 
     @Test
     void replacesADefaultInputOnlyWhereARequestBringsIt() throws BackendException {
-        ModelSettings.Builder settings = settings("default_input.onnx")
+        ModelSettingsBuilder settings = settings("default_input.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(2)))
                 .input(TensorSpec.of("bias", DataType.FP32, Shape.of(2)).with(TensorSpec.Trait.OPTIONAL))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(2)));
@@ -259,7 +260,7 @@ class OnnxInstanceTest {
 
     @Test
     void tellsOnnxRuntimesOwnErrorAndServesOn() throws BackendException {
-        ModelSettings.Builder settings = settings("gather.onnx")
+        ModelSettingsBuilder settings = settings("gather.onnx")
                 .input(TensorSpec.of("index", DataType.INT64, ANY))
                 .output(TensorSpec.of("output", DataType.FP32, ANY));
         ModelInstance instance = backend.instance(settings);
@@ -280,7 +281,7 @@ class OnnxInstanceTest {
 
     @Test
     void servesOnWhenMemoryRanOut() throws BackendException {
-        ModelSettings.Builder settings = addSub();
+        ModelSettingsBuilder settings = addSub();
         ModelInstance instance = backend.instance(settings);
         LeakCheckingMemory little = new LeakCheckingMemory(20);
         try (FakeBatch poor = new FakeBatch(settings.build(), little, addSubRequest("sum", "difference"))) {
@@ -299,7 +300,7 @@ class OnnxInstanceTest {
 
     @Test
     void tellsWhichInputTheModelDoesNotHave() throws BackendException {
-        ModelSettings.Builder settings = addSub();
+        ModelSettingsBuilder settings = addSub();
         ModelInstance instance = backend.instance(settings);
         try (FakeBatch batch = batch(settings, addSubRequest("sum").with("c", floats(Shape.of(1), 1)))) {
             assertThatExceptionOfType(BackendException.class)
@@ -308,17 +309,17 @@ class OnnxInstanceTest {
         }
     }
 
-    private ModelSettings.Builder identity(DataType type) {
+    private ModelSettingsBuilder identity(DataType type) {
         return settings("identity_" + elementType(type).name().toLowerCase(java.util.Locale.ROOT) + ".onnx")
                 .input(TensorSpec.of("input", type, ANY))
                 .output(TensorSpec.of("output", type, ANY));
     }
 
-    private static ModelSettings.Builder addSub() {
+    private static ModelSettingsBuilder addSub() {
         return addSub("add_sub.onnx");
     }
 
-    private static ModelSettings.Builder addSub(String file) {
+    private static ModelSettingsBuilder addSub(String file) {
         return settings(file)
                 .input(TensorSpec.of("a", DataType.FP32, Shape.of(4)))
                 .input(TensorSpec.of("b", DataType.FP32, Shape.of(4)))
@@ -332,17 +333,17 @@ class OnnxInstanceTest {
                 .with("b", floats(Shape.of(4), 1, 2, 3, 4));
     }
 
-    private static ModelSettings.Builder nonZero() {
+    private static ModelSettingsBuilder nonZero() {
         return settings("non_zero.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, ANY))
                 .output(TensorSpec.of("output", DataType.INT64, Shape.of(1, -1)));
     }
 
-    private static ModelSettings.Builder settings(String file) {
+    private static ModelSettingsBuilder settings(String file) {
         return ModelSettings.builder("m", 1).modelFilename(file);
     }
 
-    private FakeBatch batch(ModelSettings.Builder settings, FakeRequest... requests) {
+    private FakeBatch batch(ModelSettingsBuilder settings, FakeRequest... requests) {
         return new FakeBatch(settings.build(), memory, requests);
     }
 

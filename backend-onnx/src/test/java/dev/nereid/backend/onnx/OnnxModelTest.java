@@ -8,6 +8,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeModelContext;
@@ -128,7 +129,7 @@ class OnnxModelTest {
                 .isEqualTo(code);
     }
 
-    private static ModelSettings.Builder addSub(String file) {
+    private static ModelSettingsBuilder addSub(String file) {
         return ModelSettings.builder("m", 1)
                 .modelFilename(file)
                 .input(fp32("a", 4))

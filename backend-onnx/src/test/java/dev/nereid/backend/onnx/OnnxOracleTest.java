@@ -11,6 +11,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -51,7 +52,7 @@ class OnnxOracleTest {
     void computesTheSameBitsForABatchOfSeveralRequests(String file, int requests) throws Exception {
         Path model = TestModels.sharedModel(file);
         try (TestBackend backend = new TestBackend()) {
-            ModelSettings.Builder settings = completed(backend, model);
+            ModelSettingsBuilder settings = completed(backend, model);
             TensorSpec spec = settings.build().inputs().getFirst();
             FakeRequest[] parts = new FakeRequest[requests];
             for (int i = 0; i < requests; i++) {
@@ -71,7 +72,7 @@ class OnnxOracleTest {
     void computesTheSameBitsForAModelOfFixedShapes(String file, DataType type) throws Exception {
         Path model = TestModels.sharedModel(file);
         try (TestBackend backend = new TestBackend()) {
-            ModelSettings.Builder settings = completed(backend, model);
+            ModelSettingsBuilder settings = completed(backend, model);
             TensorSpec spec = settings.build().inputs().getFirst();
             FakeRequest request = request(settings).with(spec.name(), random(type, spec.dims(), 1));
             try (FakeBatch batch = new FakeBatch(settings.build(), memory, request)) {
@@ -87,7 +88,7 @@ class OnnxOracleTest {
     void computesTheSameBitsForAModelWithAScalarAndOpenShapes() throws Exception {
         Path model = TestModels.sharedModel("silero_vad.onnx");
         try (TestBackend backend = new TestBackend()) {
-            ModelSettings.Builder settings = completed(backend, model);
+            ModelSettingsBuilder settings = completed(backend, model);
             FakeRequest request = request(settings)
                     .with("input", random(DataType.FP32, Shape.of(1, CHUNK), 1))
                     .with("state", random(DataType.FP32, Shape.of(2, 1, STATE), 2))
@@ -102,12 +103,12 @@ class OnnxOracleTest {
     }
 
     /** Returns settings that hold what the backend found out about the model, as the server would fill them in. */
-    private static ModelSettings.Builder completed(TestBackend backend, Path model) throws BackendException {
+    private static ModelSettingsBuilder completed(TestBackend backend, Path model) throws BackendException {
         String file = model.toAbsolutePath().toString();
         ModelSettings empty = ModelSettings.builder("m", 1).modelFilename(file).build();
         ModelCompletion completion =
                 backend.backend.complete(TestBackend.model(empty)).orElseThrow();
-        ModelSettings.Builder settings = ModelSettings.builder("m", 1)
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1)
                 .modelFilename(file)
                 .maxBatchSize(completion.maxBatchSize().orElseThrow());
         completion.inputs().forEach(settings::input);
@@ -115,7 +116,7 @@ class OnnxOracleTest {
         return settings;
     }
 
-    private static FakeRequest request(ModelSettings.Builder settings) {
+    private static FakeRequest request(ModelSettingsBuilder settings) {
         List<String> outputs =
                 settings.build().outputs().stream().map(TensorSpec::name).toList();
         return new FakeRequest(1, outputs);

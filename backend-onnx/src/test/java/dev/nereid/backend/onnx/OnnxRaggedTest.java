@@ -11,6 +11,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -51,7 +52,7 @@ class OnnxRaggedTest {
 
     @Test
     void runsWithDerivedInputs() throws BackendException {
-        ModelSettings.Builder settings = model().batchInput(ends(DataType.INT32));
+        ModelSettingsBuilder settings = model().batchInput(ends(DataType.INT32));
         ModelInstance instance = backend.instance(settings);
 
         try (FakeBatch batch = batch(settings, request(1, 2, 3), request(10), request(20, 30))) {
@@ -102,7 +103,7 @@ class OnnxRaggedTest {
                         + " ends)");
     }
 
-    private static ModelSettings.Builder model() {
+    private static ModelSettingsBuilder model() {
         return ModelSettings.builder("m", 1)
                 .modelFilename("ragged.onnx")
                 .maxBatchSize(8)
@@ -116,7 +117,7 @@ class OnnxRaggedTest {
         return new BatchInput(Kind.ACCUMULATED_ELEMENT_COUNT, List.of("ends"), type, "values");
     }
 
-    private FakeBatch batch(ModelSettings.Builder settings, FakeRequest... requests) {
+    private FakeBatch batch(ModelSettingsBuilder settings, FakeRequest... requests) {
         return new FakeBatch(settings.build(), memory, requests);
     }
 
@@ -129,7 +130,7 @@ class OnnxRaggedTest {
         return batch.outputs().get(output).data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
     }
 
-    private void assertRefused(ModelSettings.Builder settings, String message) {
+    private void assertRefused(ModelSettingsBuilder settings, String message) {
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> backend.instance(settings))
                 .withMessage(message)

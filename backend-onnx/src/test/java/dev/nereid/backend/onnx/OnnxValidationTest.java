@@ -8,6 +8,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import org.junit.jupiter.api.Test;
@@ -185,14 +186,14 @@ class OnnxValidationTest {
                 .withMessage("unsupported datatype COMPLEX64 for I/O 'c'");
     }
 
-    private static void assertAccepted(ModelSettings.Builder settings) throws BackendException {
+    private static void assertAccepted(ModelSettingsBuilder settings) throws BackendException {
         try (TestBackend backend = new TestBackend()) {
             ModelInstance instance = backend.instance(settings);
             assertThat(instance.isReady()).isTrue();
         }
     }
 
-    private static void assertRefused(ModelSettings.Builder settings, String message) {
+    private static void assertRefused(ModelSettingsBuilder settings, String message) {
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> assertAccepted(settings))
                 .withMessage(message)
@@ -200,7 +201,7 @@ class OnnxValidationTest {
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
-    private static ModelSettings.Builder settings(String file) {
+    private static ModelSettingsBuilder settings(String file) {
         return ModelSettings.builder("m", 1).modelFilename(file);
     }
 

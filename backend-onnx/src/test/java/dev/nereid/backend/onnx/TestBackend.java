@@ -6,6 +6,7 @@ import dev.nereid.spi.Device;
 import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.testkit.FakeBackendContext;
 import dev.nereid.testkit.FakeInstanceContext;
 import dev.nereid.testkit.FakeModelContext;
@@ -50,7 +51,7 @@ final class TestBackend implements AutoCloseable {
     }
 
     /** Loads a model and makes an instance of it. */
-    ModelInstance instance(ModelSettings.Builder settings) throws BackendException {
+    ModelInstance instance(ModelSettingsBuilder settings) throws BackendException {
         Model model = backend.load(model(settings.build(), 1));
         loaded.push(model);
         ModelInstance instance = model.newInstance(new FakeInstanceContext("0"));

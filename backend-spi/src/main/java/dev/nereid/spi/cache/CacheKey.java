@@ -5,7 +5,8 @@ import java.util.HexFormat;
 /**
  * What a response is kept under: 128 bits that stand for the call. Immutable.
  *
- * <p>The bits come from a cryptographic hash, so that they are spread evenly and nobody can find two calls with one key.
+ * <p>The bits come from a cryptographic hash, so that they are spread evenly and nobody can find two calls with one
+ * key.
  *
  * @param high the first 64 bits
  * @param low the last 64 bits

@@ -6,13 +6,13 @@ import dev.nereid.spi.BackendException;
  * The entry point of a plugin that brings a cache. <em>Implemented by caches.</em>
  *
  * <p>The server finds it with {@link java.util.ServiceLoader}: the plugin's jar names the class in
- * {@code META-INF/services/dev.nereid.spi.cache.CacheProvider}, its manifest has the entry {@code Backend-Spi-Version}, and
- * the class has a public constructor without arguments. Only the plugin that the command line asks for is loaded.
+ * {@code META-INF/services/dev.nereid.spi.cache.CacheProvider}, its manifest has the entry {@code Backend-Spi-Version},
+ * and the class has a public constructor without arguments. Only the plugin that the command line asks for is loaded.
  */
 public interface CacheProvider {
     /**
-     * Returns the name by which the command line asks for this cache ({@code --cache-config=NAME,KEY=VALUE}). Called at the
-     * start of the server, on a control thread; must be cheap.
+     * Returns the name by which the command line asks for this cache ({@code --cache-config=NAME,KEY=VALUE}). Called at
+     * the start of the server, on a control thread; must be cheap.
      *
      * @return the name, which is that of the plugin's folder or jar; the same at every call
      */
@@ -23,8 +23,8 @@ public interface CacheProvider {
      *
      * @param context what the cache may use of the server, valid until the cache is closed
      * @return the cache, owned and later closed by the server
-     * @throws BackendException if a setting is wrong or unknown, or if the cache cannot be used; the server then does not
-     *     start, and tells the message
+     * @throws BackendException if a setting is wrong or unknown, or if the cache cannot be used; the server then does
+     *     not start, and tells the message
      */
     ResponseCache create(CacheContext context) throws BackendException;
 }

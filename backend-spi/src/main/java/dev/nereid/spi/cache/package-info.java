@@ -2,7 +2,8 @@
  * The promise to authors of caches: everything a cache of responses compiles against besides {@link dev.nereid.spi}.
  *
  * <p>Starting point: {@link dev.nereid.spi.cache.CacheProvider}, which leads to
- * {@link dev.nereid.spi.cache.ResponseCache}. A cache keeps opaque bytes under keys; what the bytes mean is the server's.
+ * {@link dev.nereid.spi.cache.ResponseCache}. A cache keeps opaque bytes under keys; what the bytes mean is the
+ * server's.
  *
  * <p>Interfaces marked <em>implemented by the server</em> may gain methods in a minor version of the SPI; interfaces
  * marked <em>implemented by caches</em> gain {@code default} methods only.

@@ -29,11 +29,12 @@ import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps responses in Redis, over one connection that all threads share. Safe for use by any thread: so is the connection.
+ * Keeps responses in Redis, over one connection that all threads share. Safe for use by any thread: so is the
+ * connection.
  *
- * <p>How long responses stay and which are dropped is Redis' own affair ({@code maxmemory-policy}). While the connection is
- * lost every lookup fails at once, and the connection is made again in the background; an answer that takes too long is a
- * failure too.
+ * <p>How long responses stay and which are dropped is Redis' own affair ({@code maxmemory-policy}). While the
+ * connection is lost every lookup fails at once, and the connection is made again in the background; an answer that
+ * takes too long is a failure too.
  */
 final class RedisCache implements ResponseCache {
     /** The least that Lettuce takes. */

@@ -17,9 +17,9 @@ import java.util.Optional;
  * The outputs of a response as one row of bytes. Static functions only.
  *
  * <p>A head, little-endian and without padding, then the content of each output at a multiple of {@value #ALIGNMENT}:
- * {@code version:byte count:int}, and for each output {@code nameLength:int name typeLength:int type rank:int dims:long…
- * place:long size:long}. Names are UTF-8, types as on the wire. Another layout gets another version, which older servers
- * take for no entry.
+ * {@code version:byte count:int}, and for each output
+ * {@code nameLength:int name typeLength:int type rank:int dims:long… place:long size:long}. Names are UTF-8, types as
+ * on the wire. Another layout gets another version, which older servers take for no entry.
  */
 public final class CachedResponse {
     /** Where the content of outputs begins. */

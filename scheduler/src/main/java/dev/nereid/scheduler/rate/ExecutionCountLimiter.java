@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * granted a turn is told outside of it.
  *
  * <p>The instances that have work wait in one order: first who has had least, each execution counted as often as the
- * priority says; among equals, who has waited longest. Only the first of them is tried. While there is not enough for it
- * all others wait too, also those for which there would be enough: it would never be its turn otherwise.
+ * priority says; among equals, who has waited longest. Only the first of them is tried. While there is not enough for
+ * it all others wait too, also those for which there would be enough: it would never be its turn otherwise.
  */
 public final class ExecutionCountLimiter implements RateLimiter {
     private final ReentrantLock lock = new ReentrantLock();
@@ -91,7 +91,9 @@ public final class ExecutionCountLimiter implements RateLimiter {
         pool.remove(instance.need);
     }
 
-    /** Gives turns to whoever comes first, until there is not enough for one; the caller tells them, outside the lock. */
+    /**
+     * Gives turns to whoever comes first, until there is not enough for one; the caller tells them, outside the lock.
+     */
     @GuardedBy("lock")
     private List<Runnable> allocate() {
         List<Runnable> grants = new ArrayList<>(1);

@@ -23,9 +23,9 @@ public interface RateLimiter {
      * @param device where it runs; processors count as device 0
      * @param profile what each of its executions takes, and how often it gets its turn
      * @return by which the instance asks for its turns; owned, and to be closed, by the caller
-     * @throws dev.nereid.api.InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if there could never be
-     *     enough of a resource, or if a resource is one of all devices here and of each device there; the instance is not
-     *     known then
+     * @throws dev.nereid.api.InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if there could never
+     *     be enough of a resource, or if a resource is one of all devices here and of each device there; the instance
+     *     is not known then
      */
     Ticket register(Device device, RateProfile profile);
 }

@@ -9,8 +9,8 @@ import java.util.OptionalInt;
  *
  * @param name the resource's name, as models write it
  * @param count how much; 0 or more
- * @param device the number of the device that has it; empty for each device. A resource that all devices share has as much
- *     as the largest of its limits says, whatever their devices
+ * @param device the number of the device that has it; empty for each device. A resource that all devices share has as
+ *     much as the largest of its limits says, whatever their devices
  */
 public record ResourceLimit(String name, int count, OptionalInt device) {
     /** Checks the components. */

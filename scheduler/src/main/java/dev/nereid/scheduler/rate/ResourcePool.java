@@ -12,8 +12,8 @@ import java.util.TreeMap;
 /**
  * How much there is of each resource, and how much of it is taken. Confined to its limiter.
  *
- * <p>There is as much of a resource as its limits say, or, without any, as the instance takes that takes the most. So there
- * may be less than is taken for a while after such an instance is gone.
+ * <p>There is as much of a resource as its limits say, or, without any, as the instance takes that takes the most. So
+ * there may be less than is taken for a while after such an instance is gone.
  */
 final class ResourcePool {
     private final List<ResourceLimit> limits;

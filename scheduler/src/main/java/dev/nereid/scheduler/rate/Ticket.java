@@ -3,9 +3,9 @@ package dev.nereid.scheduler.rate;
 /**
  * By which one instance asks for its turns. Safe for use by any thread; never blocks.
  *
- * <p>An instance is available, staged, or allocated. It is staged by {@link #stage} when there is work for it, allocated
- * when the resources for one execution are there and it is its turn, and available again after {@link #release} or
- * {@link #giveBackUnused}, of which every grant is followed by exactly one.
+ * <p>An instance is available, staged, or allocated. It is staged by {@link #stage} when there is work for it,
+ * allocated when the resources for one execution are there and it is its turn, and available again after
+ * {@link #release} or {@link #giveBackUnused}, of which every grant is followed by exactly one.
  */
 public interface Ticket extends AutoCloseable {
     /**
@@ -23,8 +23,8 @@ public interface Ticket extends AutoCloseable {
     long load();
 
     /**
-     * Asks for a turn: at once if the instance is available, or else when it becomes so, in one step with its release, so
-     * that it competes with all others for what it gives back.
+     * Asks for a turn: at once if the instance is available, or else when it becomes so, in one step with its release,
+     * so that it competes with all others for what it gives back.
      *
      * @param granted run once when the resources are the instance's, by whichever thread gave them free, perhaps before
      *     this method returns; short, must not block or throw
@@ -47,8 +47,8 @@ public interface Ticket extends AutoCloseable {
     void giveBackUnused();
 
     /**
-     * Forgets the instance; a turn that it asked for is not granted any more. What an execution still has goes back when that
-     * is released. Later calls do nothing.
+     * Forgets the instance; a turn that it asked for is not granted any more. What an execution still has goes back
+     * when that is released. Later calls do nothing.
      */
     @Override
     void close();

@@ -3,8 +3,8 @@ package dev.nereid.scheduler.time;
 /** Rings at a moment that may be set again and again. Safe for use by any thread; no method blocks. */
 public interface Alarm extends AutoCloseable {
     /**
-     * Has the alarm ring at a moment, unless it is set to an earlier one. Once it has rung it is not set any more. A moment
-     * that has passed rings at once, on the timer's thread.
+     * Has the alarm ring at a moment, unless it is set to an earlier one. Once it has rung it is not set any more. A
+     * moment that has passed rings at once, on the timer's thread.
      *
      * @param dueNanos the moment, on the scale of {@link System#nanoTime()}, within 140 years of those of other alarms
      */

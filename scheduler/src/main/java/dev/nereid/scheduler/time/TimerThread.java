@@ -4,8 +4,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * The timer of a server: one platform thread, named {@code timer}, that sleeps until the next alarm is due. Safe for use
- * by any thread.
+ * The timer of a server: one platform thread, named {@code timer}, that sleeps until the next alarm is due. Safe for
+ * use by any thread.
  *
  * <p>No wake-up is lost: whoever sets an earlier alarm or closes the timer unparks the thread afterwards, and a permit
  * that comes before the thread parks keeps it from parking.

@@ -13,12 +13,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps responses in memory of its own, outside the heap, up to a number of bytes. Safe for use by any thread: Caffeine is,
- * and entries count their users.
+ * Keeps responses in memory of its own, outside the heap, up to a number of bytes. Safe for use by any thread: Caffeine
+ * is, and entries count their users.
  *
- * <p>What is dropped when it is full, Caffeine decides: what was used neither lately nor often (W-TinyLFU), so that a row of
- * calls that come once does not drive out those that come again. A hit hands out the kept bytes themselves; an entry that is
- * dropped while it is read is freed by its last reader, beyond the size for that long.
+ * <p>What is dropped when it is full, Caffeine decides: what was used neither lately nor often (W-TinyLFU), so that a
+ * row of calls that come once does not drive out those that come again. A hit hands out the kept bytes themselves; an
+ * entry that is dropped while it is read is freed by its last reader, beyond the size for that long.
  */
 final class LocalCache implements ResponseCache {
     /** Caffeine weighs in {@code int}: entries are weighed in pieces of this size, in bytes. */

@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A response that a local cache keeps, with a count of its users: the cache, and whoever reads it. Lock-free; safe for use by
- * any thread. Each user closes it once.
+ * A response that a local cache keeps, with a count of its users: the cache, and whoever reads it. Lock-free; safe for
+ * use by any thread. Each user closes it once.
  *
  * <p>The count begins at one, for the cache, and reaches zero once: a reader takes part only while it is above.
  */

@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicReference;
 /**
  * Stands between a call that asks for classes and its observer. Called by one thread at a time, as observers are.
  *
- * <p>If classes cannot be had the call ends with an error; a decoupled model that has more responses to give is told that
- * nobody wants them, and what it gives meanwhile is given back.
+ * <p>If classes cannot be had the call ends with an error; a decoupled model that has more responses to give is told
+ * that nobody wants them, and what it gives meanwhile is given back.
  */
 public final class ClassifyingObserver implements ResponseObserver {
     private static final Cancellation NOT_KNOWN_YET = () -> {};

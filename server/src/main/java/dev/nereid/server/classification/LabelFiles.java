@@ -22,8 +22,8 @@ public final class LabelFiles {
      * @param folder the model's folder
      * @param config the model's configuration
      * @return the labels of each output that has a file, in the order of its elements; an empty text is no label
-     * @throws InferenceException {@link ErrorCode#INTERNAL} if a file cannot be read, {@link ErrorCode#UNSUPPORTED} if it
-     *     lies outside of the model's folder
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if a file cannot be read, {@link ErrorCode#UNSUPPORTED} if
+     *     it lies outside of the model's folder
      */
     public static Map<String, List<String>> read(Path folder, ModelConfig config) {
         Map<String, List<String>> labels = new HashMap<>();

@@ -157,8 +157,9 @@ public final class ConfigCompletion {
 
     /**
      * Adds what a backend found out about a model. The largest batch, the inputs and the outputs replace those of the
-     * configuration, of which label files and image formats are kept, since no backend knows them; dynamic batching and the transaction policy are taken over only where the configuration chooses
-     * none, so that a scheduler that it does choose is never changed.
+     * configuration, of which label files and image formats are kept, since no backend knows them; dynamic batching and
+     * the transaction policy are taken over only where the configuration chooses none, so that a scheduler that it does
+     * choose is never changed.
      *
      * @param config the configuration so far
      * @param completion what the backend found

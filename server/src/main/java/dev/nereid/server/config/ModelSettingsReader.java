@@ -8,6 +8,7 @@ import dev.nereid.scheduler.QueuePolicy;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.TensorSpec;
 import inference.ModelConfig;
 import inference.ModelDynamicBatching;
@@ -30,11 +31,11 @@ public final class ModelSettingsReader {
      * @param config a configuration; if it is to be completed yet, inputs and outputs may be missing
      * @param version the version to be loaded
      * @return the settings
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if what is
-     *     derived from a batch is wrong by itself
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if an input or output has no data type, or if what
+     *     is derived from a batch is wrong by itself
      */
     public static ModelSettings settings(ModelConfig config, long version) {
-        ModelSettings.Builder settings = ModelSettings.builder(config.getName(), version)
+        ModelSettingsBuilder settings = ModelSettings.builder(config.getName(), version)
                 .maxBatchSize(config.getMaxBatchSize())
                 .decoupled(config.getModelTransactionPolicy().getDecoupled())
                 .modelFilename(config.getDefaultModelFilename())
@@ -54,7 +55,7 @@ public final class ModelSettingsReader {
         return settings.build();
     }
 
-    private static void add(ModelSettings.Builder settings, Device.Kind kind, Accelerator accelerator) {
+    private static void add(ModelSettingsBuilder settings, Device.Kind kind, Accelerator accelerator) {
         settings.accelerator(
                 new ModelSettings.Accelerator(kind, accelerator.getName(), accelerator.getParametersMap()));
     }

@@ -17,11 +17,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the threads of instances run, by the names of policies. Immutable but for what was warned of; safe for use by any
- * thread.
+ * Where the threads of instances run, by the names of policies. Immutable but for what was warned of; safe for use by
+ * any thread.
  *
- * <p>Where the operating system lets no thread be kept on processors, threads run anywhere, and one warning for each policy
- * says so.
+ * <p>Where the operating system lets no thread be kept on processors, threads run anywhere, and one warning for each
+ * policy says so.
  */
 public final class HostPolicies {
     private static final Logger LOG = LoggerFactory.getLogger(HostPolicies.class);

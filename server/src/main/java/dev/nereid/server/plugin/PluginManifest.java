@@ -20,7 +20,9 @@ final class PluginManifest {
         return "META-INF/services/" + provider.getName();
     }
 
-    /** Checks that the jars can be read, that one of them names a provider, and that each such jar fits {@code ours}. */
+    /**
+     * Checks that the jars can be read, that one of them names a provider, and that each such jar fits {@code ours}.
+     */
     static void check(PluginSource plugin, SpiVersion ours, Class<?> provider) throws PluginException {
         if (plugin.jars().isEmpty()) {
             throw new PluginException("no file *.jar in its folder (expected: the plugin's jars)");

@@ -33,8 +33,8 @@ record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
     }
 
     /**
-     * Compares instances: one does for another if their groups differ in nothing but name and count, and their devices in
-     * nothing. Among several, the one of the same name goes first, then the first that is left.
+     * Compares instances: one does for another if their groups differ in nothing but name and count, and their devices
+     * in nothing. Among several, the one of the same name goes first, then the first that is left.
      *
      * @param present the instances that there are
      * @param wanted the instances that there are to be

@@ -25,8 +25,8 @@ import org.slf4j.LoggerFactory;
  * the server; safe for use by any thread in between.
  *
  * <p>The versions of a model are loaded together or not at all: if one of them fails, those already loaded are closed
- * again. A model that fails is reported by name and reason and never keeps another from being served. Each model's entry
- * in the catalog is changed by the one load thread that loads it, and, after the load threads have ended, by
+ * again. A model that fails is reported by name and reason and never keeps another from being served. Each model's
+ * entry in the catalog is changed by the one load thread that loads it, and, after the load threads have ended, by
  * {@link #close}.
  */
 public final class ModelLifecycle {
@@ -125,15 +125,16 @@ public final class ModelLifecycle {
 
     /**
      * Reads the configuration of a model anew, and gives each of its versions the instances that it asks for now, while
-     * the model serves: new instances are made, warmed up and set to work first, then those that are asked for no more get
-     * no more calls; they end what they have, and are closed, by themselves. Instances stay that differ in nothing but the names of their groups. Blocks
-     * meanwhile; one update runs at a time.
+     * the model serves: new instances are made, warmed up and set to work first, then those that are asked for no more
+     * get no more calls; they end what they have, and are closed, by themselves. Instances stay that differ in nothing
+     * but the names of their groups. Blocks meanwhile; one update runs at a time.
      *
      * @param model the model's name
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or differs
-     *     in more than {@code instance_group} and {@code version_policy}, or asks for other versions than are served, or if
-     *     executions of the model's backend block their device: then the model has to be loaded again; whatever a new
-     *     instance failed with. In each case the version that failed, and those after it, go on as they were
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or
+     *     differs in more than {@code instance_group} and {@code version_policy}, or asks for other versions than are
+     *     served, or if executions of the model's backend block their device: then the model has to be loaded again;
+     *     whatever a new instance failed with. In each case the version that failed, and those after it, go on as they
+     *     were
      * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
      */
     public void updateInstances(String model) throws InterruptedException {
@@ -141,10 +142,11 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Ends loading and updates, with the execution that it is at if one is at its warm-up, lets every model answer the calls it has, and closes it. Blocks meanwhile. Called once.
+     * Ends loading and updates, with the execution that it is at if one is at its warm-up, lets every model answer the
+     * calls it has, and closes it. Blocks meanwhile. Called once.
      *
-     * <p>When the time is over, the calls that are left are answered without their executions: no client waits for an answer
-     * that will not come.
+     * <p>When the time is over, the calls that are left are answered without their executions: no client waits for an
+     * answer that will not come.
      *
      * @param budget how long this may take; what is to be told at the end of it may take a moment more
      * @return whether everything was closed in time; what was not keeps its resources

@@ -15,13 +15,13 @@ final class ResourceKinds {
     private ResourceKinds() {}
 
     /**
-     * Finds a resource whose kind changes. The instances of a model are exchanged one after the other, and no resource may
-     * be of both kinds meanwhile.
+     * Finds a resource whose kind changes. The instances of a model are exchanged one after the other, and no resource
+     * may be of both kinds meanwhile.
      *
      * @param present the instances as they are
      * @param wanted the instances as they are to be
-     * @return what would change, of the first such resource by name; empty if none changes, or if {@code wanted} is at odds
-     *     with itself
+     * @return what would change, of the first such resource by name; empty if none changes, or if {@code wanted} is at
+     *     odds with itself
      */
     static Optional<String> change(List<InstancePlan> present, List<InstancePlan> wanted) {
         Set<String> shared = names(wanted, true);

@@ -11,8 +11,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The schedulers whose instances are warmed up at this moment, so that the end of the server need not wait for samples that
- * are executed many times. Safe for use by any thread.
+ * The schedulers whose instances are warmed up at this moment, so that the end of the server need not wait for samples
+ * that are executed many times. Safe for use by any thread.
  *
  * <p>No warm-up is missed: whoever begins one adds it before it reads whether warm-ups are ended, {@link #end} says so
  * before it looks for those that were added.

@@ -22,8 +22,8 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: other instances
- * make another one, which takes over what this one owns. Safe for use by any thread.
+ * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: other
+ * instances make another one, which takes over what this one owns. Safe for use by any thread.
  */
 public final class ServedModel implements AutoCloseable {
     private static final double NANOS_PER_SECOND = 1e9;
@@ -164,7 +164,10 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isReady();
     }
 
-    /** Answers all calls that are not answered, executed or not, and takes no more. {@link #close} waits for the backend. */
+    /**
+     * Answers all calls that are not answered, executed or not, and takes no more. {@link #close} waits for the
+     * backend.
+     */
     void abandon() {
         scheduler.abandon();
     }

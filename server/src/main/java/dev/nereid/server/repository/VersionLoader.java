@@ -38,8 +38,8 @@ import java.util.Optional;
 import java.util.SplittableRandom;
 
 /**
- * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be used
- * by several threads at once.
+ * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
+ * used by several threads at once.
  *
  * <p>A load that fails closes what it made, in reverse order, each once.
  */

@@ -41,8 +41,9 @@ final class VersionUpdater {
      * @param served the version as it is served
      * @return the version as it is served from now on, in place of {@code served}
      * @throws BackendException if an instance cannot be made
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, if it differs in more
-     *     than instances and versions, so that the model has to be loaded again, or if an instance fails its warm-up
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, if it differs in
+     *     more than instances and versions, so that the model has to be loaded again, or if an instance fails its
+     *     warm-up
      * @throws InterruptedException if the thread is interrupted during the warm-up; as if that had failed
      */
     ServedModel update(PreparedModel prepared, ServedModel served) throws BackendException, InterruptedException {

@@ -28,8 +28,8 @@ record WarmupFile(String name, Path path, long size) {
      *
      * @param model the model's folder
      * @param name the file's name in the folder {@code warmup} in it
-     * @throws InferenceException {@link ErrorCode#INTERNAL} if there is no such file, {@link ErrorCode#UNSUPPORTED} if it
-     *     lies elsewhere
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if there is no such file, {@link ErrorCode#UNSUPPORTED} if
+     *     it lies elsewhere
      */
     static WarmupFile find(Path model, String name) {
         Path folder = model.resolve("warmup");

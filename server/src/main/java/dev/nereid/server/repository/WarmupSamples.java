@@ -31,8 +31,8 @@ import java.util.TreeMap;
 import java.util.random.RandomGenerator;
 
 /**
- * The warm-up of a model's instances, with the content of its inputs, which all instances share. Owns that memory: to be
- * closed when every instance is warm. Confined to the thread that loads.
+ * The warm-up of a model's instances, with the content of its inputs, which all instances share. Owns that memory: to
+ * be closed when every instance is warm. Confined to the thread that loads.
  */
 final class WarmupSamples implements AutoCloseable {
     private final ModelSettings model;

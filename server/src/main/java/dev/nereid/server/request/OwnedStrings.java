@@ -12,8 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Copies byte strings out of memory of clients, before they are checked: a client might change their lengths afterwards,
- * and backends rely on the check. Static functions only.
+ * Copies byte strings out of memory of clients, before they are checked: a client might change their lengths
+ * afterwards, and backends rely on the check. Static functions only.
  */
 public final class OwnedStrings {
     private OwnedStrings() {}
@@ -23,7 +23,8 @@ public final class OwnedStrings {
      *
      * @param call a call
      * @param memory where they are copied to
-     * @return the call itself if there is nothing to copy; otherwise one like it, which belongs to the caller in its place
+     * @return the call itself if there is nothing to copy; otherwise one like it, which belongs to the caller in its
+     *     place
      * @throws InferenceException if there is no memory, or if the client's is gone; the call stays with the caller
      */
     public static InferCall of(InferCall call, TensorMemory memory) {

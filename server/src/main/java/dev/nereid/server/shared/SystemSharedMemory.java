@@ -15,9 +15,10 @@ import java.util.concurrent.ConcurrentSkipListMap;
  * The POSIX shared memory that clients registered, for a server without graphics processors. Lock-free; safe for use by
  * any thread.
  *
- * <p>A region stays mapped as long as somebody uses it, whether it is registered or not. Its owner may cut the segment off
- * at any time all the same; then the memory behind the new end is gone, mapped or not, and whoever touches it fails. That
- * is why each lease looks at the segment again, and why the server lets nobody touch such memory who could not stand it.
+ * <p>A region stays mapped as long as somebody uses it, whether it is registered or not. Its owner may cut the segment
+ * off at any time all the same; then the memory behind the new end is gone, mapped or not, and whoever touches it
+ * fails. That is why each lease looks at the segment again, and why the server lets nobody touch such memory who could
+ * not stand it.
  */
 public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     /** More than any client needs; each costs a descriptor and a mapping, which a process has not without end. */

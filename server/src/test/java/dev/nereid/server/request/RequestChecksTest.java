@@ -20,6 +20,7 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -392,7 +393,7 @@ class RequestChecksTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 8, 9, 40})
     void findsInputsOfAnyNumberInAnyOrder(int count) {
-        ModelSettings.Builder settings = ModelSettings.builder("m", 1);
+        ModelSettingsBuilder settings = ModelSettings.builder("m", 1);
         List<InputTensor> inputs = new ArrayList<>();
         List<String> names = new ArrayList<>();
         for (int i = 0; i < count; i++) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import java.util.Map;
@@ -60,7 +61,7 @@ final class IdentityModelTest {
                 "output 'OUTPUT0': FP16 (expected: FP32, the type of input 'INPUT0')");
     }
 
-    private static void assertRefused(ModelSettings.Builder settings, String message) {
+    private static void assertRefused(ModelSettingsBuilder settings, String message) {
         assertThatThrownBy(() -> IdentityModel.of(settings.build()))
                 .isInstanceOf(BackendException.class)
                 .hasMessage(message);

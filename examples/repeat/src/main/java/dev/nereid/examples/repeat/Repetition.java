@@ -13,7 +13,8 @@ import java.nio.ByteOrder;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The responses to one request, one for each element of its input. Owned by one thread at a time, that of the next step.
+ * The responses to one request, one for each element of its input. Owned by one thread at a time, that of the next
+ * step.
  *
  * <p>Between two steps {@code waiting} is set, and whoever takes it back takes the next step: the timer, or the thread
  * that withdraws the request, so that a withdrawn request ends at once. Only a step ends the sender, so that inputs are

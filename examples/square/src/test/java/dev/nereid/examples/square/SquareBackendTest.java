@@ -7,6 +7,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
@@ -92,7 +93,7 @@ final class SquareBackendTest {
                 "input 'IN': IN FP32 [1] (expected: INT32)");
     }
 
-    private static void assertRefused(ModelSettings.Builder settings, String message) {
+    private static void assertRefused(ModelSettingsBuilder settings, String message) {
         assertThatThrownBy(() -> SquareBackend.check(settings.build()))
                 .isInstanceOf(BackendException.class)
                 .hasMessage(message);

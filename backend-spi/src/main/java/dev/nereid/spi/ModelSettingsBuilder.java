@@ -1,0 +1,180 @@
+package dev.nereid.spi;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+
+/** Collects the settings of a model: see {@link ModelSettings#builder}. Confined to one thread. */
+public final class ModelSettingsBuilder {
+    final String name;
+    final long version;
+    final List<TensorSpec> inputs = new ArrayList<>();
+    final List<TensorSpec> outputs = new ArrayList<>();
+    final List<BatchInput> batchInputs = new ArrayList<>();
+    final List<BatchOutput> batchOutputs = new ArrayList<>();
+    final Map<String, String> parameters = new LinkedHashMap<>();
+    final List<ModelSettings.Accelerator> accelerators = new ArrayList<>();
+    final List<String> operatorLibraries = new ArrayList<>();
+    int maxBatchSize;
+    boolean decoupled;
+    String modelFilename = "";
+    OptionalInt graphLevel = OptionalInt.empty();
+    String json = "{}";
+
+    ModelSettingsBuilder(String name, long version) {
+        this.name = requireNonNull(name, "name");
+        if (version < 0) {
+            throw new IllegalArgumentException("version: " + version + " (expected: >= 0)");
+        }
+        this.version = version;
+    }
+
+    /**
+     * Sets {@link ModelSettings#maxBatchSize()}.
+     *
+     * @param size 0 or more
+     * @return this builder
+     */
+    public ModelSettingsBuilder maxBatchSize(int size) {
+        if (size < 0) {
+            throw new IllegalArgumentException("size: " + size + " (expected: >= 0)");
+        }
+        maxBatchSize = size;
+        return this;
+    }
+
+    /**
+     * Sets {@link ModelSettings#decoupled()}.
+     *
+     * @param value whether a request has any number of responses
+     * @return this builder
+     */
+    public ModelSettingsBuilder decoupled(boolean value) {
+        decoupled = value;
+        return this;
+    }
+
+    /**
+     * Adds an input.
+     *
+     * @param spec the input
+     * @return this builder
+     */
+    public ModelSettingsBuilder input(TensorSpec spec) {
+        inputs.add(spec);
+        return this;
+    }
+
+    /**
+     * Adds an output.
+     *
+     * @param spec the output
+     * @return this builder
+     */
+    public ModelSettingsBuilder output(TensorSpec spec) {
+        outputs.add(spec);
+        return this;
+    }
+
+    /**
+     * Adds an input that the server derives.
+     *
+     * @param derived the input
+     * @return this builder
+     */
+    public ModelSettingsBuilder batchInput(BatchInput derived) {
+        batchInputs.add(requireNonNull(derived, "derived"));
+        return this;
+    }
+
+    /**
+     * Adds how outputs are cut.
+     *
+     * @param cut the outputs, and the input whose shape their parts have
+     * @return this builder
+     */
+    public ModelSettingsBuilder batchOutput(BatchOutput cut) {
+        batchOutputs.add(requireNonNull(cut, "cut"));
+        return this;
+    }
+
+    /**
+     * Adds a free parameter.
+     *
+     * @param key its key
+     * @param value its value
+     * @return this builder
+     */
+    public ModelSettingsBuilder parameter(String key, String value) {
+        parameters.put(key, value);
+        return this;
+    }
+
+    /**
+     * Sets {@link ModelSettings#modelFilename()}.
+     *
+     * @param filename the name of the model's file or folder
+     * @return this builder
+     */
+    public ModelSettingsBuilder modelFilename(String filename) {
+        modelFilename = requireNonNull(filename, "filename");
+        return this;
+    }
+
+    /**
+     * Sets {@link ModelSettings#graphLevel()}.
+     *
+     * @param level the level
+     * @return this builder
+     */
+    public ModelSettingsBuilder graphLevel(int level) {
+        graphLevel = OptionalInt.of(level);
+        return this;
+    }
+
+    /**
+     * Adds an execution accelerator.
+     *
+     * @param accelerator the accelerator
+     * @return this builder
+     */
+    public ModelSettingsBuilder accelerator(ModelSettings.Accelerator accelerator) {
+        accelerators.add(accelerator);
+        return this;
+    }
+
+    /**
+     * Adds a library of custom operators.
+     *
+     * @param filename a file name relative to the model's folder
+     * @return this builder
+     */
+    public ModelSettingsBuilder operatorLibrary(String filename) {
+        operatorLibraries.add(filename);
+        return this;
+    }
+
+    /**
+     * Sets {@link ModelSettings#json()}.
+     *
+     * @param text a JSON object
+     * @return this builder
+     */
+    public ModelSettingsBuilder json(String text) {
+        json = requireNonNull(text, "text");
+        return this;
+    }
+
+    /**
+     * Makes the settings.
+     *
+     * @return the settings
+     */
+    public ModelSettings build() {
+        return new ModelSettings(this);
+    }
+}

@@ -1,0 +1,81 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.FailureReason;
+import dev.nereid.spi.BackendException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+
+/**
+ * Has an instance execute a batch, and the batch answered whatever comes of that. Immutable; each instance is run by
+ * one thread at a time.
+ *
+ * <p>What a backend throws stays here, but for an error of the virtual machine: it is thrown again after the answer,
+ * since nobody knows what state it left behind.
+ */
+final class BatchRunner {
+    private static final Logger LOG = LoggerFactory.getLogger(BatchRunner.class);
+
+    private final ModelScope model;
+    private final ShortExecutions executions;
+
+    /**
+     * Makes a runner.
+     *
+     * @param executions is told how long those take that run on threads which submit requests
+     */
+    BatchRunner(ModelScope model, ShortExecutions executions) {
+        this.model = model;
+        this.executions = executions;
+    }
+
+    /**
+     * Executes a batch.
+     *
+     * @param clientMemory whether the batch lies in memory of a client
+     * @param lent whether the thread is not the instance's own
+     */
+    void run(PluginInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent) {
+        if (!lent) {
+            Thread.interrupted(); // left by an execution that is over
+        }
+        long start = model.nanoTime().getAsLong();
+        batch.started(start);
+        Throwable thrown = instance.execute(batch, clientMemory);
+        long end = model.nanoTime().getAsLong();
+        boolean interrupted = false;
+        if (lent) {
+            executions.took(end - start);
+        } else {
+            interrupted = Thread.interrupted(); // meant for the execution that is over
+        }
+        if (clientMemory && thrown instanceof InternalError) {
+            batch.threw(new Answer.Failure(ClientMemory.lost(), FailureReason.OTHER), end);
+            return;
+        }
+        if (thrown == null) {
+            batch.returned(end);
+        } else {
+            batch.threw(Answer.Failure.of(failure(instance, thrown, interrupted), FailureReason.BACKEND), end);
+        }
+        if (thrown instanceof VirtualMachineError error) {
+            throw error;
+        }
+    }
+
+    private BackendException failure(PluginInstance instance, Throwable thrown, boolean interrupted) {
+        boolean expected = thrown instanceof BackendException;
+        if (!expected || thrown.getCause() != null) {
+            LOG.atLevel(expected ? Level.WARN : Level.ERROR)
+                    .addKeyValue("model", model.settings().name())
+                    .addKeyValue("version", model.settings().version())
+                    .addKeyValue("instance", instance.name())
+                    .addKeyValue("interrupted", interrupted)
+                    .setCause(thrown)
+                    .log(expected ? "backend failed" : "backend failed unexpectedly");
+        }
+        return thrown instanceof BackendException failure
+                ? failure
+                : SchedulerErrors.unexpected(model.settings(), thrown);
+    }
+}

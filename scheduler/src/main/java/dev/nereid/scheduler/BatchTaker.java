@@ -1,0 +1,204 @@
+package dev.nereid.scheduler;
+
+import java.util.concurrent.locks.Lock;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides which requests of a model go together, and takes them out of what waits. Guarded by the lock of the queue.
+ *
+ * <p><b>The model's own rule.</b> A model may have a rule of its own for what goes into a batch. It is foreign code, so
+ * the lock is given back while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch looks
+ * again at its end, so it needs no call meanwhile.
+ */
+final class BatchTaker {
+    /**
+     * So often is a batch begun anew while others come and go; then the first request goes alone, which it always may.
+     */
+    private static final int MOST_FORMINGS = 16;
+
+    private final Lock lock;
+    private final BatchPlanner planner;
+    private final WaitingRequests requests;
+    private final QueueView view;
+    private final @Nullable ResponseOrder order;
+    private final LongSupplier nanoTime;
+    private final @Nullable StrategyBatcher strategy;
+
+    /** How many places among the answers were given. */
+    private long places;
+
+    private boolean stopped;
+
+    /**
+     * Takes from what waits.
+     *
+     * @param lock the lock of the queue
+     * @param planner decides about batches
+     * @param requests what waits
+     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
+     * @param nanoTime the clock
+     * @param strategy forms batches by the model's own rule; {@code null} if there is none
+     */
+    BatchTaker(
+            Lock lock,
+            BatchPlanner planner,
+            WaitingRequests requests,
+            @Nullable ResponseOrder order,
+            LongSupplier nanoTime,
+            @Nullable StrategyBatcher strategy) {
+        this.lock = lock;
+        this.planner = planner;
+        this.requests = requests;
+        this.view = requests.view();
+        this.order = order;
+        this.nanoTime = nanoTime;
+        this.strategy = strategy;
+    }
+
+    /** Says whether any thread may take a batch at once: nothing foreign is asked about it. */
+    boolean isPlain() {
+        return strategy == null;
+    }
+
+    /** Takes what waits at once from now on, since nothing more will come. */
+    void stop() {
+        stopped = true;
+        if (strategy != null) {
+            strategy.putOff();
+        }
+    }
+
+    boolean isStopped() {
+        return stopped;
+    }
+
+    /** Says whether requests wait, or will come. */
+    boolean isToGoOn() {
+        return !stopped || requests.length() > 0;
+    }
+
+    /** Returns what keeps the answers in order; {@code null} if any order will do. */
+    @Nullable
+    ResponseOrder order() {
+        return order;
+    }
+
+    /** Gives a request its place among the answers, if they have an order. */
+    void place(ScheduledRequest request) {
+        if (order != null) {
+            request.answers().place(places++);
+        }
+    }
+
+    /**
+     * Takes what is overdue, and a batch if there is one, and leaves them at a seat.
+     *
+     * @param now the moment of the call
+     * @return the moment of the return
+     */
+    long take(Seat seat, long now) {
+        requests.expire(now, seat.overdue);
+        if (strategy != null) {
+            form(strategy, seat);
+            return nanoTime.getAsLong();
+        }
+        int count;
+        do {
+            count = planner.take(view, now, stopped);
+            takeFirst(seat, count);
+        } while (count > 0 && seat.taken.isEmpty());
+        return now;
+    }
+
+    private void takeFirst(Seat seat, int count) {
+        for (int i = 0; i < count; i++) {
+            ScheduledRequest request = requests.poll();
+            if (request != null && request.begin()) { // if not, it is about to be taken out by who answers it
+                place(request);
+                seat.taken.add(request);
+            }
+        }
+    }
+
+    /** Takes a batch that the model's own rule forms; what is overdue goes before it, since the rule takes its time. */
+    private void form(StrategyBatcher rule, Seat seat) {
+        boolean again = seat.overdue.isEmpty();
+        int formings = 0;
+        while (again && rule.begin(requests)) {
+            int count = 0;
+            try {
+                unlocked(rule::ask);
+                long now = nanoTime.getAsLong();
+                requests.expire(now, seat.overdue);
+                boolean last = formings++ == MOST_FORMINGS;
+                count = rule.plan(requests, now, stopped || last);
+                count = last ? Math.max(1, count) : count;
+                takeFirst(seat, count);
+            } finally {
+                unlocked(rule::end);
+                again = rule.ended() || count > 0;
+            }
+            again &= seat.taken.isEmpty() && seat.overdue.isEmpty();
+        }
+    }
+
+    private void unlocked(Runnable foreign) {
+        lock.unlock();
+        try {
+            foreign.run();
+        } finally {
+            lock.lock();
+        }
+    }
+
+    /** Says whether a batch is being formed by the model's own rule. */
+    boolean isForming() {
+        return strategy != null && strategy.isForming();
+    }
+
+    /**
+     * Puts the call of an instance off while a batch is being formed.
+     *
+     * @return whether one is
+     */
+    boolean putsOff() {
+        if (strategy == null || !strategy.isForming()) {
+            return false;
+        }
+        strategy.putOff();
+        return true;
+    }
+
+    /** Says whether there is a batch, as far as the planner goes. */
+    boolean hasBatch(long now) {
+        return !isForming() && planner.take(view, now, stopped) > 0;
+    }
+
+    /**
+     * Says whether somebody has to look: there is a batch, or the model's own rule is to be asked about each request.
+     */
+    boolean mayHaveBatch(long now) {
+        return strategy != null || planner.take(view, now, stopped) > 0;
+    }
+
+    /** Says whether requests wait that may wait for others, and nobody forms a batch. */
+    boolean isToBeWatched() {
+        return requests.length() > 0 && !isForming();
+    }
+
+    /** Returns for how long what waits may wait for others. */
+    long waitNanos(long now) {
+        return planner.waitNanos(view, now);
+    }
+
+    /** Returns how many batches what waits makes at most. */
+    long batches() {
+        return planner.batches(requests.length(), requests.items());
+    }
+
+    /** Says whether nothing waits. */
+    boolean isEmpty() {
+        return requests.length() == 0;
+    }
+}

@@ -1,0 +1,33 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Looks things up in lists of tensors, which are short. Static functions only. */
+final class NamedTensors {
+    private NamedTensors() {}
+
+    /** Returns the names in order; immutable. */
+    static List<String> names(List<NamedTensor> tensors) {
+        List<String> names = new ArrayList<>(tensors.size());
+        for (NamedTensor tensor : tensors) {
+            names.add(tensor.name());
+        }
+        return Collections.unmodifiableList(names);
+    }
+
+    /** Finds the first tensor of a name; {@code null} if there is none. */
+    static @Nullable Tensor find(List<NamedTensor> tensors, String name) {
+        for (int i = 0; i < tensors.size(); i++) {
+            NamedTensor tensor = tensors.get(i);
+            if (tensor.name().equals(name)) {
+                return tensor.tensor();
+            }
+        }
+        return null;
+    }
+}

@@ -1,0 +1,129 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.ResponseObserver;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the observer of one request is told: when it is its turn, and on which way. Lock-free; safe for use by any
+ * thread, but {@link #stream} is confined to the execution of the request. Which answer counts was settled before, by
+ * the {@link ScheduledRequest}.
+ *
+ * <p>The last answer goes after what the backend does about a withdrawal, and through the stream of a decoupled model
+ * if one was opened; all answers go through the order of the model, if it has one.
+ */
+final class RequestAnswers {
+    private final ScheduledRequest request;
+    private final ResponseObserver observer;
+    private final @Nullable ResponseOrder order;
+
+    /**
+     * The responses of a decoupled model. Who answers from outside of the execution and does not see it may tell the
+     * answer by itself: the stream is opened after the request was answered then, and sends nothing.
+     */
+    private volatile @Nullable ResponseStream stream;
+
+    /**
+     * The place among the answers of a model that answers in order; below 0 for none. Given when the request begins.
+     */
+    private long place = -1;
+
+    /** Where the answer is kept for later calls; set before the request is queued. */
+    private @Nullable CacheMiss miss;
+
+    /**
+     * Begins with nothing told.
+     *
+     * @param request whose answers these are
+     * @param observer who is told
+     * @param order keeps the answers of the model in order; {@code null} if any order will do
+     */
+    RequestAnswers(ScheduledRequest request, ResponseObserver observer, @Nullable ResponseOrder order) {
+        this.request = request;
+        this.observer = observer;
+        this.order = order;
+    }
+
+    /** Gives the request its place; to be called between the begin of the execution and the backend. */
+    void place(long given) {
+        place = given;
+    }
+
+    /** Has the answer kept for later calls; to be called before the request is queued. */
+    void insertInto(CacheMiss lookedUp) {
+        miss = lookedUp;
+    }
+
+    /** Opens the responses of a decoupled model; the same at every call. */
+    ResponseStream stream(@Nullable GatheredInputs gathered) {
+        ResponseStream opened = stream;
+        if (opened == null) {
+            opened = new ResponseStream(request, gathered);
+            stream = opened;
+            request.straggle();
+        }
+        return opened;
+    }
+
+    /** Says whether the responses of a decoupled model were opened. */
+    boolean areStreamed() {
+        return stream != null;
+    }
+
+    /** Says whether the responses of a decoupled model were opened, and may still be sent. */
+    boolean areSent() {
+        ResponseStream opened = stream;
+        return opened != null && !opened.isEnded();
+    }
+
+    /**
+     * Tells the answer that counts, after what goes before it.
+     *
+     * @param actions what the backend does about a withdrawal, if that is anything
+     */
+    void deliver(Answer answer, @Nullable CancelActions actions) {
+        if (miss != null) {
+            miss.insert(answer);
+        }
+        if (actions == null) {
+            tellLast(answer);
+            return;
+        }
+        request.retain();
+        Runnable telling = () -> {
+            tellLast(answer);
+            request.release();
+        };
+        if (actions.close(telling)) {
+            telling.run();
+        }
+    }
+
+    /** Tells the answer that counts. */
+    void tellLast(Answer answer) {
+        Answer last = place < 0 ? answer : new Answer.Last(answer);
+        ResponseStream opened = stream;
+        if (opened == null) {
+            tell(last);
+        } else {
+            opened.tellLast(last);
+        }
+    }
+
+    /** Tells an answer when it is its turn. */
+    void tell(Answer answer) {
+        if (place < 0 || order == null) {
+            tellNow(answer);
+        } else {
+            order.tell(place, request, answer, answer instanceof Answer.Last);
+        }
+    }
+
+    /** Calls the observer; what it throws is logged. */
+    void tellNow(Answer answer) {
+        try {
+            answer.tell(observer);
+        } catch (Throwable e) {
+            request.log("observer of responses failed", e);
+        }
+    }
+}
