@@ -356,6 +356,7 @@ final class InstanceWorker implements Runnable {
             executions.took(end - start);
         } else {
             interrupted = Thread.interrupted(); // meant for the execution that is over
+            executions.tookOnItsOwnThread(end - start);
         }
         if (clientMemory && thrown instanceof InternalError) {
             batch.threw(new Answer.Failure(ClientMemory.lost(), FailureReason.OTHER), end);
