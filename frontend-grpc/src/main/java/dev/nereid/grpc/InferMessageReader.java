@@ -23,15 +23,17 @@ final class InferMessageReader {
     /** Far more than any model has, and few enough to fit any heap. */
     private static final int MAX_ENTRIES = 65_536;
 
+    private static final int USUAL_TENSORS = 2;
+
     private final WireReader reader;
     private int entries;
     private String model = "";
     private String version = "";
     private String id = "";
     private Map<String, WireParameter> parameters = Map.of();
-    private final List<InferMessage.Input> inputs = new ArrayList<>();
-    private final List<InferMessage.Output> outputs = new ArrayList<>();
-    private final List<ByteRange> rawContents = new ArrayList<>();
+    private final List<InferMessage.Input> inputs = new ArrayList<>(USUAL_TENSORS);
+    private final List<InferMessage.Output> outputs = new ArrayList<>(0); // which most clients leave out
+    private final List<ByteRange> rawContents = new ArrayList<>(USUAL_TENSORS);
 
     private InferMessageReader(WireReader reader) {
         this.reader = reader;

@@ -37,14 +37,15 @@ final class MessageBytes implements AutoCloseable {
         this.owned = owned;
         int end = 0;
         for (int i = 0; i < pieces.length; i++) {
-            pieces[i] = buffers.get(i).slice().order(ByteOrder.LITTLE_ENDIAN);
+            ByteBuffer buffer = buffers.get(i);
+            pieces[i] = (buffer.position() == 0 ? buffer : buffer.slice()).order(ByteOrder.LITTLE_ENDIAN);
             starts[i] = end;
             end = Math.addExact(end, pieces[i].limit());
         }
         this.length = end;
     }
 
-    /** Looks at bytes that lie in these buffers, none of them empty, one after another. */
+    /** Looks at bytes that lie in these buffers, none of them empty, one after another; the buffers are given away. */
     static MessageBytes of(List<ByteBuffer> pieces) {
         return new MessageBytes(pieces, List.of());
     }

@@ -1,5 +1,7 @@
 package dev.nereid.grpc;
 
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
@@ -8,8 +10,21 @@ final class WireWriter {
     private static final int INITIAL_BYTES = 256;
     private static final int MAX_VARINT_BYTES = 10;
 
-    private byte[] bytes = new byte[INITIAL_BYTES];
+    private byte[] bytes;
     private int size;
+
+    WireWriter() {
+        this(INITIAL_BYTES);
+    }
+
+    /**
+     * Begins with nothing written.
+     *
+     * @param expectedBytes how much will be written, about
+     */
+    WireWriter(int expectedBytes) {
+        bytes = new byte[expectedBytes];
+    }
 
     /** Returns the array that holds what was written, from index 0 to {@link #size}; valid until more is written. */
     byte[] array() {
@@ -57,6 +72,15 @@ final class WireWriter {
     void lengthField(int number, long length) {
         tag(number, WireReader.BYTES);
         varint(length);
+    }
+
+    /** Writes a field of bytes. */
+    void bytesField(int number, MemorySegment content) {
+        lengthField(number, content.byteSize());
+        int count = Math.toIntExact(content.byteSize());
+        ensure(count);
+        MemorySegment.copy(content, ValueLayout.JAVA_BYTE, 0, bytes, size, count);
+        size += count;
     }
 
     /** Writes a field that is a message. */

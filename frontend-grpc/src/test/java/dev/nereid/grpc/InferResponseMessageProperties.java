@@ -25,6 +25,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -35,6 +36,7 @@ import net.jqwik.api.Combinators;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.constraints.IntRange;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -87,6 +89,26 @@ final class InferResponseMessageProperties {
 
         InferResponseMessage byteByByte = InferResponseMessage.of(response, SharedTensors.NONE, memory);
         assertThat(byteByByte.read()).isEqualTo(bytes[0] & 0xFF);
+    }
+
+    @Property(tries = 50)
+    void writesTheRestOfWhatWasReadInPart(
+            @ForAll @IntRange(min = 16_300, max = 16_500) int size, @ForAll @IntRange(max = 16_000) int read)
+            throws IOException {
+        byte[] data = new byte[size];
+        Arrays.fill(data, (byte) size);
+        Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(size), MemorySegment.ofArray(data));
+        InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
+        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory);
+        int length = message.available();
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+        bytes.write(message.readNBytes(read));
+        assertThat(message.drainTo(bytes)).isEqualTo(length - read);
+
+        assertThat(message.available()).isZero();
+        assertThat(message.read()).isEqualTo(-1);
+        assertThat(ModelInferResponse.parseFrom(bytes.toByteArray())).isEqualTo(generated(response));
     }
 
     @Property(tries = 50)

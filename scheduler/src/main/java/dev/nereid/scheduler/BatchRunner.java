@@ -48,6 +48,7 @@ final class BatchRunner {
             executions.took(end - start);
         } else {
             interrupted = Thread.interrupted(); // meant for the execution that is over
+            executions.tookOnItsOwnThread(end - start);
         }
         if (clientMemory && thrown instanceof InternalError) {
             batch.threw(new Answer.Failure(ClientMemory.lost(), FailureReason.OTHER), end);

@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /**
  * Whether the executions of a model are as short as its backend says, so that threads which submit requests may run
@@ -15,6 +16,11 @@ import org.slf4j.LoggerFactory;
  * ones make good for long ones, {@value #FORGIVEN_BY} for each millisecond: the first execution loads classes, and any
  * thread may have to wait for a processor. Decoupled models are never trusted: they may send responses faster than the
  * thread of their client's connection can write them, which would be the very same thread.
+ *
+ * <p>A model that was refuted earns its trust again by short executions on the threads of its instances, since a busy
+ * machine makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time it is refuted
+ * again. A long one among them has to be made good for as ever. So who lies holds up the threads that submit seldom, and
+ * ever more seldom.
  */
 final class ShortExecutions {
     /** What is still short, in nanoseconds. */
@@ -24,6 +30,8 @@ final class ShortExecutions {
     private static final int FORGIVEN_BY = 16;
     private static final int STRIKES = 3;
     private static final int MOST_DOUBT = 1 << 20;
+    private static final int PROBATION = 1 << 12;
+    private static final int MOST_DOUBLINGS = 8;
 
     private final ModelSettings model;
     private final String backend;
@@ -32,6 +40,12 @@ final class ShortExecutions {
 
     /** Long executions that are not forgotten. */
     private final AtomicInteger strikes = new AtomicInteger();
+
+    /** How often the word of the backend was refuted. */
+    private final AtomicInteger refutations = new AtomicInteger();
+
+    /** Whether the backend gives its word at all. */
+    private final boolean promised;
 
     private final AtomicBoolean trusted;
 
@@ -43,7 +57,8 @@ final class ShortExecutions {
     ShortExecutions(ModelSettings model, BackendTerms terms) {
         this.model = model;
         this.backend = terms.backend();
-        this.trusted = new AtomicBoolean(terms.shortExecutions() && !model.decoupled());
+        this.promised = terms.shortExecutions() && !model.decoupled();
+        this.trusted = new AtomicBoolean(promised);
     }
 
     /** Says whether the thread that submits a request may run its execution. */
@@ -54,8 +69,7 @@ final class ShortExecutions {
     /** Takes note of how long an execution took on a thread that submits requests. */
     void took(long nanos) {
         if (nanos > MOST_NANOS) {
-            int more = (int) Math.min(nanos / MOST_NANOS * FORGIVEN_BY, MOST_DOUBT);
-            doubt.updateAndGet(before -> Math.min(before + more, MOST_DOUBT));
+            doubt(nanos);
             if (strikes.incrementAndGet() >= STRIKES) {
                 refute(nanos);
             }
@@ -64,15 +78,36 @@ final class ShortExecutions {
         }
     }
 
+    /** Takes note of how long an execution took on a thread of its instance. */
+    void tookOnItsOwnThread(long nanos) {
+        if (!promised || areTrusted()) {
+            return;
+        }
+        if (nanos > MOST_NANOS) {
+            doubt(nanos);
+        } else if (doubt.decrementAndGet() <= 0) {
+            strikes.set(0);
+            trusted.set(true);
+        }
+    }
+
+    private void doubt(long nanos) {
+        int more = (int) Math.min(nanos / MOST_NANOS * FORGIVEN_BY, MOST_DOUBT);
+        doubt.updateAndGet(before -> Math.min(before + more, MOST_DOUBT));
+    }
+
     private void refute(long nanos) {
+        int probation = PROBATION << Math.min(refutations.get(), MOST_DOUBLINGS);
+        doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on others may make it less
         if (trusted.compareAndSet(true, false)) {
-            LOG.atWarn()
+            // One warning tells who lies; a busy machine may have it said again and again.
+            LOG.atLevel(refutations.getAndIncrement() == 0 ? Level.WARN : Level.DEBUG)
                     .addKeyValue("model", model.name())
                     .addKeyValue("version", model.version())
                     .addKeyValue("backend", backend)
                     .addKeyValue("micros", TimeUnit.NANOSECONDS.toMicros(nanos))
-                    .log("backend declares its executions short, but they take longer than 1 ms: from now on the"
-                            + " model's instances run on threads of their own");
+                    .log("backend declares its executions short, but they take longer than 1 ms: the model's"
+                            + " instances run on threads of their own until many of them were short");
         }
     }
 }
