@@ -31,7 +31,7 @@ final class KnownTexts {
      * @param request what it said; its inputs are without bytes
      * @param byteSizes how many bytes each of the inputs has
      */
-    private record KnownText(MemorySegment text, InferRequest request, long[] byteSizes) {
+    private record KnownText(MemorySegment text, InferRequest request, List<Long> byteSizes) {
         boolean is(MemorySegment body, long jsonLength) {
             return text.byteSize() == jsonLength
                     && MemorySegment.mismatch(text, 0, jsonLength, body, 0, jsonLength) < 0;
@@ -56,7 +56,7 @@ final class KnownTexts {
         List<InputTensor> inputs = new ArrayList<>(request.inputs().size());
         long at = jsonLength;
         for (int i = 0; i < request.inputs().size(); i++) {
-            long byteSize = known.byteSizes[i];
+            long byteSize = known.byteSizes.get(i);
             if (byteSize > body.byteSize() - at) {
                 return null;
             }
@@ -82,9 +82,9 @@ final class KnownTexts {
             return;
         }
         List<InputTensor> inputs = new ArrayList<>(request.inputs().size());
-        long[] byteSizes = new long[request.inputs().size()];
+        List<Long> byteSizes = new ArrayList<>(request.inputs().size());
         for (InputTensor input : request.inputs()) {
-            byteSizes[inputs.size()] = input.data().byteSize();
+            byteSizes.add(input.data().byteSize());
             inputs.add(input.withData(MemorySegment.NULL));
         }
         byte[] text = body.asSlice(0, jsonLength).toArray(ValueLayout.JAVA_BYTE);
@@ -96,7 +96,7 @@ final class KnownTexts {
                         request.outputs(),
                         Collections.unmodifiableMap(request.parameters()),
                         request.options()),
-                byteSizes);
+                List.copyOf(byteSizes));
     }
 
     /** An id is new each time as a rule, and so is what is said of a sequence. */
