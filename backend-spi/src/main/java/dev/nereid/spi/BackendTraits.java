@@ -19,7 +19,8 @@ public final class BackendTraits {
          * Executions take microseconds and never block. An idle instance may be run by any thread that submits a
          * request, one thread at a time, never from within itself, with a happens-before edge from each execution to
          * the next; {@link ModelInstance#close} runs on the instance's own thread. A model whose executions turn out to
-         * take longer than a millisecond, and one that is decoupled, is treated as {@link #LONG}.
+         * take longer than a millisecond runs on its own threads until thousands of them were short, and one that is
+         * decoupled always does.
          */
         SHORT,
         /** As {@link #LONG}, but all instances on one GPU share one thread, since executions block the device. */

@@ -166,34 +166,35 @@ final class InferExchange {
 
     private InferRequest read(CallMemory memory) {
         long jsonLength = head.jsonLength(body.size());
-        InferRequest read;
-        boolean bodyNeeded = true;
         if (jsonLength == 0) {
-            read = new RawRequestReader(description).read(body.bytes(), memory);
-        } else {
-            // Known texts are the event loop's alone.
-            InferRequest known = isReadElsewhere ? null : handler.texts().read(model.name(), body.bytes(), jsonLength);
-            if (known != null) {
-                read = known;
-            } else {
-                InferRequestReader reader = new InferRequestReader(
-                        model.name(),
-                        body.bytes(),
-                        jsonLength,
-                        memory,
-                        handler.options().maxJsonBytes());
-                read = reader.read();
-                bodyNeeded = reader.usesBody();
-                if (!isReadElsewhere && reader.usesBodyAlone()) {
-                    handler.texts().keep(model.name(), body.bytes(), jsonLength, read);
-                }
-            }
+            return onBody(new RawRequestReader(description).read(body.bytes(), memory), memory);
         }
-        if (bodyNeeded) {
-            body.take().ifPresent(memory::adopt);
-        } else {
-            body.close();
+        // Known texts are the event loop's alone.
+        InferRequest known = isReadElsewhere ? null : handler.texts().read(model.name(), body.bytes(), jsonLength);
+        return known != null ? onBody(known, memory) : readAnew(jsonLength, memory);
+    }
+
+    private InferRequest readAnew(long jsonLength, CallMemory memory) {
+        InferRequestReader reader = new InferRequestReader(
+                model.name(),
+                body.bytes(),
+                jsonLength,
+                memory,
+                handler.options().maxJsonBytes());
+        InferRequest read = reader.read();
+        if (!isReadElsewhere && reader.usesBodyAlone()) {
+            handler.texts().keep(model.name(), body.bytes(), jsonLength, read);
         }
+        if (reader.usesBody()) {
+            return onBody(read, memory);
+        }
+        body.close();
+        return read;
+    }
+
+    /** Has the memory of the call own the body, which inputs of the request view. */
+    private InferRequest onBody(InferRequest read, CallMemory memory) {
+        body.take().ifPresent(memory::adopt);
         return read;
     }
 

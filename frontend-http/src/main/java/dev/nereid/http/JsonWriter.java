@@ -153,7 +153,7 @@ final class JsonWriter {
         return raw('"');
     }
 
-    /** Writes the characters that a string begins with and that stand for themselves, and returns how many there are. */
+    /** Writes the characters that a string begins with and that stand for themselves, and returns how many. */
     private int plain(String text) {
         int length = text.length();
         reserve(length);

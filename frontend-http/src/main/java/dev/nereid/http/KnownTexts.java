@@ -4,14 +4,13 @@ import dev.nereid.api.InputTensor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The JSON texts of requests that came lately, and what they said: a client that sends one binary tensor after the other
- * says the same of each, and comparing a text with one that was read costs a twentieth of reading it. Confined to one
- * event loop. Holds at most {@value #MOST} texts of {@value #LONGEST} bytes, and none of the requests' memory.
+ * The JSON texts of requests that came lately, and what they said: a client that sends one binary tensor after the
+ * other says the same of each, and comparing a text with one that was read costs a twentieth of reading it. Confined to
+ * one event loop. Holds at most {@value #MOST} texts of {@value #LONGEST} bytes, and none of the requests' memory.
  *
  * <p>Only a text that was found to be without fault is kept, and only if nothing but the bytes behind it can differ the
  * next time it comes: one without an id, without elements of its own and without shared memory.
@@ -75,7 +74,7 @@ final class KnownTexts {
      * @param model the name of the model that it was sent to
      * @param body the whole body
      * @param jsonLength how many bytes of it are JSON
-     * @param request what it said; all its inputs lie behind the text
+     * @param request what it said; all its inputs lie behind the text, none in shared memory
      */
     void keep(String model, MemorySegment body, long jsonLength, InferRequest request) {
         if (jsonLength > LONGEST || !mayComeAgain(request)) {
@@ -91,11 +90,7 @@ final class KnownTexts {
         texts[slot(model, body.byteSize(), jsonLength)] = new KnownText(
                 MemorySegment.ofArray(text),
                 new InferRequest(
-                        request.id(),
-                        List.copyOf(inputs),
-                        request.outputs(),
-                        Collections.unmodifiableMap(request.parameters()),
-                        request.options()),
+                        request.id(), List.copyOf(inputs), request.outputs(), request.parameters(), request.options()),
                 List.copyOf(byteSizes));
     }
 

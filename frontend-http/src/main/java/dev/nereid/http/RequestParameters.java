@@ -4,6 +4,7 @@ import dev.nereid.api.CallOptions;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.nio.charset.StandardCharsets;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -46,9 +47,9 @@ final class RequestParameters {
         }
     }
 
-    /** Returns the parameters of the backend. */
+    /** Returns the parameters of the backend; nobody may change them. */
     Map<String, ParameterValue> own() {
-        return own;
+        return own.isEmpty() ? own : Collections.unmodifiableMap(own);
     }
 
     /** Returns the parameters of the server. */

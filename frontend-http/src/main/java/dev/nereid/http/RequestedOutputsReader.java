@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.RequestedOutput;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 
 /** Reads the {@code outputs} of a request. Confined to the thread that reads the request. */
@@ -46,7 +47,9 @@ final class RequestedOutputsReader {
             json.moveTo(element);
             json.skipValue();
         }
-        return wanted.isEmpty() ? RequestedOutputs.all(binaryByDefault) : RequestedOutputs.of(wanted, forms);
+        return wanted.isEmpty()
+                ? RequestedOutputs.all(binaryByDefault)
+                : RequestedOutputs.of(Collections.unmodifiableList(wanted), Collections.unmodifiableList(forms));
     }
 
     private void readOutput(int element) {

@@ -6,8 +6,8 @@ import io.netty.buffer.ByteBufAllocator;
 
 /**
  * Gives the head of a response a buffer with room for a small body behind it: the transport's encoder then copies the
- * body there, and both are one buffer, which costs less to send than two. Safe for use by any thread, as the allocator is
- * that it takes memory from.
+ * body there, and both are one buffer, which costs less to send than two. Safe for use by any thread, as the allocator
+ * is that it takes memory from.
  */
 final class RoomyAllocator extends AbstractByteBufAllocator {
     /** A size that the pool has; what it takes for a head without body is free again once that was sent. */

@@ -21,6 +21,8 @@ final class Routes implements Handler<HttpServerRequest> {
     /** A power of two. */
     private static final int MOST_KNOWN = 64;
 
+    private static final int LONGEST_KNOWN = 512;
+
     private final ApiAccess access;
     private final Handlers handlers;
     /** Paths of inferences that came lately: few are asked for, over and over. */
@@ -70,9 +72,11 @@ final class Routes implements Handler<HttpServerRequest> {
                 return false;
             }
             known = new KnownPath(path, model.get());
-            knownPaths[place] = known;
         }
         if (admits(request, Resource.INFER)) {
+            if (path.length() <= LONGEST_KNOWN) {
+                knownPaths[place] = known;
+            }
             handlers.infer().handle(request, known.parts);
         }
         return true;

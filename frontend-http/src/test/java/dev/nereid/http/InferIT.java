@@ -78,6 +78,41 @@ class InferIT {
     }
 
     @Test
+    void answersWhatIsAskedInTheSameWordsWithOtherBytes() throws IOException {
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,2],\"datatype\":\"FP32\",\"parameters\":"
+                + "{\"binary_data_size\":8}}]," + BINARY_OUT + "}";
+        try (HttpConnection connection = frontend.connect()) {
+            byte[][] sent = new byte[20][];
+            for (int i = 0; i < sent.length; i++) { // in a pipeline
+                sent[i] = randomBytes(8 + i % 5 / 4);
+                connection.post(INFER, jsonLength(json), join(bytes(json), sent[i]));
+            }
+            for (byte[] data : sent) {
+                HttpConnection.Answer answer = connection.receive();
+                if (data.length == 8) {
+                    assertThat(answer.text()).contains("\"binary_data_size\":8}}]}");
+                    assertThat(Arrays.copyOfRange(answer.body(), answer.body().length - 8, answer.body().length))
+                            .isEqualTo(data);
+                } else {
+                    assertThat(answer.status()).isEqualTo(400);
+                    assertThat(answer.text()).contains("unexpected additional input data for model 'id'");
+                }
+            }
+        }
+    }
+
+    @Test
+    void findsTheModelOfEachPath() throws IOException {
+        for (int i = 0; i < 300; i++) {
+            String model = i % 3 == 0 ? "id" : "m" + i;
+            HttpConnection.Answer answer = post("/v2/models/" + model + "/infer", "", bytes(ONE_TO_FOUR));
+
+            assertThat(answer.status()).as(model).isEqualTo(i % 3 == 0 ? 200 : 404);
+            assertThat(answer.text()).contains(i % 3 == 0 ? "\"model_name\":\"id\"" : "'" + model + "'");
+        }
+    }
+
+    @Test
     void mixesJsonAndBytesBothWays() throws IOException {
         byte[] large = randomBytes(100_000);
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"data\":[1,2]},"

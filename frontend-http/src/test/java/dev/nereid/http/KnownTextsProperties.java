@@ -14,12 +14,15 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 
 /** Whatever comes, and in whatever order: a text that is known says what it says to whoever reads it anew. */
 class KnownTextsProperties {
     private static final int REQUESTS = 40;
+    private static final Pattern SIZE = Pattern.compile("binary_data_size\":(\\d)");
 
     @Property(tries = 500)
     void sayWhatReadersSay(@ForAll Random random) {
@@ -28,7 +31,8 @@ class KnownTextsProperties {
             CallMemory taken = new CallMemory(memory, new FakeInferenceServer(memory).sharedMemory());
             for (int i = 0; i < REQUESTS; i++) {
                 byte[] text = text(random).getBytes(StandardCharsets.US_ASCII);
-                byte[] body = Arrays.copyOf(text, text.length + random.nextInt(5));
+                byte[] body =
+                        Arrays.copyOf(text, text.length + payload(new String(text, StandardCharsets.US_ASCII), random));
                 for (int at = text.length; at < body.length; at++) {
                     body[at] = (byte) random.nextInt();
                 }
@@ -66,6 +70,16 @@ class KnownTextsProperties {
                 + String.join(",", inputs) + "]" + (random.nextInt(8) == 0 ? ",\"outputs\":[{\"name\":\"Y\"}]" : "")
                 + (random.nextInt(8) == 0 ? ",\"parameters\":{\"priority\":" + random.nextInt(2) + "}" : "")
                 + (random.nextInt(16) == 0 ? "" : "}");
+    }
+
+    /** As many bytes as the text says, or about as many. */
+    private static int payload(String text, Random random) {
+        int size = 0;
+        Matcher sizes = SIZE.matcher(text);
+        while (sizes.find()) {
+            size += Integer.parseInt(sizes.group(1));
+        }
+        return random.nextInt(4) == 0 ? random.nextInt(5) : size;
     }
 
     private static String source(Random random) {

@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InputTensor;
 import dev.nereid.testkit.FakeInferenceServer;
@@ -92,6 +93,26 @@ class KnownTextsTest {
     }
 
     @Test
+    void doesNotKeepWhereAClientWantsAnOutput() {
+        server.sharedMemory().register("r", "/r", 0, 64);
+        String json = "{'inputs':[" + TENSOR
+                + "],'outputs':[{'name':'Y','parameters':{'shared_memory_region':'r','shared_memory_byte_size':4}}]}";
+        keep(json, 1, 2, 3, 4);
+
+        assertThat(read(json, 1, 2, 3, 4)).isNull();
+    }
+
+    @Test
+    void lendsNothingThatCouldBeChanged() {
+        String json = ONE.replace("}]", "}],'outputs':[{'name':'Y'}]");
+        InferRequest first = keep(json, 1, 2, 3, 4);
+
+        assertThatThrownBy(() -> first.parameters().clear()).isInstanceOf(UnsupportedOperationException.class);
+        assertThatThrownBy(() -> first.outputs().wanted().clear()).isInstanceOf(UnsupportedOperationException.class);
+        assertThat(requireNonNull(read(json, 1, 2, 3, 4)).parameters()).containsOnlyKeys("p");
+    }
+
+    @Test
     void doesNotKeepALongText() {
         String json = ONE + " ".repeat(2048);
         keep(json, 1, 2, 3, 4);
@@ -109,7 +130,7 @@ class KnownTextsTest {
         }
     }
 
-    private void keep(String json, int... payload) {
+    private InferRequest keep(String json, int... payload) {
         MemorySegment body = body(json, payload);
         InferRequestReader reader = new InferRequestReader("m", body, json.length(), callMemory, 1 << 20);
         InferRequest request = reader.read();
@@ -117,6 +138,7 @@ class KnownTextsTest {
             texts.keep("m", body, json.length(), request);
         }
         body.fill((byte) 0);
+        return request;
     }
 
     private InferRequest read(String json, int... payload) {

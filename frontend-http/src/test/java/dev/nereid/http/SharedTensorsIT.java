@@ -51,6 +51,22 @@ class SharedTensorsIT {
     }
 
     @Test
+    void findsTheRegionOfAnOutputAnewForEachRequest() throws IOException {
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"parameters\":"
+                + "{\"binary_data_size\":2}}],\"outputs\":[{\"name\":\"OUTPUT0\"," + String.format(IN_REGION, 4, 2)
+                + "}]}";
+        String headers = "Inference-Header-Content-Length: " + json.length() + "\r\n";
+        infer(headers, json + "ab");
+        assertThat(region().asSlice(4, 2).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes("ab"));
+
+        frontend.server.sharedMemory().unregister("r");
+        frontend.server.sharedMemory().register("r", "/r", 0, 8);
+        infer(headers, json + "cd");
+
+        assertThat(region().asSlice(4, 2).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes("cd"));
+    }
+
+    @Test
     void mixesWaysOfSendingInputs() throws IOException {
         region().fill((byte) 5);
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1],\"datatype\":\"UINT8\",\"data\":[1]},"

@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
 import dev.nereid.spi.BackendException;
+import java.util.function.LongConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
@@ -17,16 +18,18 @@ final class BatchRunner {
     private static final Logger LOG = LoggerFactory.getLogger(BatchRunner.class);
 
     private final ModelScope model;
-    private final ShortExecutions executions;
+    private final LongConsumer lentTook;
+    private final LongConsumer ownTook;
 
     /**
      * Makes a runner.
      *
-     * @param executions is told how long those take that run on threads which submit requests
+     * @param executions is told how long executions take
      */
     BatchRunner(ModelScope model, ShortExecutions executions) {
         this.model = model;
-        this.executions = executions;
+        this.lentTook = executions::took;
+        this.ownTook = executions::tookOnItsOwnThread;
     }
 
     /**
@@ -36,6 +39,16 @@ final class BatchRunner {
      * @param lent whether the thread is not the instance's own
      */
     void run(PluginInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent) {
+        run(instance, batch, clientMemory, lent, lent ? lentTook : ownTook);
+    }
+
+    /** Executes a batch of samples, which tell nothing of the requests to come, on the instance's own thread. */
+    void warm(PluginInstance instance, ExecutionBatch batch) {
+        run(instance, batch, false, false, nanos -> {});
+    }
+
+    private void run(
+            PluginInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent, LongConsumer took) {
         if (!lent) {
             Thread.interrupted(); // left by an execution that is over
         }
@@ -44,12 +57,10 @@ final class BatchRunner {
         Throwable thrown = instance.execute(batch, clientMemory);
         long end = model.nanoTime().getAsLong();
         boolean interrupted = false;
-        if (lent) {
-            executions.took(end - start);
-        } else {
+        if (!lent) {
             interrupted = Thread.interrupted(); // meant for the execution that is over
-            executions.tookOnItsOwnThread(end - start);
         }
+        took.accept(end - start);
         if (clientMemory && thrown instanceof InternalError) {
             batch.threw(new Answer.Failure(ClientMemory.lost(), FailureReason.OTHER), end);
             return;

@@ -78,12 +78,6 @@ final class BatchTaker {
         return !stopped || requests.length() > 0;
     }
 
-    /** Returns what keeps the answers in order; {@code null} if any order will do. */
-    @Nullable
-    ResponseOrder order() {
-        return order;
-    }
-
     /** Gives a request its place among the answers, if they have an order. */
     void place(ScheduledRequest request) {
         if (order != null) {

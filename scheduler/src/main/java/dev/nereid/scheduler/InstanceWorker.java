@@ -98,7 +98,7 @@ final class InstanceWorker implements Runnable {
 
     private void warm(PluginInstance instance, ExecutionBatch batch) {
         if (!limited) {
-            runner.run(instance, batch, false, false);
+            runner.warm(instance, batch);
             return;
         }
         Turns turns = instance.turns();
@@ -108,7 +108,7 @@ final class InstanceWorker implements Runnable {
             return;
         }
         try {
-            runner.run(instance, batch, false, false);
+            runner.warm(instance, batch);
         } finally {
             batch.whenEnded(turns::end);
         }

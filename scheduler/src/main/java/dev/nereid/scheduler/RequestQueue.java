@@ -74,7 +74,7 @@ final class RequestQueue {
     }
 
     /**
-     * Adds a request, unless it could not be executed any more.
+     * Adds a request, unless it could not be executed any more. If anything is thrown, it is not in the queue.
      *
      * @param mayRun whether the caller runs an instance if one is idle and there is a batch for it
      * @return the seat of that instance with its batch, to be run by the caller at once; or else what became of the
@@ -87,6 +87,9 @@ final class RequestQueue {
         try {
             admission = admit(request, mayRun);
             next = alarm.claim(requests.nextDue());
+        } catch (RuntimeException | Error e) { // such as no memory: the caller answers it, and no instance takes it
+            requests.remove(request);
+            throw e;
         } finally {
             lock.unlock();
         }
@@ -111,13 +114,25 @@ final class RequestQueue {
         long now = nanoTime.getAsLong(); // later than the request came if a cache was asked first
         if (mayRun && taker.isPlain() && seats.mayLend() && !requests.hasHeavy()) {
             Seat seat = seats.lend();
-            if (seats.serve(seat, now)) {
+            if (serveLent(seat, now)) {
                 return seat;
             }
             seats.takeBack(seat);
         }
         seats.callOne(now);
         return Admission.Outcome.ACCEPTED;
+    }
+
+    @GuardedBy("lock")
+    private boolean serveLent(Seat seat, long now) {
+        try {
+            return seats.serve(seat, now);
+        } catch (RuntimeException | Error e) { // such as no memory: what was taken is answered by its own thread
+            seat.fatal = e;
+            seats.takeBack(seat);
+            seats.callIfWaiting(seat);
+            throw e;
+        }
     }
 
     /** Handles what is due; called by the alarm. */

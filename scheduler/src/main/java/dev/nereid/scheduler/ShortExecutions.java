@@ -17,10 +17,10 @@ import org.slf4j.event.Level;
  * thread may have to wait for a processor. Decoupled models are never trusted: they may send responses faster than the
  * thread of their client's connection can write them, which would be the very same thread.
  *
- * <p>A model that was refuted earns its trust again by short executions on the threads of its instances, since a busy
- * machine makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time it is refuted
- * again. A long one among them has to be made good for as ever. So who lies holds up the threads that submit seldom, and
- * ever more seldom.
+ * <p>A model that was refuted earns its trust again by short executions on the threads of its instances, since a
+ * busy machine makes any execution look long at times: {@value #PROBATION} at first, and twice as many each time it is
+ * refuted again. A long one among them has to be made good for as ever. So who lies holds up the threads that submit
+ * seldom, and ever more seldom.
  */
 final class ShortExecutions {
     /** What is still short, in nanoseconds. */
@@ -97,6 +97,9 @@ final class ShortExecutions {
     }
 
     private void refute(long nanos) {
+        if (!areTrusted()) { // by another thread, which was executing as well
+            return;
+        }
         int probation = PROBATION << Math.min(refutations.get(), MOST_DOUBLINGS);
         doubt.updateAndGet(before -> Math.max(before, probation)); // first: from then on others may make it less
         if (trusted.compareAndSet(true, false)) {

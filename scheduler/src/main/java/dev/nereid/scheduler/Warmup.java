@@ -10,6 +10,7 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -22,11 +23,16 @@ import org.jspecify.annotations.Nullable;
  * in the warm-up itself, which goes on when every call is answered to the end and has given its memory back.
  */
 final class Warmup {
+    private static final Outcome WARM = new Outcome.Warm();
+
     private final ModelScope model;
     private final RequestQueue queue;
     private final List<WarmupSample> samples;
+    /** The parts that are not over; whoever ends the last one decides how the warm-up ended. */
+    private final AtomicInteger parts;
+
     private final CountDownLatch running;
-    private final AtomicReference<@Nullable InferenceException> failure = new AtomicReference<>();
+    private final AtomicReference<@Nullable Outcome> outcome = new AtomicReference<>();
     private final List<Runnable> whenFailed = new CopyOnWriteArrayList<>();
 
     /**
@@ -39,6 +45,8 @@ final class Warmup {
         this.model = model;
         this.queue = queue;
         this.samples = samples;
+        this.parts = new AtomicInteger(threads);
+        outcome.set(threads == 0 ? WARM : null);
         this.running = new CountDownLatch(threads);
     }
 
@@ -64,7 +72,7 @@ final class Warmup {
             fail(new InferenceException(ErrorCode.INTERNAL, "warm-up ended by " + e));
             throw e;
         } finally {
-            running.countDown();
+            endPart();
         }
         while (running.getCount() > 0) {
             try {
@@ -73,12 +81,19 @@ final class Warmup {
                 // Only a backend has this thread at hand, and none of its code runs: it is meant for nothing to come.
             }
         }
-        return failure.get() == null;
+        return !hasFailed();
     }
 
     /** Does the part of a thread that was not started. */
     void miss() {
         fail(ended());
+        endPart();
+    }
+
+    private void endPart() {
+        if (parts.decrementAndGet() == 0) {
+            outcome.compareAndSet(null, WARM);
+        }
         running.countDown();
     }
 
@@ -94,9 +109,7 @@ final class Warmup {
 
     /** Ends the warm-up early, unless it is over: no instance takes requests, also if there is nothing to execute. */
     void cancel() {
-        if (running.getCount() > 0) {
-            fail(ended());
-        }
+        fail(ended());
     }
 
     private InferenceException ended() {
@@ -112,9 +125,8 @@ final class Warmup {
      */
     void await() throws InterruptedException {
         running.await();
-        InferenceException failed = failure.get();
-        if (failed != null) {
-            throw failed;
+        if (outcome.get() instanceof Outcome.Failed(InferenceException error)) {
+            throw error;
         }
     }
 
@@ -125,7 +137,7 @@ final class Warmup {
      */
     void warm(Consumer<ExecutionBatch> instance) {
         for (WarmupSample sample : samples) {
-            for (int i = 0; i < sample.executions() && failure.get() == null; i++) {
+            for (int i = 0; i < sample.executions() && !hasFailed(); i++) {
                 execute(sample, instance);
             }
         }
@@ -171,10 +183,24 @@ final class Warmup {
         }
     }
 
+    /** Has the warm-up fail, unless it is over. */
     private void fail(InferenceException error) {
-        if (failure.compareAndSet(null, error)) {
+        if (outcome.compareAndSet(null, new Outcome.Failed(error))) {
             whenFailed.forEach(Runnable::run);
         }
+    }
+
+    private boolean hasFailed() {
+        return outcome.get() instanceof Outcome.Failed;
+    }
+
+    /** How a warm-up ended, decided once. */
+    private sealed interface Outcome {
+        /** All instances are warm. */
+        record Warm() implements Outcome {}
+
+        /** None takes requests. */
+        record Failed(InferenceException error) implements Outcome {}
     }
 
     /** Keeps what went wrong with the calls of one execution. Safe for use by any thread. */

@@ -18,8 +18,8 @@ import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
 /**
- * The orders in which a withdrawal, an instance and an alarm may meet at two requests that wait, of which one is overdue:
- * each is answered once and given back once, and nothing stays behind.
+ * The orders in which a withdrawal, an instance and an alarm may meet at two requests that wait, of which one is
+ * overdue: each is answered once and given back once, and nothing stays behind.
  */
 final class RequestQueueLincheckTest {
     @Test

@@ -31,6 +31,18 @@ final class ShortExecutionsTest {
     }
 
     @Test
+    void isRefutedOnceByExecutionsOfOneTime() {
+        refute();
+        executions.took(LONG); // was under way on another thread
+
+        execute(PROBATION + 32 - 1, SHORT);
+        assertThat(executions.areTrusted()).isFalse();
+        execute(1, SHORT);
+
+        assertThat(executions.areTrusted()).isTrue();
+    }
+
+    @Test
     void wantsTwiceAsManyEachTimeUpToAMillion() {
         long needed = PROBATION;
         for (int refutation = 0; refutation < 12; refutation++) {
