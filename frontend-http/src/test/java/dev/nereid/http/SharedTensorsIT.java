@@ -56,14 +56,15 @@ class SharedTensorsIT {
                 + "{\"binary_data_size\":2}}],\"outputs\":[{\"name\":\"OUTPUT0\"," + String.format(IN_REGION, 4, 2)
                 + "}]}";
         String headers = "Inference-Header-Content-Length: " + json.length() + "\r\n";
-        infer(headers, json + "ab");
-        assertThat(region().asSlice(4, 2).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes("ab"));
+        assertThat(infer(headers, json + "ab").status()).isEqualTo(200);
 
         frontend.server.sharedMemory().unregister("r");
-        frontend.server.sharedMemory().register("r", "/r", 0, 8);
-        infer(headers, json + "cd");
+        HttpConnection.Answer answer = infer(headers, json + "cd");
 
-        assertThat(region().asSlice(4, 2).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes("cd"));
+        assertThat(answer.status()).isEqualTo(404);
+        assertThat(answer.text()).contains("'r'");
+        frontend.server.sharedMemory().register("r", "/r", 0, 64);
+        assertThat(infer(headers, json + "ef").status()).isEqualTo(200);
     }
 
     @Test
