@@ -85,8 +85,6 @@ final class HttpListener extends VerticleBase {
                 .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
                 .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS)
                 .setHttp2ClearTextEnabled(false)
-                // Everything happens on the event loop here, so nothing need be handed over to it.
-                .setStrictThreadMode(true)
                 // Nobody speaks web sockets here, and what waits for their beginning costs every request.
                 .setPerFrameWebSocketCompressionSupported(false)
                 .setPerMessageWebSocketCompressionSupported(false);
