@@ -13,6 +13,12 @@ final class RoomyAllocator extends AbstractByteBufAllocator {
     /** A size that the pool has; what it takes for a head without body is free again once that was sent. */
     private static final int ROOM = 4096;
 
+    /**
+     * What the encoder asks for when it begins a head is more. It asks for less for the head of a chunk, of which many
+     * may wait to be sent.
+     */
+    private static final int SMALLEST_HEAD = 32;
+
     private final ByteBufAllocator pool;
 
     /**
@@ -27,7 +33,7 @@ final class RoomyAllocator extends AbstractByteBufAllocator {
 
     @Override
     public ByteBuf buffer(int initialCapacity) {
-        return super.buffer(Math.max(initialCapacity, ROOM));
+        return super.buffer(initialCapacity < SMALLEST_HEAD ? initialCapacity : Math.max(initialCapacity, ROOM));
     }
 
     @Override

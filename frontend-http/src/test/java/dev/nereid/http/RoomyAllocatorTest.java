@@ -7,8 +7,12 @@ import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.DefaultHttpResponse;
+import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.handler.codec.http.HttpResponseStatus;
+import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -55,9 +59,28 @@ class RoomyAllocatorTest {
         assertThat(allocator.isDirectBufferPooled()).isTrue();
     }
 
+    @Test
+    void takesLittleForTheHeadsOfChunks() {
+        HttpResponse head = new DefaultHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.OK);
+        HttpUtil.setTransferEncodingChunked(head, true);
+        channel.writeOutbound(head);
+        readOutbound();
+
+        channel.writeOutbound(new DefaultHttpContent(Unpooled.wrappedBuffer(new byte[300])));
+
+        ByteBuf size = channel.readOutbound();
+        assertThat(size.toString(StandardCharsets.US_ASCII)).isEqualTo("12c\r\n");
+        assertThat(size.capacity()).isLessThan(64);
+        size.release();
+    }
+
     private List<String> send(byte[] body) {
         channel.writeOutbound(
                 new DefaultFullHttpResponse(HttpVersion.HTTP_1_1, HttpResponseStatus.OK, Unpooled.wrappedBuffer(body)));
+        return readOutbound();
+    }
+
+    private List<String> readOutbound() {
         List<String> sent = new ArrayList<>();
         for (ByteBuf next = channel.readOutbound(); next != null; next = channel.readOutbound()) {
             sent.add(next.toString(StandardCharsets.US_ASCII));

@@ -139,7 +139,7 @@ final class BatchSource {
         lock.lock();
         try {
             long now = nanoTime.getAsLong();
-            if (mayRun && !seat.retired && !requests.hasHeavy() && seats.serve(seat, now)) {
+            if (mayRun && !seat.retired && !requests.hasHeavy() && seats.serveLent(seat, now)) {
                 return true;
             }
             seats.takeBack(seat);
@@ -148,6 +148,9 @@ final class BatchSource {
             } else {
                 seats.callOne(now);
             }
+            return false;
+        } catch (RuntimeException | Error e) { // the caller is not to know of it; the instance's own thread was called
+            seat.fatal = e;
             return false;
         } finally {
             lock.unlock();

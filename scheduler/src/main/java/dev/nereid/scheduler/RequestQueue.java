@@ -114,25 +114,13 @@ final class RequestQueue {
         long now = nanoTime.getAsLong(); // later than the request came if a cache was asked first
         if (mayRun && taker.isPlain() && seats.mayLend() && !requests.hasHeavy()) {
             Seat seat = seats.lend();
-            if (serveLent(seat, now)) {
+            if (seats.serveLent(seat, now)) {
                 return seat;
             }
             seats.takeBack(seat);
         }
         seats.callOne(now);
         return Admission.Outcome.ACCEPTED;
-    }
-
-    @GuardedBy("lock")
-    private boolean serveLent(Seat seat, long now) {
-        try {
-            return seats.serve(seat, now);
-        } catch (RuntimeException | Error e) { // such as no memory: what was taken is answered by its own thread
-            seat.fatal = e;
-            seats.takeBack(seat);
-            seats.callIfWaiting(seat);
-            throw e;
-        }
     }
 
     /** Handles what is due; called by the alarm. */

@@ -117,6 +117,21 @@ final class Seats {
         return idle.pop();
     }
 
+    /**
+     * Does as {@link #serve} for a seat that is lent. If that fails, such as for want of memory, the seat is given back,
+     * and the instance's own thread called to answer what was taken and die of it.
+     */
+    boolean serveLent(Seat seat, long now) {
+        try {
+            return serve(seat, now);
+        } catch (RuntimeException | Error e) {
+            seat.fatal = e;
+            takeBack(seat);
+            callIfWaiting(seat);
+            throw e;
+        }
+    }
+
     /** Takes back the seat of an instance that was lent; the instance is idle again. */
     void takeBack(Seat seat) {
         idle.push(seat);

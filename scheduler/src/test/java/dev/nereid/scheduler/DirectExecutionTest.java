@@ -184,7 +184,7 @@ final class DirectExecutionTest {
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
             execution = batch -> {
                 inside.countDown();
-                awaitUninterruptibly(go);
+                Latches.await(go);
                 FakeInstance.copy(batch);
             };
             Thread other = Thread.ofPlatform().name("other").start(() -> submit(scheduler, "a"));
@@ -410,13 +410,5 @@ final class DirectExecutionTest {
 
     private CheckedCall call(String id) {
         return Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
-    }
-
-    private static void awaitUninterruptibly(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
-        } catch (InterruptedException e) {
-            throw new AssertionError(e);
-        }
     }
 }

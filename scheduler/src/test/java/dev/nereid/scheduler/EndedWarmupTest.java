@@ -102,7 +102,7 @@ final class EndedWarmupTest {
             FakeInstance.copy(batch);
         });
         FakeInstance late = new FakeInstance(batch -> {
-            awaitUninterruptibly(interrupted);
+            Latches.await(interrupted);
             FakeInstance.copy(batch);
         });
         WarmupSample once = new WarmupSample("s", 1, () -> List.of(call()));
@@ -267,20 +267,6 @@ final class EndedWarmupTest {
     private static void awaitIdle(Thread thread) {
         while (thread.getState() != Thread.State.WAITING) {
             Thread.onSpinWait();
-        }
-    }
-
-    private static void awaitUninterruptibly(CountDownLatch latch) {
-        boolean interrupted = false;
-        while (latch.getCount() > 0) {
-            try {
-                latch.await();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 }

@@ -79,7 +79,7 @@ final class ModelSchedulerTest {
         CountDownLatch go = new CountDownLatch(1);
         FakeInstance instance = new FakeInstance(batch -> {
             busy.countDown();
-            awaitUninterruptibly(go);
+            Latches.await(go);
             FakeInstance.copy(batch);
         });
         ModelScheduler scheduler = start(instance);
@@ -88,7 +88,7 @@ final class ModelSchedulerTest {
             observers.add(new RecordingObserver());
             scheduler.submit(call("r" + i), observers.get(i));
         }
-        awaitUninterruptibly(busy);
+        Latches.await(busy);
         List<Thread> closers =
                 List.of(Thread.startVirtualThread(scheduler::close), Thread.startVirtualThread(scheduler::close));
         while (scheduler.isReady()) {
@@ -171,7 +171,7 @@ final class ModelSchedulerTest {
     void answersAWholeBatchWithItsError() {
         CountDownLatch queued = new CountDownLatch(1);
         FakeInstance instance = new FakeInstance(batch -> {
-            awaitUninterruptibly(queued);
+            Latches.await(queued);
             throw new BackendException(
                     ErrorCode.UNAVAILABLE, "none of " + batch.requests().size());
         });
@@ -281,7 +281,7 @@ final class ModelSchedulerTest {
     void answersEveryRequestAfterItsLastInstanceDied() {
         CountDownLatch queued = new CountDownLatch(1);
         FakeInstance instance = new FakeInstance(batch -> {
-            awaitUninterruptibly(queued);
+            Latches.await(queued);
             throw new StackOverflowError("deep");
         });
 
@@ -336,7 +336,7 @@ final class ModelSchedulerTest {
             throw new StackOverflowError();
         });
         FakeInstance healthy = new FakeInstance(batch -> {
-            awaitUninterruptibly(dying); // so that the other one has to take a request, whoever is woken first
+            Latches.await(dying); // so that the other one has to take a request, whoever is woken first
             FakeInstance.copy(batch);
         });
         RecordingObserver first = new RecordingObserver();
@@ -433,14 +433,6 @@ final class ModelSchedulerTest {
             T taken = queue.poll(30, TimeUnit.SECONDS);
             assertThat(taken).isNotNull();
             return taken;
-        } catch (InterruptedException e) {
-            throw new AssertionError(e);
-        }
-    }
-
-    private static void awaitUninterruptibly(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }

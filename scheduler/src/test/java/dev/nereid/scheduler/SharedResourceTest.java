@@ -173,7 +173,7 @@ final class SharedResourceTest {
     void anEndedWarmupLeavesItsPlaceAtOnce() {
         CountDownLatch going = new CountDownLatch(1);
         FakeInstance.Execution execution = batch -> {
-            awaitUninterruptibly(going);
+            Latches.await(going);
             FakeInstance.copy(batch);
         };
         FakeInstance one = new FakeInstance(execution);
@@ -252,20 +252,6 @@ final class SharedResourceTest {
                 new ModelPlan(model("m"), BatchingPolicy.NONE).with(List.of(endless)),
                 slots,
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
-    }
-
-    private static void awaitUninterruptibly(CountDownLatch latch) {
-        boolean interrupted = false;
-        while (latch.getCount() > 0) {
-            try {
-                latch.await();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     private static ModelSettings model(String name) {
