@@ -3,7 +3,6 @@ package dev.nereid.scheduler;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 
 /**
@@ -15,7 +14,7 @@ import java.util.function.LongSupplier;
  * offer requests. Which instance is woken for what, {@link Seats} says.
  */
 final class BatchSource {
-    private final ReentrantLock lock;
+    private final QueueLock lock;
     private final LongSupplier nanoTime;
 
     @GuardedBy("lock")
@@ -36,7 +35,7 @@ final class BatchSource {
      * @param seats the instances
      * @param nanoTime the clock
      */
-    BatchSource(ReentrantLock lock, WaitingRequests requests, BatchTaker taker, Seats seats, LongSupplier nanoTime) {
+    BatchSource(QueueLock lock, WaitingRequests requests, BatchTaker taker, Seats seats, LongSupplier nanoTime) {
         this.lock = lock;
         this.requests = requests;
         this.taker = taker;

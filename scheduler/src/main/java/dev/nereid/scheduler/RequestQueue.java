@@ -4,7 +4,6 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.scheduler.time.Timer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -25,7 +24,7 @@ final class RequestQueue {
     private final @Nullable ResponseOrder order;
     private final DueAlarm alarm;
     private final BatchSource batches;
-    private final ReentrantLock lock = new ReentrantLock();
+    private final QueueLock lock = new QueueLock();
 
     @GuardedBy("lock")
     private final WaitingRequests requests;

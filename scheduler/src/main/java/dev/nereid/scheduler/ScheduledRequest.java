@@ -30,6 +30,7 @@ final class ScheduledRequest implements Cancellation {
     private final ModelScope model;
     private final CheckedCall call;
     private final byte @Nullable [] content;
+    private final boolean clientMemory;
     private final long arrivedNanos;
     private final long enqueuedNanos;
     private final RequestQueue queue;
@@ -88,6 +89,7 @@ final class ScheduledRequest implements Cancellation {
         this.call = call;
         this.answers = new RequestAnswers(this, observer, queue.order());
         this.content = model.equalInputs().content(call);
+        this.clientMemory = ClientMemory.isUsed(call.inputs());
         this.arrivedNanos = arrivedNanos;
         this.enqueuedNanos = enqueuedNanos;
         model.inFlight().enter();
@@ -147,7 +149,7 @@ final class ScheduledRequest implements Cancellation {
 
     /** Says whether the backend would work in memory of the client. */
     boolean usesClientMemory() {
-        return ClientMemory.isUsed(call.inputs()) || !call.targets().isEmpty();
+        return clientMemory || !call.targets().isEmpty();
     }
 
     /**
@@ -157,7 +159,7 @@ final class ScheduledRequest implements Cancellation {
      * @return whether the request can be executed; otherwise it was answered, and is not to be touched any more
      */
     boolean copyClientMemory() {
-        if (!ClientMemory.isUsed(call.inputs())) {
+        if (!clientMemory) {
             return true;
         }
         try {

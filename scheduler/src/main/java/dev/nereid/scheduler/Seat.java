@@ -2,7 +2,6 @@ package dev.nereid.scheduler;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.Condition;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -14,17 +13,22 @@ import org.jspecify.annotations.Nullable;
  * the instance, while the instance's own waits on, and gives the seat back.
  */
 final class Seat implements Admission {
-    /** Signalled for this instance alone, so that a request wakes one instance, and the right one. */
-    final Condition called;
-
     /** Runs the instance on a thread to which the seat was lent, and gives the seat back. */
     final Runnable lentRun;
 
     /** Tells how much the instance has had of what is limited; always 0 if nothing is. */
     final LongSupplier load;
 
-    /** Whether the instance's own thread waits and was not called; guarded by the lock of the queue. */
+    /** The instance's own thread, once it waited; guarded by the lock of the queue. */
+    @Nullable
+    Thread thread;
+
+    /** Whether that thread waits and was not called; guarded likewise. */
     boolean waiting;
+
+    /** The instance that became idle before this one and still is, if this one is idle; guarded likewise. */
+    @Nullable
+    Seat idleBefore;
 
     /** Whether only the instance's own thread may run it, which has its place; set before the instance first waits. */
     boolean placed;
@@ -42,8 +46,7 @@ final class Seat implements Admission {
     /** The requests whose time was over in the queue; filled by the queue, emptied by the instance. */
     final List<Due> overdue = new ArrayList<>(0);
 
-    Seat(Condition called, Runnable lentRun, LongSupplier load) {
-        this.called = called;
+    Seat(Runnable lentRun, LongSupplier load) {
         this.lentRun = lentRun;
         this.load = load;
     }

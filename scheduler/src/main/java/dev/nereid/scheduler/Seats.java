@@ -1,8 +1,7 @@
 package dev.nereid.scheduler;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.concurrent.locks.Lock;
+import static java.util.Objects.requireNonNull;
+
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -28,10 +27,12 @@ import org.jspecify.annotations.Nullable;
  * and leaves the requests in the queue until its turn has come.
  */
 final class Seats {
-    private final Lock lock;
+    private final QueueLock lock;
     private final BatchTaker taker;
-    private final Deque<Seat> idle = new ArrayDeque<>();
     private @Nullable Seat leader;
+
+    /** The instance that became idle last; it knows the one before. */
+    private @Nullable Seat idle;
 
     /** Instances that were called and did not get the lock yet. */
     private int called;
@@ -45,7 +46,7 @@ final class Seats {
      * @param lock the lock of the queue
      * @param taker takes the batches
      */
-    Seats(Lock lock, BatchTaker taker) {
+    Seats(QueueLock lock, BatchTaker taker) {
         this.lock = lock;
         this.taker = taker;
     }
@@ -58,7 +59,7 @@ final class Seats {
      */
     Seat add(Runnable lentRun, LongSupplier load) {
         number++;
-        return new Seat(lock.newCondition(), lentRun, load);
+        return new Seat(lentRun, load);
     }
 
     /** Takes away the place of an instance that will not come back. */
@@ -109,12 +110,15 @@ final class Seats {
      * Says whether a thread may run an idle instance: none is on its way to what waits, and this one may run anywhere.
      */
     boolean mayLend() {
-        return leader == null && called == 0 && !idle.isEmpty() && !idle.element().placed;
+        return leader == null && called == 0 && idle != null && !idle.placed;
     }
 
-    /** Lends the instance that became idle last. */
+    /** Lends the instance that became idle last; to be asked only if one {@linkplain #mayLend may}. */
     Seat lend() {
-        return idle.pop();
+        Seat lent = requireNonNull(idle);
+        idle = lent.idleBefore;
+        lent.idleBefore = null;
+        return lent;
     }
 
     /**
@@ -134,19 +138,21 @@ final class Seats {
 
     /** Takes back the seat of an instance that was lent; the instance is idle again. */
     void takeBack(Seat seat) {
-        idle.push(seat);
+        seat.idleBefore = idle;
+        idle = seat;
     }
 
     /** Calls the instance that goes first, if any is idle and fewer are on their way than there are batches. */
     void callFirst(long batches) {
-        if (!idle.isEmpty() && called < batches) {
-            call(first());
+        if (idle != null && called < batches) {
+            call(first(idle));
         }
     }
 
-    private Seat first() {
-        Seat first = idle.getFirst();
-        for (Seat seat : idle) {
+    /** Returns the first of those that have had the least. */
+    private static Seat first(Seat idle) {
+        Seat first = idle;
+        for (Seat seat = idle.idleBefore; seat != null; seat = seat.idleBefore) {
             if (seat.load.getAsLong() < first.load.getAsLong()) {
                 first = seat;
             }
@@ -159,29 +165,44 @@ final class Seats {
         if (leader != null) {
             call(leader);
         }
-        while (!idle.isEmpty()) {
-            call(idle.peek());
+        while (idle != null) {
+            call(idle);
         }
     }
 
     /** Calls an instance if it waits, and says whether it does. */
     boolean callIfWaiting(Seat seat) {
-        boolean waits = seat == leader || idle.contains(seat);
+        boolean waits = seat == leader || isIdle(seat);
         if (waits) {
             call(seat);
         }
         return waits;
     }
 
+    private boolean isIdle(Seat seat) {
+        Seat found = idle;
+        while (found != null && found != seat) {
+            found = found.idleBefore;
+        }
+        return found != null;
+    }
+
     private void call(Seat seat) {
         if (seat == leader) {
             leader = null;
+        } else if (seat == idle) {
+            idle = seat.idleBefore;
         } else {
-            idle.remove(seat);
+            Seat after = requireNonNull(idle);
+            while (after.idleBefore != seat) {
+                after = requireNonNull(after.idleBefore);
+            }
+            after.idleBefore = seat.idleBefore;
         }
+        seat.idleBefore = null;
         seat.waiting = false;
         called++;
-        seat.called.signal();
+        lock.wake(seat.thread);
     }
 
     /**
@@ -196,18 +217,28 @@ final class Seats {
     }
 
     private void idle(Seat seat) {
-        seat.waiting = true;
-        idle.push(seat);
+        beginToWait(seat);
+        takeBack(seat);
+        boolean interrupted = false;
         while (seat.waiting) {
-            seat.called.awaitUninterruptibly();
+            interrupted |= lock.sleep(seat, 0);
         }
         called--;
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
+    /**
+     * Sleeps once, whatever ends that: the caller looks at queue and clock again. Only a backend has this thread at
+     * hand, and no execution runs: there is nothing to interrupt.
+     */
     private void lead(Seat seat, long nanos) {
-        seat.waiting = true;
+        beginToWait(seat);
         leader = seat;
-        sleep(seat, nanos);
+        if (nanos > 0) {
+            lock.sleep(seat, nanos);
+        }
         if (seat.waiting) {
             seat.waiting = false;
             leader = null;
@@ -216,15 +247,8 @@ final class Seats {
         }
     }
 
-    private static void sleep(Seat seat, long nanos) {
-        long left = nanos;
-        try {
-            while (seat.waiting && left > 0) {
-                left = seat.called.awaitNanos(left);
-            }
-        } catch (InterruptedException e) {
-            // Only a backend has this thread at hand, and no execution runs: there is nothing to interrupt. The caller
-            // looks at queue and clock again in any case.
-        }
+    private static void beginToWait(Seat seat) {
+        seat.waiting = true;
+        seat.thread = Thread.currentThread();
     }
 }

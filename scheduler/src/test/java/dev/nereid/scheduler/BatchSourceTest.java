@@ -11,7 +11,6 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
-import java.util.concurrent.locks.ReentrantLock;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
@@ -28,7 +27,7 @@ final class BatchSourceTest {
             .build();
     private final ModelScope scope = ModelScope.of(
             new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
-    private final ReentrantLock lock = new ReentrantLock();
+    private final QueueLock lock = new QueueLock();
     private final WaitingRequests requests = new WaitingRequests(PriorityPolicy.NONE, scope.equalInputs());
     private final BatchTaker taker = new BatchTaker(lock, BatchPlanner.oneByOne(), requests, null, () -> 0, null);
     private final Seats seats = new Seats(lock, taker);
@@ -43,6 +42,7 @@ final class BatchSourceTest {
     BatchSourceTest() {
         lock.lock();
         seats.takeBack(faulty);
+        seats.takeBack(source.seat(() -> {}, () -> 0)); // there has to be a choice
         add("a");
         add("b");
         lent.waiting = true; // as its own thread does all the time

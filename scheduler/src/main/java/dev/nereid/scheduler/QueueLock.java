@@ -1,0 +1,59 @@
+package dev.nereid.scheduler;
+
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The lock of a queue. A thread that is called under it is woken after it was given back, so that the thread does not
+ * wake up only to sleep again until the lock is free.
+ *
+ * <p>In place of a condition for each instance: the lists and nodes of those would have to come from one processor to
+ * the other each time, and most of what an offer to an idle instance costs is such ways.
+ */
+final class QueueLock extends ReentrantLock {
+    private static final long serialVersionUID = 1;
+
+    /** Is woken next; written with the lock. */
+    private transient @Nullable Thread called;
+
+    /**
+     * Has a thread woken when the lock is given back, or at once if another one is called after it. With the lock.
+     *
+     * @param thread a thread that looks again at what it waits for whenever it wakes; {@code null} for none
+     */
+    void wake(@Nullable Thread thread) {
+        LockSupport.unpark(called);
+        called = thread;
+    }
+
+    /**
+     * Gives the lock back, sleeps until the thread is woken, interrupted or out of time, and takes the lock again. With
+     * the lock. What woke the thread is not told, and an interruption is forgotten.
+     *
+     * @param blocker what is waited for, for those who look at the thread
+     * @param nanos the longest time; 0 for any
+     * @return whether the thread was interrupted
+     */
+    boolean sleep(Object blocker, long nanos) {
+        unlock();
+        try {
+            if (nanos == 0) {
+                LockSupport.park(blocker);
+            } else {
+                LockSupport.parkNanos(blocker, nanos);
+            }
+            return Thread.interrupted();
+        } finally {
+            lock();
+        }
+    }
+
+    @Override
+    public void unlock() {
+        Thread woken = called;
+        called = null;
+        super.unlock();
+        LockSupport.unpark(woken);
+    }
+}
