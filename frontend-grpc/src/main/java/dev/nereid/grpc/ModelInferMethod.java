@@ -19,6 +19,7 @@ import java.util.function.Function;
 final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
     private final InferenceServer server;
     private final InferCalls calls;
+    private final ResponseArrays arrays = new ResponseArrays();
 
     ModelInferMethod(InferenceServer server, InferCalls calls) {
         this.server = server;
@@ -71,7 +72,7 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call, Metadata headers) {
         // A second message is asked for so that its arrival can be refused.
         call.request(2);
-        return new ModelInferCall(call, server, calls, calls.origin(headers));
+        return new ModelInferCall(call, server, calls, arrays, calls.origin(headers));
     }
 
     /** Responses are streams already, and only ever written. */
