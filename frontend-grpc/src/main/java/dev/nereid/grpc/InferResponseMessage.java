@@ -18,6 +18,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.ListIterator;
+import java.util.Map;
 
 /**
  * A {@code ModelInferResponse}, or a {@code ModelStreamInferResponse} around one, as the transport reads it:
@@ -29,7 +30,7 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
     private static final int CHUNK_BYTES = 16 * 1024;
 
     /** So much of outputs is written behind the other fields, into the same array. */
-    private static final int SMALL_BYTES = CHUNK_BYTES;
+    static final int SMALL_BYTES = CHUNK_BYTES;
 
     /** What the other fields of most responses take. */
     private static final int USUAL_FIELD_BYTES = 128;
@@ -58,33 +59,50 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
      * @throws InferenceException if the message would be longer than the protocol allows, or if there is no memory
      */
     static InferResponseMessage of(InferResponse response, SharedTensors shared, TensorMemory memory) {
-        long outputBytes = outputBytes(response);
-        boolean small = outputBytes <= SMALL_BYTES
-                && shared.inputs().isEmpty()
-                && shared.outputs().isEmpty();
-        WireWriter writer = new WireWriter(USUAL_FIELD_BYTES + (small ? (int) outputBytes : 0));
+        return of(response, shared, memory, new byte[USUAL_FIELD_BYTES]);
+    }
+
+    /**
+     * Writes the response to a unary call.
+     *
+     * @param response the response
+     * @param shared which of its outputs do not travel, and which are not safe where they are
+     * @param memory where outputs are copied to that are not safe where they are
+     * @param array where the message is written if it is small enough; not to be used otherwise until the message was
+     *     read
+     * @throws InferenceException if the message would be longer than the protocol allows, or if there is no memory
+     */
+    static InferResponseMessage of(InferResponse response, SharedTensors shared, TensorMemory memory, byte[] array) {
+        WireWriter writer = new WireWriter(array);
         fields(writer, response);
-        response.parameters().forEach((name, value) -> parameterField(writer, name, value));
+        Map<String, ParameterValue> parameters = response.parameters();
+        if (!parameters.isEmpty()) {
+            parameters.forEach((name, value) -> parameterField(writer, name, value));
+        }
+        boolean small = shared.inputs().isEmpty()
+                && shared.outputs().isEmpty()
+                && outputBytes(response.outputs()) <= SMALL_BYTES;
         return small
                 ? small(response.outputs(), writer)
                 : with(outputs(response, shared), writer, shared, memory, false);
     }
 
-    private static long outputBytes(InferResponse response) {
+    private static long outputBytes(List<NamedTensor> outputs) {
         long size = 0;
-        for (NamedTensor output : response.outputs()) {
-            size += output.tensor().data().byteSize();
+        for (int i = 0; i < outputs.size(); i++) {
+            size += outputs.get(i).tensor().byteSize();
         }
         return size;
     }
 
     /** Writes everything at once: a detour by a list of parts takes longer than a copy of a small output. */
     private static InferResponseMessage small(List<NamedTensor> outputs, WireWriter writer) {
-        for (NamedTensor output : outputs) {
+        for (int i = 0; i < outputs.size(); i++) {
+            NamedTensor output = outputs.get(i);
             writer.messageField(5, () -> output(writer, output));
         }
-        for (NamedTensor output : outputs) {
-            writer.bytesField(6, output.tensor().data());
+        for (int i = 0; i < outputs.size(); i++) {
+            writer.bytesField(6, outputs.get(i).tensor().data());
         }
         return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
     }

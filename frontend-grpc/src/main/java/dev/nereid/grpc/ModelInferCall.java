@@ -31,6 +31,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
     private final InferenceServer server;
     private final InferCalls calls;
+    private final ResponseArrays arrays;
     private final CallOrigin origin;
     private final AtomicBoolean ended = new AtomicBoolean();
     private @Nullable InferCall request; // event loop only, and null once the server has it
@@ -44,10 +45,12 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
             InferenceServer server,
             InferCalls calls,
+            ResponseArrays arrays,
             CallOrigin origin) {
         this.call = call;
         this.server = server;
         this.calls = calls;
+        this.arrays = arrays;
         this.origin = origin;
     }
 
@@ -149,7 +152,8 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     }
 
     private boolean send(InferResponse response) {
-        try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory())) {
+        byte[] array = arrays.take();
+        try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory(), array)) {
             if (!end()) {
                 return false;
             }
@@ -158,6 +162,8 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             call.sendMessage(message);
             GrpcErrors.succeed(call);
             return true;
+        } finally {
+            arrays.giveBack(array);
         }
     }
 

@@ -13,11 +13,13 @@ import io.grpc.ServerMethodDefinition;
 import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.function.Function;
 
 /** The method {@code ModelInfer}: its own way to read and write messages, and its calls. Safe for use by any thread. */
 final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
     private final InferenceServer server;
     private final InferCalls calls;
+    private final ResponseArrays arrays = new ResponseArrays();
 
     ModelInferMethod(InferenceServer server, InferCalls calls) {
         this.server = server;
@@ -26,19 +28,29 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
 
     /** Returns the method with its handler. */
     ServerMethodDefinition<?, ?> definition() {
-        TensorMemory memory = server.memory();
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelInferMethod().toBuilder(
-                                Parsed.marshaller(stream -> parse(stream, memory)), new ResponseMarshaller())
+                                Parsed.marshaller(parser(server.memory())), new ResponseMarshaller())
                         .build();
         return ServerMethodDefinition.create(method, this);
     }
 
+    /** Returns what reads requests, as {@link #parse} does; each event loop knows those that it has read. */
+    static Parsed.Parser<InferMessage> parser(TensorMemory memory) {
+        ThreadLocal<KnownHeads> heads = ThreadLocal.withInitial(KnownHeads::new);
+        return stream -> parse(stream, memory, heads.get()::read);
+    }
+
     /** Reads a request, whose bytes stay where they are until the stream is closed. */
     static InferMessage parse(InputStream stream, TensorMemory memory) {
+        return parse(stream, memory, InferMessageReader::read);
+    }
+
+    private static InferMessage parse(
+            InputStream stream, TensorMemory memory, Function<MessageBytes, InferMessage> reader) {
         MessageBytes bytes = bytes(stream, memory);
         try {
-            return InferMessageReader.read(bytes);
+            return reader.apply(bytes);
         } catch (InferenceException error) {
             bytes.close();
             throw error;
@@ -60,7 +72,7 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call, Metadata headers) {
         // A second message is asked for so that its arrival can be refused.
         call.request(2);
-        return new ModelInferCall(call, server, calls, calls.origin(headers));
+        return new ModelInferCall(call, server, calls, arrays, calls.origin(headers));
     }
 
     /** Responses are streams already, and only ever written. */

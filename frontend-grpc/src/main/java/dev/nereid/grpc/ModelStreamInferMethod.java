@@ -1,7 +1,6 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceServer;
-import dev.nereid.api.TensorMemory;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
@@ -45,10 +44,9 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
 
     /** Returns the method with its handler. */
     ServerMethodDefinition<?, ?> definition() {
-        TensorMemory memory = server.memory();
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelStreamInferMethod().toBuilder(
-                                Parsed.marshaller(stream -> ModelInferMethod.parse(stream, memory)),
+                                Parsed.marshaller(ModelInferMethod.parser(server.memory())),
                                 new ModelInferMethod.ResponseMarshaller())
                         .build();
         return ServerMethodDefinition.create(method, this);

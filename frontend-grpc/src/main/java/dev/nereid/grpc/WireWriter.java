@@ -10,6 +10,11 @@ final class WireWriter {
     private static final int INITIAL_BYTES = 256;
     private static final int MAX_VARINT_BYTES = 10;
 
+    /** Names, as a rule: written one by one, which takes no detour by an array of their own. */
+    private static final int SHORT_TEXT = 64;
+
+    private static final int LAST_OF_ASCII = 0x7F;
+
     private byte[] bytes;
     private int size;
 
@@ -23,7 +28,16 @@ final class WireWriter {
      * @param expectedBytes how much will be written, about
      */
     WireWriter(int expectedBytes) {
-        bytes = new byte[expectedBytes];
+        this(new byte[expectedBytes]);
+    }
+
+    /**
+     * Begins with nothing written.
+     *
+     * @param target where to write; left for a longer one if it does not suffice
+     */
+    WireWriter(byte[] target) {
+        bytes = target;
     }
 
     /** Returns the array that holds what was written, from index 0 to {@link #size}; valid until more is written. */
@@ -61,11 +75,36 @@ final class WireWriter {
 
     /** Writes a text field, even if the text is empty. */
     void presentTextField(int number, String text) {
+        int start = size;
+        if (text.length() <= SHORT_TEXT) {
+            lengthField(number, text.length());
+            if (ascii(text)) {
+                return;
+            }
+            size = start;
+        }
         byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
         lengthField(number, encoded.length);
         ensure(encoded.length);
         System.arraycopy(encoded, 0, bytes, size, encoded.length);
         size += encoded.length;
+    }
+
+    /** Writes a text, one byte for each character; returns false, and writes nothing, if that is not its encoding. */
+    private boolean ascii(String text) {
+        int length = text.length();
+        ensure(length);
+        byte[] target = bytes;
+        int at = size;
+        for (int i = 0; i < length; i++) {
+            char character = text.charAt(i);
+            if (character > LAST_OF_ASCII) {
+                return false;
+            }
+            target[at + i] = (byte) character;
+        }
+        size = at + length;
+        return true;
     }
 
     /** Writes the tag and the length of a field whose content the caller writes, here or elsewhere. */
