@@ -101,6 +101,37 @@ class InferIT {
         }
     }
 
+    /** What an answer says of its connection is not said of the next one, though that is the same otherwise. */
+    @Test
+    void tellsOneClientAloneThatItsConnectionCloses() throws IOException {
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,2],\"datatype\":\"FP32\",\"parameters\":"
+                + "{\"binary_data_size\":8}}]," + BINARY_OUT + "}";
+        byte[] body = join(bytes(json), randomBytes(8));
+        HttpConnection.Answer first = infer(jsonLength(json), body);
+
+        HttpConnection.Answer closing = infer(jsonLength(json) + "Connection: close\r\n", body);
+        HttpConnection.Answer old;
+        try (HttpConnection connection = frontend.connect()) {
+            old = connection
+                    .send(join(
+                            bytes("POST " + INFER + " HTTP/1.0\r\nConnection: keep-alive\r\n" + jsonLength(json)
+                                    + "Content-Length: " + body.length + "\r\n\r\n"),
+                            body))
+                    .receive();
+        }
+        HttpConnection.Answer last = infer(jsonLength(json), body);
+
+        assertThat(first.headers()).doesNotContainKey("connection");
+        assertThat(closing.header("connection")).isEqualTo("close");
+        assertThat(old.header("connection")).isEqualTo("keep-alive");
+        assertThat(last.headers()).isEqualTo(first.headers());
+        for (HttpConnection.Answer answer : List.of(first, closing, old, last)) {
+            assertThat(answer.status()).isEqualTo(200);
+            assertThat(answer.body()).isEqualTo(first.body());
+            assertThat(answer.header("content-length")).isEqualTo(Integer.toString(first.body().length));
+        }
+    }
+
     @Test
     void findsTheModelOfEachPath() throws IOException {
         for (int i = 0; i < 300; i++) {

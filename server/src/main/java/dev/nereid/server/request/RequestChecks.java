@@ -17,6 +17,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * Checks calls against the configuration of one model version and turns them into what schedulers take. Immutable, safe
@@ -37,6 +38,9 @@ public final class RequestChecks {
     private final int maxBatchSize;
     private final InputCheck[] inputs;
     private final int requiredInputs;
+    /** The places of inputs that are all there, in the order of the configuration; never changed. */
+    private final int[] inOrder;
+
     private final Names inputNames;
     private final Names outputNames;
 
@@ -49,6 +53,7 @@ public final class RequestChecks {
                 .toArray(InputCheck[]::new);
         requiredInputs =
                 (int) Arrays.stream(inputs).filter(input -> !input.isOptional()).count();
+        inOrder = IntStream.range(0, inputs.length).toArray();
         inputNames = Names.of(settings.inputs());
         outputNames = Names.of(settings.outputs());
     }
@@ -91,6 +96,9 @@ public final class RequestChecks {
 
     /** For each given input its place in the configuration, or {@link #UNKNOWN}. */
     private int[] inputSlots(String id, List<InputTensor> given) {
+        if (areInOrder(given)) {
+            return inOrder;
+        }
         int[] slots = new int[given.size()];
         boolean[] taken = new boolean[inputs.length];
         boolean areKnown = true;
@@ -115,6 +123,15 @@ public final class RequestChecks {
             }
         }
         return slots;
+    }
+
+    /** Says whether all inputs are there, in the order of the configuration, as most clients send them. */
+    private boolean areInOrder(List<InputTensor> given) {
+        boolean areInOrder = given.size() == inputs.length;
+        for (int i = 0; areInOrder && i < inputs.length; i++) {
+            areInOrder = given.get(i).name().equals(inputs[i].name());
+        }
+        return areInOrder;
     }
 
     /** The wanted outputs in the order of the configuration. */
@@ -231,6 +248,9 @@ public final class RequestChecks {
         NamedTensor[] tensors = new NamedTensor[inputs.length];
         for (int i = slots.length - 1; i >= 0; i--) {
             tensors[slots[i]] = inputs[slots[i]].check(id, given.get(i), batch);
+        }
+        if (slots.length == tensors.length) {
+            return Arrays.asList(tensors);
         }
         List<NamedTensor> present = new ArrayList<>(slots.length);
         for (NamedTensor tensor : tensors) {
