@@ -26,6 +26,8 @@ import org.slf4j.LoggerFactory;
  */
 final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
     private static final Logger LOG = LoggerFactory.getLogger(ModelInferCall.class);
+    private static final String NO_MEMORY =
+            "response: no memory to send it (expected: room on the heap); try again later";
     private static final String DECOUPLED = "ModelInfer RPC doesn't support models with decoupled transaction policy";
 
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
@@ -137,8 +139,9 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             sent = send(response);
         } catch (InferenceException error) {
             fail(error);
-        } catch (OutOfMemoryError error) { // of the transport, which has ended the call
+        } catch (OutOfMemoryError error) {
             LOG.atWarn().addKeyValue("model", response.model()).setCause(error).log("no memory to send a response");
+            fail(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY)); // unless the transport has ended the call
         } catch (RuntimeException error) {
             LOG.atError().addKeyValue("model", response.model()).setCause(error).log("response not written");
             fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));

@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Writes the fields of protobuf messages, one after another, to the heap. Confined to the event loop of its call. */
+/** Writes the fields of protobuf messages, one after another, to the heap. Confined to one thread. */
 final class WireWriter {
     private static final int INITIAL_BYTES = 256;
     private static final int MAX_VARINT_BYTES = 10;

@@ -28,6 +28,7 @@ final class KnownAnswer {
     private final long version;
     private final List<Output> outputs;
     private final byte[] text;
+
     /** How many bytes text and outputs have together. */
     private final int size;
 

@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -77,8 +78,13 @@ final class KnownAnswers {
     }
 
     private static int hash(InferResponse response) {
-        long size = response.outputs().getFirst().tensor().byteSize();
-        return 31 * (31 * response.model().hashCode() + Long.hashCode(response.version())) + Long.hashCode(size);
+        int hash = 31 * response.model().hashCode() + Long.hashCode(response.version());
+        List<NamedTensor> outputs = response.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            Tensor tensor = outputs.get(i).tensor();
+            hash = 31 * (31 * hash + tensor.shape().hashCode()) + Long.hashCode(tensor.byteSize());
+        }
+        return hash;
     }
 
     private static int slot(int hash) {

@@ -108,6 +108,7 @@ class InferIT {
                 + "{\"binary_data_size\":8}}]," + BINARY_OUT + "}";
         byte[] body = join(bytes(json), randomBytes(8));
         HttpConnection.Answer first = infer(jsonLength(json), body);
+        HttpConnection.Answer second = infer(jsonLength(json), body); // what comes twice is kept
 
         HttpConnection.Answer closing = infer(jsonLength(json) + "Connection: close\r\n", body);
         HttpConnection.Answer old;
@@ -124,8 +125,9 @@ class InferIT {
         assertThat(first.headers()).doesNotContainKey("connection");
         assertThat(closing.header("connection")).isEqualTo("close");
         assertThat(old.header("connection")).isEqualTo("keep-alive");
+        assertThat(second.headers()).isEqualTo(first.headers());
         assertThat(last.headers()).isEqualTo(first.headers());
-        for (HttpConnection.Answer answer : List.of(first, closing, old, last)) {
+        for (HttpConnection.Answer answer : List.of(first, second, closing, old, last)) {
             assertThat(answer.status()).isEqualTo(200);
             assertThat(answer.body()).isEqualTo(first.body());
             assertThat(answer.header("content-length")).isEqualTo(Integer.toString(first.body().length));

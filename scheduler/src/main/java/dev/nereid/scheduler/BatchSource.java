@@ -148,8 +148,8 @@ final class BatchSource {
                 seats.callOne(now);
             }
             return false;
-        } catch (RuntimeException | Error e) { // the caller is not to know of it; the instance's own thread was called
-            seat.fatal = e;
+        } catch (RuntimeException | Error e) { // such as no memory: not the caller's business
+            seats.lose(seat, e);
             return false;
         } finally {
             lock.unlock();

@@ -223,6 +223,7 @@ final class InstanceWorker implements Runnable {
     void giveUp() {
         gone = true;
         instances.leaveLimiter();
+        answerOverdue();
         for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
             request.release();
@@ -238,10 +239,7 @@ final class InstanceWorker implements Runnable {
      * @param lent whether the thread is not the instance's own
      */
     private void work(boolean lent) {
-        if (!seat.overdue.isEmpty()) {
-            seat.overdue.forEach(Due::answer);
-            seat.overdue.clear();
-        }
+        answerOverdue();
         for (int i = 0; i < seat.taken.size(); i++) {
             seat.taken.get(i).usedBy(calls);
         }
@@ -269,6 +267,13 @@ final class InstanceWorker implements Runnable {
             } finally {
                 current = null;
             }
+        }
+    }
+
+    private void answerOverdue() {
+        if (!seat.overdue.isEmpty()) {
+            seat.overdue.forEach(Due::answer);
+            seat.overdue.clear();
         }
     }
 

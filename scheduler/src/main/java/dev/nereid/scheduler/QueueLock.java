@@ -1,15 +1,17 @@
 package dev.nereid.scheduler;
 
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The lock of a queue. A thread that is called under it is woken after it was given back, so that the thread does not
+ * The lock of a queue. Safe for use by any thread. A thread that is called under it is woken after it was given back, so that the thread does not
  * wake up only to sleep again until the lock is free.
  *
  * <p>In place of a condition for each instance: the lists and nodes of those would have to come from one processor to
- * the other each time, and most of what an offer to an idle instance costs is such ways.
+ * the other each time, and most of what an offer to an idle instance costs is such ways. It extends the lock that it is
+ * so that what it guards can be checked.
  */
 final class QueueLock extends ReentrantLock {
     private static final long serialVersionUID = 1;
@@ -28,21 +30,29 @@ final class QueueLock extends ReentrantLock {
     }
 
     /**
-     * Gives the lock back, sleeps until the thread is woken, interrupted or out of time, and takes the lock again. With
-     * the lock. What woke the thread is not told, and an interruption is forgotten.
+     * Gives the lock back, sleeps until the thread is woken or interrupted, and takes the lock again. With the lock, held
+     * once. What woke the thread is not told, and an interruption is forgotten.
      *
      * @param blocker what is waited for, for those who look at the thread
-     * @param nanos the longest time; 0 for any
      * @return whether the thread was interrupted
      */
+    boolean sleep(Object blocker) {
+        return sleep(() -> LockSupport.park(blocker));
+    }
+
+    /**
+     * Does as {@link #sleep(Object)}, but not for longer than a time.
+     *
+     * @param nanos the longest time, above 0
+     */
     boolean sleep(Object blocker, long nanos) {
+        return sleep(() -> LockSupport.parkNanos(blocker, nanos));
+    }
+
+    private boolean sleep(Runnable park) {
         unlock();
         try {
-            if (nanos == 0) {
-                LockSupport.park(blocker);
-            } else {
-                LockSupport.parkNanos(blocker, nanos);
-            }
+            park.run();
             return Thread.interrupted();
         } finally {
             lock();
@@ -55,5 +65,11 @@ final class QueueLock extends ReentrantLock {
         called = null;
         super.unlock();
         LockSupport.unpark(woken);
+    }
+
+    /** Not supported: a thread that awaits a condition would not wake those that were called. */
+    @Override
+    public Condition newCondition() {
+        throw new UnsupportedOperationException("newCondition: not offered (expected: sleep and wake)");
     }
 }

@@ -122,18 +122,28 @@ final class Seats {
     }
 
     /**
-     * Does as {@link #serve} for a seat that is lent. If that fails, such as for want of memory, the seat is given back,
-     * and the instance's own thread called to answer what was taken and die of it.
+     * Does as {@link #serve} for a seat that is lent. If that fails, such as for want of memory, the instance is lost: see
+     * {@link #lose}.
      */
     boolean serveLent(Seat seat, long now) {
         try {
             return serve(seat, now);
         } catch (RuntimeException | Error e) {
-            seat.fatal = e;
-            takeBack(seat);
-            callIfWaiting(seat);
+            lose(seat, e);
             throw e;
         }
+    }
+
+    /**
+     * Takes back the seat of an instance that cannot go on, unless that was done, and has its own thread called, which
+     * answers what was taken and dies of the cause.
+     */
+    void lose(Seat seat, Throwable cause) {
+        seat.fatal = cause;
+        if (seat.waiting && !isIdle(seat)) {
+            takeBack(seat);
+        }
+        callIfWaiting(seat);
     }
 
     /** Takes back the seat of an instance that was lent; the instance is idle again. */
@@ -221,7 +231,7 @@ final class Seats {
         takeBack(seat);
         boolean interrupted = false;
         while (seat.waiting) {
-            interrupted |= lock.sleep(seat, 0);
+            interrupted |= lock.sleep(seat);
         }
         called--;
         if (interrupted) {

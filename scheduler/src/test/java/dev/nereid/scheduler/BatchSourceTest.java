@@ -56,6 +56,16 @@ final class BatchSourceTest {
     }
 
     @Test
+    void anInstanceIsLostTooIfNoOtherCanBeCalledInItsPlace() {
+        assertThat(source.giveBack(lent, false)).isFalse();
+
+        assertThat(lent.fatal).isSameAs(noMemory);
+        assertThat(lent.waiting).as("waiting").isFalse();
+        lent.taken.add(requests.poll());
+        answer();
+    }
+
+    @Test
     void whoOffersIsToldAndTheInstancesOwnThreadIsCalled() {
         assertThatThrownBy(() -> seats.serveLent(lent, 0)).isSameAs(noMemory);
 
@@ -67,6 +77,10 @@ final class BatchSourceTest {
         assertThat(lent.waiting).as("waiting").isFalse();
         assertThat(lent.taken).extracting(request -> request.call().id()).containsExactly("a");
         assertThat(requests.length()).isEqualTo(1);
+        answer();
+    }
+
+    private void answer() {
         lent.taken.add(requests.poll());
         for (ScheduledRequest request : lent.taken) {
             request.fail(new BackendException(ErrorCode.INTERNAL, "no backend"));

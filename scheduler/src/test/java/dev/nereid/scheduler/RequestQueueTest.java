@@ -60,6 +60,7 @@ final class RequestQueueTest {
         private final AtomicInteger looks = new AtomicInteger();
 
         private volatile List<String> batch = List.of();
+        private volatile boolean interrupted;
 
         private Waiter() {
             thread = Thread.ofPlatform().unstarted(this::take);
@@ -67,6 +68,7 @@ final class RequestQueueTest {
 
         private void take() {
             if (queue.batches().take(seat)) {
+                interrupted = Thread.currentThread().isInterrupted();
                 batch = end(seat);
             }
         }
@@ -155,10 +157,77 @@ final class RequestQueueTest {
         offer("a");
         offer("b");
 
-        assertThat(third.batch()).as("the one that became idle last").containsExactly("a");
-        assertThat(second.batch()).containsExactly("b");
+        assertThat(List.of(third.batch(), second.batch()))
+                .as("those that became idle last")
+                .containsExactlyInAnyOrder(List.of("a"), List.of("b"));
         assertThat(first.looks).hasValue(1);
         assertThat(first.thread.getState()).isEqualTo(Thread.State.WAITING);
+    }
+
+    @Test
+    void wakesTheOneThatBecameIdleLast() {
+        queue(BatchPlanner.oneByOne());
+        Waiter first = idle();
+        Waiter second = idle();
+        Waiter third = idle();
+
+        offer("a");
+        assertThat(third.batch()).containsExactly("a");
+        offer("b");
+        assertThat(second.batch()).containsExactly("b");
+
+        assertThat(first.looks).hasValue(1);
+        assertThat(first.thread.getState()).isEqualTo(Thread.State.WAITING);
+    }
+
+    @Test
+    void wakesNobodyWhoIsRetired() {
+        queue(BatchPlanner.oneByOne());
+        Waiter first = idle();
+        Waiter second = idle();
+        Waiter third = idle();
+
+        queue.batches().retire(second.seat);
+        assertThat(second.batch()).isEmpty();
+        offer("a");
+        assertThat(third.batch()).containsExactly("a");
+        offer("b");
+
+        assertThat(first.batch()).containsExactly("b");
+    }
+
+    @Test
+    void sleepsOnWhenInterruptedWhileIdle() {
+        queue(BatchPlanner.oneByOne());
+        Waiter waiter = idle();
+
+        waiter.thread.interrupt();
+        while (waiter.thread.isInterrupted()) {
+            Thread.onSpinWait();
+        }
+        waiter.await(Thread.State.WAITING);
+        offer("a");
+
+        assertThat(waiter.batch()).containsExactly("a");
+        assertThat(waiter.looks).as("not when it was interrupted").hasValue(2);
+        assertThat(waiter.interrupted).as("told of it").isTrue();
+    }
+
+    @Test
+    void sleepsOnWhenInterruptedAsTheLeader() {
+        queue(new BatchPlanner(2, List.of(), HOUR));
+        Waiter leader = idle();
+        offer("a");
+        leader.await(Thread.State.TIMED_WAITING);
+
+        leader.thread.interrupt();
+        while (leader.looks.get() < 3) {
+            Thread.onSpinWait();
+        }
+        leader.await(Thread.State.TIMED_WAITING);
+        offer("b");
+
+        assertThat(leader.batch()).containsExactly("a", "b");
     }
 
     @Test

@@ -12,6 +12,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -38,6 +39,7 @@ public final class RequestChecks {
     private final int maxBatchSize;
     private final InputCheck[] inputs;
     private final int requiredInputs;
+
     /** The places of inputs that are all there, in the order of the configuration; never changed. */
     private final int[] inOrder;
 
@@ -250,7 +252,7 @@ public final class RequestChecks {
             tensors[slots[i]] = inputs[slots[i]].check(id, given.get(i), batch);
         }
         if (slots.length == tensors.length) {
-            return Arrays.asList(tensors);
+            return Collections.unmodifiableList(Arrays.asList(tensors));
         }
         List<NamedTensor> present = new ArrayList<>(slots.length);
         for (NamedTensor tensor : tensors) {
