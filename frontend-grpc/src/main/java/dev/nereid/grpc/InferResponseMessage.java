@@ -32,9 +32,6 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
     /** So much of outputs is written behind the other fields, into the same array. */
     static final int SMALL_BYTES = CHUNK_BYTES;
 
-    /** What the other fields of most responses take. */
-    private static final int USUAL_FIELD_BYTES = 128;
-
     private static final String FINAL = "triton_final_response";
 
     private final List<MemorySegment> parts;
@@ -48,18 +45,6 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
         this.parts = parts;
         this.copies = copies;
         this.length = length;
-    }
-
-    /**
-     * Writes the response to a unary call.
-     *
-     * @param response the response
-     * @param shared which of its outputs do not travel, and which are not safe where they are
-     * @param memory where outputs are copied to that are not safe where they are
-     * @throws InferenceException if the message would be longer than the protocol allows, or if there is no memory
-     */
-    static InferResponseMessage of(InferResponse response, SharedTensors shared, TensorMemory memory) {
-        return of(response, shared, memory, new byte[USUAL_FIELD_BYTES]);
     }
 
     /**

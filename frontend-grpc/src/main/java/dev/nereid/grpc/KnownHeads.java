@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * Reads requests, and remembers what those said that may come again: a client that sends one tensor after the other
  * repeats to the byte all that lies before the tensors. Confined to the event loop of its calls.
  *
- * <p>The same bytes are the same message, whatever became of the models meanwhile; only the tensors behind them are read
- * anew. What does not match is left to {@link InferMessageReader}, like everything that is wrong.
+ * <p>The same bytes are the same message, whatever became of the models meanwhile; only the tensors behind them are
+ * read anew. What does not match is left to {@link InferMessageReader}, like everything that is wrong.
  */
 final class KnownHeads {
     /** A power of two. */

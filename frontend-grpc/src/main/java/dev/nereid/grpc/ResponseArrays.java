@@ -3,9 +3,9 @@ package dev.nereid.grpc;
 import org.jspecify.annotations.Nullable;
 
 /**
- * For each thread that answers, an array in which it writes one small response after the other: the transport has copied a
- * response before the next one is written, and what is written again and again stays in the processor's cache. Safe for
- * use by any thread.
+ * For each thread that answers, an array in which it writes one small response after the other: the transport has
+ * copied a response before the next one is written, and what is written again and again stays in the processor's cache.
+ * Safe for use by any thread.
  */
 final class ResponseArrays {
     /** What a small response takes, with the fields besides its outputs. */

@@ -69,7 +69,7 @@ final class InferResponseMessageProperties {
 
     @Property(tries = 100)
     void writesWhatTheGeneratedClassReads(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory);
+        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
         int length = message.available();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -81,13 +81,13 @@ final class InferResponseMessageProperties {
 
     @Property(tries = 50)
     void canBeReadAsAStream(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory);
+        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
         byte[] bytes = message.readAllBytes();
 
         assertThat(message.read()).isEqualTo(-1);
         assertThat(ModelInferResponse.parseFrom(bytes)).isEqualTo(generated(response));
 
-        InferResponseMessage byteByByte = InferResponseMessage.of(response, SharedTensors.NONE, memory);
+        InferResponseMessage byteByByte = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
         assertThat(byteByByte.read()).isEqualTo(bytes[0] & 0xFF);
     }
 
@@ -99,7 +99,7 @@ final class InferResponseMessageProperties {
         Arrays.fill(data, (byte) size);
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(size), MemorySegment.ofArray(data));
         InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
-        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory);
+        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
         int length = message.available();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -167,14 +167,14 @@ final class InferResponseMessageProperties {
             MemorySegment data = mapped.asSlice(4096);
             Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(data.byteSize()), data);
             InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
-            try (InferResponseMessage message = InferResponseMessage.of(response, shared, memory)) {
+            try (InferResponseMessage message = InferResponseMessage.of(response, shared, memory, new byte[16])) {
                 assertThat(memory.bytesInUse()).isEqualTo(data.byteSize());
                 assertThat(message.available()).isGreaterThan((int) data.byteSize());
             }
 
             channel.truncate(0);
 
-            assertThatThrownBy(() -> InferResponseMessage.of(response, shared, memory))
+            assertThatThrownBy(() -> InferResponseMessage.of(response, shared, memory, new byte[16]))
                     .isInstanceOf(InferenceException.class)
                     .hasMessage("shared memory of an input was truncated before the response was written");
         }
@@ -188,7 +188,7 @@ final class InferResponseMessageProperties {
         List<NamedTensor> outputs = Collections.nCopies(129, new NamedTensor("o", tensor));
         InferResponse response = FakeResponse.of("m", 1, "", outputs, Map.of(), true);
 
-        assertThatThrownBy(() -> InferResponseMessage.of(response, SharedTensors.NONE, memory))
+        assertThatThrownBy(() -> InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]))
                 .isInstanceOfSatisfying(
                         InferenceException.class,
                         error -> assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))

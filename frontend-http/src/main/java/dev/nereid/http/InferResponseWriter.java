@@ -14,8 +14,8 @@ import java.util.List;
  * loop.
  *
  * <p>Large binary outputs leave from where they lie; the response is closed when the last byte is out. Small ones are
- * copied behind the JSON, which is cheaper than another write, and behind that of {@link KnownAnswers} if nothing else is
- * new. A long text is written by {@link InferResponseText} elsewhere, and sent here in pieces.
+ * copied behind the JSON, which is cheaper than another write, and behind that of {@link KnownAnswers} if nothing else
+ * is new. A long text is written by {@link InferResponseText} elsewhere, and sent here in pieces.
  */
 final class InferResponseWriter {
     /** Up to so many bytes in all are copied. */

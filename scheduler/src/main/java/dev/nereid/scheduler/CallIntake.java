@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * Takes the calls to one model: refuses what is too much, asks the cache of responses, and queues the rest or has it
  * executed at once. Immutable; safe for use by any thread, and never blocks.
  *
- * <p>Whatever happens, the observer is told, and the call's memory is given back. Errors of the virtual machine are told
- * like others and not thrown: the thread that submits has other calls to serve, and is no part of this one.
+ * <p>Whatever happens, the observer is told, and the call's memory is given back. Errors of the virtual machine are
+ * told like others and not thrown: the thread that submits has other calls to serve, and is no part of this one.
  */
 final class CallIntake {
     private static final Cancellation NOTHING_TO_WITHDRAW = () -> {};

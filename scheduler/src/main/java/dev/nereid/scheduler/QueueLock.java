@@ -6,8 +6,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The lock of a queue. Safe for use by any thread. A thread that is called under it is woken after it was given back, so that the thread does not
- * wake up only to sleep again until the lock is free.
+ * The lock of a queue. Safe for use by any thread. A thread that is called under it is woken after it was given back, so
+ * that the thread does not wake up only to sleep again until the lock is free.
  *
  * <p>In place of a condition for each instance: the lists and nodes of those would have to come from one processor to
  * the other each time, and most of what an offer to an idle instance costs is such ways. It extends the lock that it is
@@ -30,14 +30,20 @@ final class QueueLock extends ReentrantLock {
     }
 
     /**
-     * Gives the lock back, sleeps until the thread is woken or interrupted, and takes the lock again. With the lock, held
-     * once. What woke the thread is not told, and an interruption is forgotten.
+     * Gives the lock back, sleeps until the thread is woken or interrupted, and takes the lock again. With the lock,
+     * held once. What woke the thread is not told, and an interruption is forgotten. Takes no memory.
      *
      * @param blocker what is waited for, for those who look at the thread
      * @return whether the thread was interrupted
      */
     boolean sleep(Object blocker) {
-        return sleep(() -> LockSupport.park(blocker));
+        unlock();
+        try {
+            LockSupport.park(blocker);
+            return Thread.interrupted();
+        } finally {
+            lock();
+        }
     }
 
     /**
@@ -46,13 +52,9 @@ final class QueueLock extends ReentrantLock {
      * @param nanos the longest time, above 0
      */
     boolean sleep(Object blocker, long nanos) {
-        return sleep(() -> LockSupport.parkNanos(blocker, nanos));
-    }
-
-    private boolean sleep(Runnable park) {
         unlock();
         try {
-            park.run();
+            LockSupport.parkNanos(blocker, nanos);
             return Thread.interrupted();
         } finally {
             lock();

@@ -122,8 +122,8 @@ final class Seats {
     }
 
     /**
-     * Does as {@link #serve} for a seat that is lent. If that fails, such as for want of memory, the instance is lost: see
-     * {@link #lose}.
+     * Does as {@link #serve} for a seat that is lent. If that fails, such as for want of memory, the instance is lost:
+     * see {@link #lose}.
      */
     boolean serveLent(Seat seat, long now) {
         try {
