@@ -83,8 +83,7 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
     /** Writes everything at once: a detour by a list of parts takes longer than a copy of a small output. */
     private static InferResponseMessage small(List<NamedTensor> outputs, WireWriter writer) {
         for (int i = 0; i < outputs.size(); i++) {
-            NamedTensor output = outputs.get(i);
-            writer.messageField(5, () -> output(writer, output));
+            outputField(writer, outputs.get(i));
         }
         for (int i = 0; i < outputs.size(); i++) {
             writer.bytesField(6, outputs.get(i).tensor().data());
@@ -115,7 +114,9 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
     static InferResponseMessage streamedRefusal(String error, String id) {
         WireWriter writer = new WireWriter();
         writer.presentTextField(1, error);
-        writer.messageField(2, () -> writer.textField(3, id));
+        int start = writer.begin(2);
+        writer.textField(3, id);
+        writer.end(start);
         return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
     }
 
@@ -129,12 +130,12 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
     static InferResponseMessage streamedEnd(String error, StreamedRequest.Names names, boolean isFinal) {
         WireWriter writer = new WireWriter();
         writer.textField(1, error);
-        writer.messageField(2, () -> {
-            writer.textField(1, names.model());
-            writer.textField(2, names.version());
-            writer.textField(3, names.id());
-            parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
-        });
+        int start = writer.begin(2);
+        writer.textField(1, names.model());
+        writer.textField(2, names.version());
+        writer.textField(3, names.id());
+        parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
+        writer.end(start);
         return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
     }
 
@@ -142,10 +143,6 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
         writer.textField(1, response.model());
         writer.textField(2, Long.toString(response.version()));
         writer.textField(3, response.id());
-    }
-
-    private static void parameterField(WireWriter writer, String name, ParameterValue value) {
-        writer.messageField(4, () -> parameter(writer, name, value));
     }
 
     private static MemorySegment written(WireWriter writer) {
@@ -175,7 +172,7 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
     private static InferResponseMessage with(
             List<Output> outputs, WireWriter writer, SharedTensors shared, TensorMemory memory, boolean streamed) {
         for (Output output : outputs) {
-            writer.messageField(5, () -> output(writer, output.output()));
+            outputField(writer, output.output());
         }
         int[] ends = new int[outputs.size()];
         long length = 0;
@@ -234,23 +231,27 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
         }
     }
 
-    private static void output(WireWriter writer, NamedTensor output) {
+    private static void outputField(WireWriter writer, NamedTensor output) {
         Tensor tensor = output.tensor();
+        int start = writer.begin(5);
         writer.textField(1, output.name());
         writer.textField(2, tensor.type().name());
-        writer.packedField(3, tensor.shape().toArray());
+        writer.dimsField(3, tensor.shape());
+        writer.end(start);
     }
 
-    private static void parameter(WireWriter writer, String name, ParameterValue value) {
+    private static void parameterField(WireWriter writer, String name, ParameterValue value) {
+        int entry = writer.begin(4);
         writer.presentTextField(1, name);
-        writer.messageField(2, () -> {
-            switch (value) {
-                case ParameterValue.Bool(boolean flag) -> writer.varintField(1, flag ? 1 : 0);
-                case ParameterValue.Int(long number) -> writer.varintField(2, number);
-                case ParameterValue.Text(String text) -> writer.presentTextField(3, text);
-                case ParameterValue.Real(double number) -> writer.doubleField(4, number);
-            }
-        });
+        int choice = writer.begin(2);
+        switch (value) {
+            case ParameterValue.Bool(boolean flag) -> writer.varintField(1, flag ? 1 : 0);
+            case ParameterValue.Int(long number) -> writer.varintField(2, number);
+            case ParameterValue.Text(String text) -> writer.presentTextField(3, text);
+            case ParameterValue.Real(double number) -> writer.doubleField(4, number);
+        }
+        writer.end(choice);
+        writer.end(entry);
     }
 
     /** Gives back memory of its own. The transport closes a message when it has read it; later calls do nothing. */

@@ -1,5 +1,6 @@
 package dev.nereid.grpc;
 
+import dev.nereid.spi.Shape;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
@@ -122,30 +123,44 @@ final class WireWriter {
         size += count;
     }
 
-    /** Writes a field that is a message. */
-    void messageField(int number, Runnable content) {
+    /**
+     * Begins a field that is a message, or anything else that is written piece by piece.
+     *
+     * @return to be given to {@link #end} after the content was written
+     */
+    int begin(int number) {
         tag(number, WireReader.BYTES);
-        int start = size;
-        content.run();
+        ensure(1);
+        return ++size; // most contents are short enough for a length of one byte
+    }
+
+    /**
+     * Ends the field that was begun last and not ended.
+     *
+     * @param start what {@link #begin} returned
+     */
+    void end(int start) {
         int length = size - start;
-        int gap = varintSize(length);
-        ensure(gap);
-        System.arraycopy(bytes, start, bytes, start + gap, length);
-        size = start;
+        int gap = varintSize(length) - 1;
+        if (gap > 0) {
+            ensure(gap);
+            System.arraycopy(bytes, start, bytes, start + gap, length);
+        }
+        size = start - 1;
         varint(length);
         size += length;
     }
 
-    /** Writes a field that is a list of numbers of variable length, packed, unless the list is empty. */
-    void packedField(int number, long[] values) {
-        if (values.length == 0) {
-            return;
-        }
-        messageField(number, () -> {
-            for (long value : values) {
-                varint(value);
+    /** Writes a field that is a list of numbers of variable length, packed: the dimensions of a shape, if it has any. */
+    void dimsField(int number, Shape shape) {
+        int rank = shape.rank();
+        if (rank > 0) {
+            int start = begin(number);
+            for (int i = 0; i < rank; i++) {
+                varint(shape.dim(i));
             }
-        });
+            end(start);
+        }
     }
 
     private void tag(int number, int type) {
@@ -154,12 +169,15 @@ final class WireWriter {
 
     private void varint(long value) {
         ensure(MAX_VARINT_BYTES);
+        byte[] target = bytes;
+        int at = size;
         long rest = value;
         while ((rest & ~0x7FL) != 0) {
-            bytes[size++] = (byte) ((rest & 0x7F) | 0x80);
+            target[at++] = (byte) (rest | 0x80);
             rest >>>= 7;
         }
-        bytes[size++] = (byte) rest;
+        target[at++] = (byte) rest;
+        size = at;
     }
 
     private static int varintSize(long value) {

@@ -3,6 +3,8 @@ package dev.nereid.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.CodedOutputStream;
+import dev.nereid.spi.Shape;
+import inference.ModelInferResponse.InferOutputTensor;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -12,8 +14,10 @@ import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.LongRange;
+import net.jqwik.api.constraints.Size;
 
-/** Texts of any kind are written as the generated classes write what they can write. */
+/** Fields of any kind are written as the generated classes write what they can write. */
 final class WireWriterProperties {
     private static void assertWritten(List<String> texts, byte[] target) throws IOException {
         ByteArrayOutputStream expected = new ByteArrayOutputStream();
@@ -47,5 +51,51 @@ final class WireWriterProperties {
         for (String text : List.of("\ud83d\ude00", "a\ud83d", "\ude00a", "\ud83d\ud83d\ude00", "\ude00\ud83d")) {
             assertWritten(List.of("before", text, "after"), new byte[0]);
         }
+    }
+
+    @Example
+    void writesMessagesInMessagesOfAnyLength() throws IOException {
+        for (int length : new int[] {0, 1, 100, 120, 121, 122, 123, 124, 125, 126, 127, 128, 16_370, 16_383, 20_000}) {
+            for (int room : new int[] {0, length, length + 8}) {
+                WireWriter writer = new WireWriter(new byte[room]);
+                int outer = writer.begin(1);
+                int inner = writer.begin(20);
+                writer.textField(3, "a".repeat(length));
+                writer.end(inner);
+                int empty = writer.begin(2);
+                writer.end(empty);
+                writer.end(outer);
+                writer.varintField(4, length);
+
+                byte[] text = field(3, "a".repeat(length).getBytes(StandardCharsets.UTF_8));
+                byte[] content = concat(field(20, length == 0 ? new byte[0] : text), field(2, new byte[0]));
+                byte[] number = new byte[CodedOutputStream.computeInt64Size(4, length)];
+                CodedOutputStream.newInstance(number).writeInt64(4, length);
+                assertThat(Arrays.copyOf(writer.array(), writer.size())).isEqualTo(concat(field(1, content), number));
+            }
+        }
+    }
+
+    @Property(tries = 300)
+    void writesDimsPackedAsTheGeneratedClassesDo(@ForAll @Size(max = 40) List<@LongRange(min = -1) Long> dims)
+            throws IOException {
+        WireWriter writer = new WireWriter(new byte[0]);
+        writer.dimsField(3, Shape.of(dims.stream().mapToLong(Long::longValue).toArray()));
+
+        assertThat(Arrays.copyOf(writer.array(), writer.size()))
+                .isEqualTo(
+                        InferOutputTensor.newBuilder().addAllShape(dims).build().toByteArray());
+    }
+
+    private static byte[] field(int number, byte[] content) throws IOException {
+        byte[] field = new byte[CodedOutputStream.computeByteArraySize(number, content)];
+        CodedOutputStream.newInstance(field).writeByteArray(number, content);
+        return field;
+    }
+
+    private static byte[] concat(byte[] one, byte[] other) {
+        byte[] both = Arrays.copyOf(one, one.length + other.length);
+        System.arraycopy(other, 0, both, one.length, other.length);
+        return both;
     }
 }

@@ -29,7 +29,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class ExecutionBatch implements Batch {
     private final ModelScope model;
-    private final List<ExecutedRequest> requests;
+    private final ExecutedRequest[] executed;
+
+    /** The same, as the backend sees them. */
+    private final List<InferenceRequest> requests;
+
     private final List<ScheduledRequest> kept;
     private final ScheduledRequest first;
     private final int size;
@@ -51,13 +55,15 @@ final class ExecutionBatch implements Batch {
     ExecutionBatch(ModelScope model, List<ScheduledRequest> begun) {
         this.model = model;
         this.first = begun.getFirst();
-        this.kept = List.copyOf(begun);
-        if (begun.size() == 1) {
+        this.executed = new ExecutedRequest[begun.size()];
+        if (executed.length == 1) {
+            kept = List.of(first);
             gathered = model.derived().isEmpty() ? null : new GatheredInputs(model, kept);
             outputs = null;
             size = first.call().batchSize();
-            requests = List.of(new ExecutedRequest(first, 0, gathered, null));
+            executed[0] = new ExecutedRequest(first, 0, gathered, null);
         } else {
+            kept = List.copyOf(begun);
             int items = 0;
             for (ScheduledRequest request : kept) {
                 items += request.call().batchSize();
@@ -65,18 +71,17 @@ final class ExecutionBatch implements Batch {
             size = items;
             gathered = new GatheredInputs(model, kept);
             outputs = new BatchOutputs(model, kept, size);
-            ExecutedRequest[] views = new ExecutedRequest[kept.size()];
-            for (int i = 0; i < views.length; i++) {
-                views[i] = new ExecutedRequest(kept.get(i), i, gathered, outputs);
+            for (int i = 0; i < executed.length; i++) {
+                executed[i] = new ExecutedRequest(kept.get(i), i, gathered, outputs);
             }
-            requests = List.of(views);
         }
+        requests = List.of(executed);
     }
 
     @Override
     public List<InferenceRequest> requests() {
         checkOpen();
-        return Collections.unmodifiableList(requests);
+        return requests;
     }
 
     @Override
@@ -91,7 +96,7 @@ final class ExecutionBatch implements Batch {
         if (first.inputs().size() == model.settings().inputs().size() && !first.hasOverrides()) {
             return model.inputs();
         }
-        Set<String> names = new LinkedHashSet<>(requests.getFirst().inputs());
+        Set<String> names = new LinkedHashSet<>(executed[0].inputs());
         model.derived().addTo(names);
         return Collections.unmodifiableSet(names);
     }
@@ -101,7 +106,7 @@ final class ExecutionBatch implements Batch {
         checkOpen();
         Set<String> all = model.outputs().keySet();
         Set<String> wanted = new HashSet<>();
-        for (ExecutedRequest request : requests) {
+        for (ExecutedRequest request : executed) {
             if (request.requestedOutputs().size() == all.size()) {
                 return all;
             }
@@ -123,7 +128,7 @@ final class ExecutionBatch implements Batch {
         checkOpen();
         if (outputs == null) {
             Shape part = shapeOfSingle(output, shape);
-            return in(shape, part, requests.getFirst().draft().allocate(output, type, part));
+            return in(shape, part, executed[0].draft().allocate(output, type, part));
         }
         OutputSpec spec = check(outputs, output, type, shape);
         TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
@@ -137,7 +142,7 @@ final class ExecutionBatch implements Batch {
         checkOpen();
         if (outputs == null) {
             Shape part = shapeOfSingle(output, shape);
-            return in(shape, part, requests.getFirst().draft().allocateBytes(output, part, byteSize));
+            return in(shape, part, executed[0].draft().allocateBytes(output, part, byteSize));
         }
         OutputSpec spec = check(outputs, output, DataType.BYTES, shape);
         TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
@@ -176,7 +181,7 @@ final class ExecutionBatch implements Batch {
             CountedMemory.of(release, null).release();
             throw e;
         }
-        requests.getFirst().draft().put(output, in(shape, tensor.shape(), tensor), release);
+        executed[0].draft().put(output, in(shape, tensor.shape(), tensor), release);
     }
 
     /** Returns a tensor in the shape that is wanted. */
@@ -197,8 +202,8 @@ final class ExecutionBatch implements Batch {
 
     private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) throws BackendException {
         OutputSpec spec = all.check(output, type, shape);
-        for (int i = 0; i < requests.size(); i++) {
-            if (requests.get(i).has(spec)) {
+        for (ExecutedRequest request : executed) {
+            if (request.has(spec)) {
                 throw SchedulerErrors.twice(model.settings(), output);
             }
         }
@@ -251,8 +256,8 @@ final class ExecutionBatch implements Batch {
             end(failure, nowNanos);
             return;
         }
-        for (int i = 0; i < requests.size(); i++) {
-            requests.get(i).failUnlessStreaming(failure);
+        for (ExecutedRequest request : executed) {
+            request.failUnlessStreaming(failure);
         }
     }
 
@@ -299,13 +304,13 @@ final class ExecutionBatch implements Batch {
             tally.executed(size);
         }
         int firstItem = 0;
-        for (int i = 0; i < requests.size(); i++) {
-            requests.get(i).settle(failure, firstItem, tally);
+        for (int i = 0; i < executed.length; i++) {
+            executed[i].settle(failure, firstItem, tally);
             firstItem += kept.get(i).call().batchSize();
         }
         model.meter().record(tally);
-        for (int i = 0; i < requests.size(); i++) {
-            requests.get(i).finish();
+        for (ExecutedRequest request : executed) {
+            request.finish();
         }
         if (outputs != null) {
             outputs.release();

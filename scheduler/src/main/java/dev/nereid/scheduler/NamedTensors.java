@@ -13,6 +13,9 @@ final class NamedTensors {
 
     /** Returns the names in order; immutable. */
     static List<String> names(List<NamedTensor> tensors) {
+        if (tensors.size() == 1) {
+            return List.of(tensors.getFirst().name());
+        }
         List<String> names = new ArrayList<>(tensors.size());
         for (NamedTensor tensor : tensors) {
             names.add(tensor.name());
