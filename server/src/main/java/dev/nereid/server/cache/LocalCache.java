@@ -1,7 +1,6 @@
 package dev.nereid.server.cache;
 
-import com.github.benmanes.caffeine.cache.Cache;
-import com.github.benmanes.caffeine.cache.Caffeine;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.spi.cache.CacheKey;
@@ -9,27 +8,39 @@ import dev.nereid.spi.cache.InsertObserver;
 import dev.nereid.spi.cache.LookupObserver;
 import dev.nereid.spi.cache.ResponseCache;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps responses in memory of its own, outside the heap, up to a number of bytes. Safe for use by any thread: Caffeine
- * is, and entries count their users.
+ * Keeps responses in memory of its own, outside the heap, up to a number of bytes. Safe for use by any thread: one lock
+ * guards the order of use, held for a few loads and stores, and entries count their users.
  *
- * <p>What is dropped when it is full, Caffeine decides: what was used neither lately nor often (W-TinyLFU), so that a
- * row of calls that come once does not drive out those that come again. A hit hands out the kept bytes themselves; an
- * entry that is dropped while it is read is freed by its last reader, beyond the size for that long.
+ * <p>What is dropped when it is full is what was not looked up for longest (LRU), until there is room; what comes is
+ * always kept, so that a call that is repeated finds its answer. A hit hands out the kept bytes themselves; an entry
+ * that is dropped while it is read is freed by its last reader, beyond the size for that long.
  */
 final class LocalCache implements ResponseCache {
-    /** Caffeine weighs in {@code int}: entries are weighed in pieces of this size, in bytes. */
+    /** What an entry takes is rounded up to this, in bytes, as in the pool; the smallest has a weight, too. */
     private static final int UNIT = 64;
 
     /** A part of the size may lie idle for entries to come. */
     private static final int IDLE_PART = 8;
 
-    private final long units;
+    private final long mostUnits;
     private final TensorPool memory;
-    private final Cache<CacheKey, StoredEntry> entries;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    /** In the order in which they were used, the last one last. */
+    @GuardedBy("lock")
+    private final Map<CacheKey, StoredEntry> entries = new LinkedHashMap<>(16, 0.75f, true);
+
+    @GuardedBy("lock")
+    private long units;
 
     /**
      * Creates an empty cache.
@@ -37,15 +48,8 @@ final class LocalCache implements ResponseCache {
      * @param size how much it keeps, in bytes; at least 1
      */
     LocalCache(long size) {
-        units = Math.ceilDiv(size, UNIT);
+        mostUnits = Math.ceilDiv(size, UNIT);
         memory = new TensorPool(Long.MAX_VALUE, size / IDLE_PART);
-        entries = Caffeine.newBuilder()
-                .maximumWeight(units)
-                .weigher((CacheKey key, StoredEntry entry) -> Math.toIntExact(units(entry.content())))
-                // Under a lock of Caffeine's: an atomic count, and at its end the locks of the pool.
-                .evictionListener((key, entry, cause) -> drop(entry))
-                .executor(Runnable::run)
-                .build();
     }
 
     /**
@@ -75,22 +79,42 @@ final class LocalCache implements ResponseCache {
 
     @Override
     public void lookup(CacheKey key, LookupObserver observer) {
-        StoredEntry entry = entries.getIfPresent(key);
-        if (entry != null && entry.tryRetain()) {
-            observer.found(entry);
-        } else {
+        StoredEntry found = find(key);
+        if (found == null) {
             observer.missing();
+        } else {
+            observer.found(found);
+        }
+    }
+
+    /** Finds an entry, which is the last used from then on; the caller is one of its users. */
+    private @Nullable StoredEntry find(CacheKey key) {
+        lock.lock();
+        try {
+            StoredEntry entry = entries.get(key);
+            return entry != null && entry.tryRetain() ? entry : null;
+        } finally {
+            lock.unlock();
         }
     }
 
     @Override
     public void insert(CacheKey key, MemorySegment content, InsertObserver observer) {
-        if (units(content) > Math.min(units, Integer.MAX_VALUE)) {
+        if (units(content) > mostUnits) {
             observer.refused();
-        } else if (entries.asMap().containsKey(key)) {
+        } else if (has(key)) {
             observer.exists();
         } else {
             keep(key, content, observer);
+        }
+    }
+
+    private boolean has(CacheKey key) {
+        lock.lock();
+        try {
+            return entries.containsKey(key);
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -102,7 +126,10 @@ final class LocalCache implements ResponseCache {
             observer.failed(e.publicMessage());
             return;
         }
-        if (entries.asMap().putIfAbsent(key, entry) == null) {
+        List<StoredEntry> dropped = new ArrayList<>();
+        boolean stored = put(key, entry, dropped);
+        dropped.forEach(StoredEntry::close);
+        if (stored) {
             observer.stored();
         } else {
             entry.close();
@@ -110,9 +137,45 @@ final class LocalCache implements ResponseCache {
         }
     }
 
+    /**
+     * Keeps an entry, unless there is one of its key.
+     *
+     * @param dropped what made room for it is added, to be closed by the caller
+     * @return whether it is kept
+     */
+    private boolean put(CacheKey key, StoredEntry entry, List<StoredEntry> dropped) {
+        lock.lock();
+        try {
+            if (entries.containsKey(key)) {
+                return false;
+            }
+            long room = mostUnits - units(entry.content());
+            for (Iterator<StoredEntry> oldest = entries.values().iterator(); units > room; ) {
+                StoredEntry drop = oldest.next();
+                oldest.remove();
+                units -= units(drop.content());
+                dropped.add(drop);
+            }
+            entries.put(key, entry);
+            units += units(entry.content());
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     @Override
     public void close() {
-        entries.asMap().keySet().forEach(key -> drop(entries.asMap().remove(key)));
+        List<StoredEntry> dropped;
+        lock.lock();
+        try {
+            dropped = List.copyOf(entries.values());
+            entries.clear();
+            units = 0;
+        } finally {
+            lock.unlock();
+        }
+        dropped.forEach(StoredEntry::close);
         memory.close();
     }
 
@@ -121,13 +184,7 @@ final class LocalCache implements ResponseCache {
         return memory.bytesInUse();
     }
 
-    private static void drop(@Nullable StoredEntry entry) {
-        if (entry != null) {
-            entry.close();
-        }
-    }
-
     private static long units(MemorySegment content) {
-        return Math.ceilDiv(content.byteSize(), UNIT);
+        return Math.max(1, Math.ceilDiv(content.byteSize(), UNIT));
     }
 }

@@ -13,6 +13,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AutoClose;
@@ -70,17 +71,33 @@ final class LocalCacheTest {
     }
 
     @Test
-    void keepsWhatIsUsedAndForgetsWhatIsNot() {
-        insert(1, content(64, 1));
-        for (int key = 2; key < 1000; key++) {
+    void dropsWhatWasNotUsedForLongest() {
+        for (int key = 1; key <= 4; key++) {
+            insert(key, content(SIZE / 4, key));
+        }
+        lookup(1).close();
+        insert(2, content(SIZE / 4, 2)); // which is there, and so not used
+
+        insert(5, content(SIZE / 4, 5));
+        assertThat(kept(1, 2, 3, 4, 5)).containsExactly(1, 3, 4, 5); // a use of each, in this order
+
+        insert(6, content(SIZE / 2, 6));
+        assertThat(kept(1, 2, 3, 4, 5, 6)).containsExactly(4, 5, 6);
+    }
+
+    @Test
+    void keepsWhatCameLastWhateverWasUsedOften() {
+        for (int key = 0; key < 100; key++) {
             insert(key, content(64, key));
-            try (CacheEntry entry = lookup(1)) {
-                assertThat(entry.content().get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 1);
+            for (int use = 0; use < 10; use++) {
+                lookup(key).close();
             }
         }
+        for (int key = 100; key < 1000; key++) {
+            insert(key, content(64, key));
 
-        assertThat(cache.bytesInUse()).isLessThanOrEqualTo(SIZE);
-        assertThat(insert(2, content(64, 2))).as("used once, long ago").isEqualTo("stored");
+            assertThat(kept(key)).containsExactly(key);
+        }
     }
 
     /** Also after the end of the cache: a client may read slowly. */
@@ -176,11 +193,26 @@ final class LocalCacheTest {
         return told.getFirst();
     }
 
+    private List<Integer> kept(int... keys) {
+        List<Integer> kept = new ArrayList<>();
+        for (int key : keys) {
+            find(cache, key).ifPresent(entry -> {
+                entry.close();
+                kept.add(key);
+            });
+        }
+        return kept;
+    }
+
     private CacheEntry lookup(long key) {
         return lookup(cache, key);
     }
 
     private static CacheEntry lookup(LocalCache cache, long key) {
+        return find(cache, key).orElseThrow();
+    }
+
+    private static Optional<CacheEntry> find(LocalCache cache, long key) {
         List<CacheEntry> found = new ArrayList<>();
         cache.lookup(new CacheKey(key, 0), new LookupObserver() {
             @Override
@@ -194,8 +226,7 @@ final class LocalCacheTest {
             @Override
             public void failed(String reason) {}
         });
-        assertThat(found).hasSize(1);
-        return found.getFirst();
+        return found.stream().findFirst();
     }
 
     /** Reads an entry and looks whether every byte is that of its key. */

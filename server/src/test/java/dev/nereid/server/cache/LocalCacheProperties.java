@@ -1,0 +1,129 @@
+package dev.nereid.server.cache;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.cache.CacheEntry;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.InsertObserver;
+import dev.nereid.spi.cache.LookupObserver;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.SequencedSet;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+import net.jqwik.api.constraints.Size;
+
+/** The cache does as a list does in which what is used goes to the end, and room is made from the front. */
+final class LocalCacheProperties {
+    private static final int UNIT = 64;
+
+    /** What the cache is to do, without threads and without memory. */
+    private static final class Model {
+        private final SequencedSet<Integer> keys = new LinkedHashSet<>();
+        private final Map<Integer, Integer> units = new HashMap<>();
+        private final int most;
+
+        Model(int most) {
+            this.most = most;
+        }
+
+        String insert(int key, int size) {
+            if (size > most) {
+                return "refused";
+            }
+            if (keys.contains(key)) {
+                return "exists";
+            }
+            while (units() + size > most) {
+                units.remove(keys.removeFirst());
+            }
+            keys.add(key);
+            units.put(key, size);
+            return "stored";
+        }
+
+        boolean lookup(int key) {
+            boolean found = keys.remove(key);
+            if (found) {
+                keys.add(key);
+            }
+            return found;
+        }
+
+        int units() {
+            return units.values().stream().mapToInt(Integer::intValue).sum();
+        }
+    }
+
+    /** Takes note of what it is told. */
+    private static final class Told implements LookupObserver, InsertObserver {
+        private final List<String> told = new ArrayList<>();
+        private final byte expected;
+
+        Told(int key) {
+            expected = (byte) key;
+        }
+
+        @Override
+        public void found(CacheEntry entry) {
+            told.add(entry.content().get(ValueLayout.JAVA_BYTE, 0) == expected ? "found" : "found another");
+            entry.close();
+        }
+
+        @Override
+        public void missing() {
+            told.add("missing");
+        }
+
+        @Override
+        public void stored() {
+            told.add("stored");
+        }
+
+        @Override
+        public void exists() {
+            told.add("exists");
+        }
+
+        @Override
+        public void refused() {
+            told.add("refused");
+        }
+
+        @Override
+        public void failed(String reason) {
+            told.add(reason);
+        }
+    }
+
+    @Property(tries = 500)
+    void dropsWhatWasNotUsedForLongest(
+            @ForAll @IntRange(min = 1, max = 20) int most,
+            @ForAll @Size(max = 200) List<@IntRange(max = 40 * 22 - 1) Integer> steps) {
+        Model model = new Model(most);
+        LocalCache cache = new LocalCache((long) most * UNIT);
+        for (int step : steps) {
+            int key = step % 20;
+            int units = step / 40; // 0 to 21: the latter never fits
+            Told told = new Told(key);
+            if (step / 20 % 2 == 0) {
+                cache.lookup(new CacheKey(key, 0), told);
+                assertThat(told.told).containsExactly(model.lookup(key) ? "found" : "missing");
+            } else {
+                byte[] content = new byte[Math.max(1, units * UNIT - key)]; // a little less counts as much
+                content[0] = (byte) key;
+                cache.insert(new CacheKey(key, 0), MemorySegment.ofArray(content), told);
+                assertThat(told.told).containsExactly(model.insert(key, Math.max(1, units)));
+            }
+            assertThat(cache.bytesInUse()).isLessThanOrEqualTo((long) model.units() * UNIT);
+        }
+        cache.close();
+        assertThat(cache.bytesInUse()).isZero();
+    }
+}
