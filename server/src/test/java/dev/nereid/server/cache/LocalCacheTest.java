@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;
-import dev.nereid.spi.cache.InsertObserver;
 import dev.nereid.spi.cache.LookupObserver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -167,30 +166,9 @@ final class LocalCacheTest {
     }
 
     private static String insert(LocalCache cache, long key, MemorySegment content) {
-        List<String> told = new ArrayList<>();
-        cache.insert(new CacheKey(key, 0), content, new InsertObserver() {
-            @Override
-            public void stored() {
-                told.add("stored");
-            }
-
-            @Override
-            public void exists() {
-                told.add("exists");
-            }
-
-            @Override
-            public void refused() {
-                told.add("refused");
-            }
-
-            @Override
-            public void failed(String reason) {
-                told.add(reason);
-            }
-        });
-        assertThat(told).hasSize(1);
-        return told.getFirst();
+        Told told = new Told();
+        cache.insert(new CacheKey(key, 0), content, told);
+        return told.word();
     }
 
     private List<Integer> kept(int... keys) {
@@ -213,20 +191,9 @@ final class LocalCacheTest {
     }
 
     private static Optional<CacheEntry> find(LocalCache cache, long key) {
-        List<CacheEntry> found = new ArrayList<>();
-        cache.lookup(new CacheKey(key, 0), new LookupObserver() {
-            @Override
-            public void found(CacheEntry entry) {
-                found.add(entry);
-            }
-
-            @Override
-            public void missing() {}
-
-            @Override
-            public void failed(String reason) {}
-        });
-        return found.stream().findFirst();
+        Told told = new Told();
+        cache.lookup(new CacheKey(key, 0), told);
+        return told.entry();
     }
 
     /** Reads an entry and looks whether every byte is that of its key. */
