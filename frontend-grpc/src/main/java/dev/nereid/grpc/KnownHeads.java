@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads requests, and remembers what those said that may come again: a client that sends one tensor after the other
- * repeats to the byte all that lies before the tensors. Confined to the event loop of its calls.
+ * repeats to the byte all that lies before the tensors. A head is kept when it comes for the second time. Confined to the event loop of its calls.
  *
  * <p>The same bytes are the same message, whatever became of the models meanwhile; only the tensors behind them are
  * read anew. What does not match is left to {@link InferMessageReader}, like everything that is wrong.
@@ -29,6 +29,9 @@ final class KnownHeads {
     private static final int UNKNOWN = -1;
 
     private final @Nullable KnownHead[] heads = new KnownHead[MOST];
+
+    /** For each place what came last, kept or not: what comes but once is not worth its place. */
+    private final int[] last = new int[MOST];
 
     /**
      * What a head said. Immutable.
@@ -58,7 +61,8 @@ final class KnownHeads {
             return InferMessageReader.read(bytes);
         }
         ByteBuffer piece = bytes.piece(0);
-        int slot = slot(piece, length);
+        int hash = hash(piece, length);
+        int slot = slot(hash);
         KnownHead known = heads[slot];
         if (known != null && known.is(piece, length)) {
             InferMessage head = known.message;
@@ -69,8 +73,11 @@ final class KnownHeads {
         }
         InferMessage message = InferMessageReader.read(bytes);
         if (mayComeAgain(message) && tensors(bytes, length, message.inputs().size()) != null) {
-            ByteBuffer text = ByteBuffer.allocate(length).put(0, piece, 0, length);
-            heads[slot] = new KnownHead(text, with(MessageBytes.of(List.of()), message, List.of()));
+            if (last[slot] == hash) {
+                ByteBuffer text = ByteBuffer.allocate(length).put(0, piece, 0, length);
+                heads[slot] = new KnownHead(text, with(MessageBytes.of(List.of()), message, List.of()));
+            }
+            last[slot] = hash;
         }
         return message;
     }
@@ -104,7 +111,7 @@ final class KnownHeads {
         return UNKNOWN;
     }
 
-    private static int slot(ByteBuffer piece, int length) {
+    private static int hash(ByteBuffer piece, int length) {
         long hash = length;
         int at = 0;
         for (; at <= length - Long.BYTES; at += Long.BYTES) {
@@ -114,7 +121,11 @@ final class KnownHeads {
             hash = 31 * hash + piece.get(at);
         }
         hash *= 0x9E37_79B9_7F4A_7C15L; // every bit has its say in the highest
-        return (int) (hash >>> (Long.SIZE - Integer.numberOfTrailingZeros(MOST)));
+        return (int) (hash >>> Integer.SIZE);
+    }
+
+    private static int slot(int hash) {
+        return hash >>> (Integer.SIZE - Integer.numberOfTrailingZeros(MOST));
     }
 
     /** Finds the tensors behind a head; {@code null} if there are too many, or anything else. */

@@ -38,11 +38,10 @@ import org.jspecify.annotations.Nullable;
 final class SchedulerProperties {
     private static final int MAX_BATCH = 4;
     private static final long DELAY = 100;
-    private static final long PATIENCE = 1_000;
 
     /** One thing that happens. */
     sealed interface Event {
-        record Submit(int items, int width, Wish wish) implements Event {}
+        record Submit(int items, int width, KnownCall.Wish wish) implements Event {}
 
         record Withdraw(int index) implements Event {}
 
@@ -54,9 +53,6 @@ final class SchedulerProperties {
 
         record Forget() implements Event {}
     }
-
-    /** How a call asks to be scheduled. */
-    record Wish(boolean impatient, int priority, int timeoutMicros) {}
 
     /** What a backend does with a batch. */
     enum Backend {
@@ -70,11 +66,11 @@ final class SchedulerProperties {
 
     @Provide
     Arbitrary<List<Event>> schedules() {
-        Arbitrary<Wish> wish = Combinators.combine(
+        Arbitrary<KnownCall.Wish> wish = Combinators.combine(
                         Arbitraries.of(false, false, true),
                         Arbitraries.integers().between(0, 4),
                         Arbitraries.of(0, 0, 1, 2))
-                .as(Wish::new);
+                .as(KnownCall.Wish::new);
         Arbitrary<Event> submit = Combinators.combine(
                         Arbitraries.integers().between(1, MAX_BATCH), Arbitraries.of(1, 1, 1, 2), wish)
                 .as(Event.Submit::new);
@@ -174,39 +170,6 @@ final class SchedulerProperties {
         run.end();
     }
 
-    /** What a test knows of a call. */
-    private record Known(int index, long level, QueuePolicy policy, long arrival, int items, int width, Wish wish) {
-        /** Says whether its time in the queue is over. */
-        boolean isTimedOut(long now) {
-            long timeout = policy.timeoutNanos(wish.timeoutMicros());
-            return timeout > 0 && now - arrival > timeout;
-        }
-
-        boolean isDelayed(long now) {
-            return isTimedOut(now) && policy.action() == QueuePolicy.TimeoutAction.DELAY;
-        }
-
-        /** Says whether it must not be executed any more. */
-        boolean isDead(long now) {
-            return (wish.impatient() && now - arrival >= PATIENCE) || (isTimedOut(now) && !isDelayed(now));
-        }
-
-        /** Says whether it has to go before another that waits as well. */
-        boolean goesBefore(Known other, long now) {
-            if (level != other.level) {
-                return level < other.level;
-            }
-            if (isDelayed(now) != other.isDelayed(now)) {
-                return other.isDelayed(now);
-            }
-            return isDelayed(now) ? overAt() - other.overAt() < 0 : index < other.index;
-        }
-
-        private long overAt() {
-            return arrival + policy.timeoutNanos(wish.timeoutMicros());
-        }
-    }
-
     /** A schedule on its way. */
     private static final class Run {
         private final ModelSettings model = ModelSettings.builder("m", 1)
@@ -219,9 +182,8 @@ final class SchedulerProperties {
                 List.of(new FakeInstance(this::execute), new FakeInstance(this::execute));
         private final SteppedScheduler scheduler;
         private final long delay;
-        private final List<RecordingObserver> observers = new ArrayList<>();
+        private final KnownCalls known = new KnownCalls(MAX_BATCH);
         private final List<Cancellation> calls = new ArrayList<>();
-        private final List<Known> known = new ArrayList<>();
         private final PriorityPolicy priorities;
         private final boolean ordered;
         private final boolean cached;
@@ -229,7 +191,6 @@ final class SchedulerProperties {
         private final CacheGate gate;
         private final Set<Integer> hits = new HashSet<>();
         private int executions;
-        private final List<Integer> executed = new ArrayList<>();
         private final List<DeferredExecution> deferred = new ArrayList<>();
         private final @Nullable FakeStrategy strategy;
         private Backend backend = Backend.ANSWER;
@@ -271,7 +232,7 @@ final class SchedulerProperties {
 
         void on(Event event) {
             switch (event) {
-                case Event.Submit(int items, int width, Wish wish) -> submit(items, width, wish);
+                case Event.Submit(int items, int width, KnownCall.Wish wish) -> submit(items, width, wish);
                 case Event.Withdraw(int index) -> withdraw(index);
                 case Event.Step(int worker, Backend what) -> step(worker, what);
                 case Event.Pass(int nanos, boolean rings) -> pass(nanos, rings);
@@ -279,21 +240,11 @@ final class SchedulerProperties {
                 case Event.Forget() -> cache.entries.clear();
             }
             if (ordered) {
-                checkOrder();
+                known.checkOrder();
             }
         }
 
-        /** Of two that were executed, the one that began first is answered first. */
-        private void checkOrder() {
-            boolean open = false;
-            for (int index : executed) {
-                boolean ended = observers.get(index).hasEnded();
-                assertThat(open && ended).as("request %s overtakes", index).isFalse();
-                open |= !ended;
-            }
-        }
-
-        private void submit(int items, int width, Wish wish) {
+        private void submit(int items, int width, KnownCall.Wish wish) {
             int index = calls.size();
             long now = scheduler.clock.getAsLong();
             Calls call = Calls.to(model, memory)
@@ -302,21 +253,17 @@ final class SchedulerProperties {
                     .timeoutMicros(wish.timeoutMicros())
                     .floats("IN", Shape.of(items, width), content(index));
             if (wish.impatient()) {
-                call.deadline(now + PATIENCE);
+                call.deadline(now + KnownCall.PATIENCE);
             }
             long level = priorities.level(wish.priority());
             QueuePolicy policy = priorities.policy(level);
-            long before = known.stream()
-                    .filter(one -> one.level() == level && waits(one.index()))
-                    .count();
-            RecordingObserver observer = new RecordingObserver();
-            observers.add(observer);
-            known.add(new Known(index, level, policy, now, items, width, wish));
+            long before = known.waiting(level);
+            RecordingObserver observer = known.add(new KnownCall(index, level, policy, now, items, width, wish));
             int hitsBefore = cache.hits;
             calls.add(send(call.of(items), observer, now));
             if (cache.hits > hitsBefore) {
                 hits.add(index);
-                executed.add(index); // has its place among the answers, and goes by the queue
+                known.executed().add(index); // has its place among the answers, and goes by the queue
                 assertThat(observer.hasEnded() || ordered).as("told at once").isTrue();
                 return;
             }
@@ -351,7 +298,7 @@ final class SchedulerProperties {
                 withdraw(questions);
             }
             if (Meddling.isTime(meddling.submit(), questions) && !ending) {
-                submit(1, 1, new Wish(false, questions % 4, 0));
+                submit(1, 1, new KnownCall.Wish(false, questions % 4, 0));
             }
             if (Meddling.isTime(meddling.pass(), questions)) {
                 scheduler.clock.advanceNanos(70);
@@ -362,29 +309,20 @@ final class SchedulerProperties {
             return !Meddling.isTime(meddling.refuse(), questions);
         }
 
-        private boolean waits(int index) {
-            return !executed.contains(index) && !observers.get(index).hasEnded();
-        }
-
         private void pass(int nanos, boolean rings) {
             if (!rings) {
                 scheduler.clock.advanceNanos(nanos);
                 return;
             }
             scheduler.advance(nanos);
-            long now = scheduler.clock.getAsLong();
-            for (Known one : known) {
-                assertThat(waits(one.index()) && one.isDead(now))
-                        .as("request %s waits when its time is over", one.index())
-                        .isFalse();
-            }
+            known.checkTime(scheduler.clock.getAsLong());
         }
 
         private void withdraw(int index) {
             if (!calls.isEmpty()) {
                 int which = index % calls.size();
                 calls.get(which).cancel();
-                assertThat(waits(which)).as("answered at once").isFalse();
+                assertThat(known.waits(which)).as("answered at once").isFalse();
             }
         }
 
@@ -392,12 +330,7 @@ final class SchedulerProperties {
             backend = what;
             boolean worked = scheduler.workers.get(worker).step();
             if (!worked) {
-                for (int i = 0; i < calls.size(); i++) {
-                    long age = scheduler.clock.getAsLong() - known.get(i).arrival();
-                    assertThat(waits(i) && age >= delay)
-                            .as("request %s waits too long", i)
-                            .isFalse();
-                }
+                known.checkDelay(scheduler.clock.getAsLong(), delay);
             }
         }
 
@@ -408,23 +341,7 @@ final class SchedulerProperties {
         }
 
         private void execute(Batch batch) throws BackendException {
-            long now = scheduler.clock.getAsLong();
-            int first = Integer.parseInt(batch.requests().getFirst().id());
-            for (var request : batch.requests()) {
-                Known taken = known.get(Integer.parseInt(request.id()));
-                assertThat(waits(taken.index())).as("waited until now").isTrue();
-                assertThat(taken.isDead(now))
-                        .as("executed when its time is over")
-                        .isFalse();
-                assertThat(taken.width()).isEqualTo(known.get(first).width());
-                for (Known other : known) {
-                    assertThat(waits(other.index()) && !other.isDead(now) && other.goesBefore(taken, now))
-                            .as("%s goes before %s", other, taken)
-                            .isFalse();
-                }
-                executed.add(taken.index());
-            }
-            assertThat(batch.size()).isLessThanOrEqualTo(MAX_BATCH);
+            known.begin(batch, scheduler.clock.getAsLong());
             executions += backend == Backend.REFUSE || backend == Backend.CRASH ? 0 : 1;
             if (strategy != null) {
                 assertThat(strategy.isForming()).as("ended before").isFalse();
@@ -455,20 +372,19 @@ final class SchedulerProperties {
             scheduler.queue.stop();
             scheduler.drain();
             deferred.forEach(DeferredExecution::finish);
-            for (int i = 0; i < observers.size(); i++) {
-                observers.get(i).check();
-                assertThat(observers.get(i).hasEnded())
-                        .as("request %s answered", i)
-                        .isTrue();
+            for (int i = 0; i < calls.size(); i++) {
+                RecordingObserver observer = known.observer(i);
+                observer.check();
+                assertThat(observer.hasEnded()).as("request %s answered", i).isTrue();
                 checkContent(i);
-                observers.get(i).close();
+                observer.close();
             }
             checkFigures();
             instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
             if (strategy != null) {
                 assertThat(strategy.mistakes()).isEmpty();
             }
-            assertThat(executed).doesNotHaveDuplicates();
+            assertThat(known.executed()).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
             assertThat(scheduler.queue.waiting()).isZero();
             assertThat(cache.open).as("entries that are read").isZero();
@@ -478,14 +394,14 @@ final class SchedulerProperties {
         /** Counts again what the observers were told. */
         private void checkFigures() {
             MeterReading figures = scheduler.model.meter().read();
-            List<RecordingObserver> failed = observers.stream()
+            List<RecordingObserver> failed = known.observers().stream()
                     .filter(observer -> observer.responses().isEmpty())
                     .toList();
             long cancelled = failed.stream()
                     .filter(observer -> observer.error().code() == ErrorCode.CANCELLED)
                     .count();
             assertThat(figures.inferences().fail().count()).isEqualTo(failed.size());
-            assertThat(figures.inferences().success().count()).isEqualTo(observers.size() - failed.size());
+            assertThat(figures.inferences().success().count()).isEqualTo(calls.size() - failed.size());
             assertThat(figures.failures().getOrDefault(FailureReason.CANCELED, 0L))
                     .isEqualTo(cancelled);
             assertThat(figures.failures().values().stream()
@@ -496,12 +412,12 @@ final class SchedulerProperties {
         }
 
         private void checkWork(MeterReading figures) {
-            long items = known.stream()
+            long items = known.all().stream()
                     .filter(one -> !hits.contains(one.index()))
-                    .filter(one -> !observers.get(one.index()).responses().isEmpty())
-                    .mapToLong(Known::items)
+                    .filter(one -> !known.observer(one.index()).responses().isEmpty())
+                    .mapToLong(KnownCall::items)
                     .sum();
-            long computed = observers.stream()
+            long computed = known.observers().stream()
                             .filter(observer -> !observer.responses().isEmpty())
                             .count()
                     - hits.size();
@@ -521,8 +437,8 @@ final class SchedulerProperties {
         }
 
         private void checkContent(int index) {
-            if (!observers.get(index).responses().isEmpty()) {
-                float[] content = observers.get(index).floats("OUT");
+            if (!known.observer(index).responses().isEmpty()) {
+                float[] content = known.observer(index).floats("OUT");
                 for (int i = 0; i < content.length; i++) {
                     assertThat(content[i]).isEqualTo(content(index) + i);
                 }

@@ -20,6 +20,7 @@ final class SteppedScheduler {
     final ModelScope model;
     final RequestQueue queue;
     final List<InstanceWorker> workers = new ArrayList<>();
+    private final ShortExecutions executions;
 
     SteppedScheduler(ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
         this(settings, planner, BatchingPolicy.NONE, memory, BackendTerms.DEFAULT, instances);
@@ -73,18 +74,30 @@ final class SteppedScheduler {
             FakeInstance... instances) {
         ModelPlan plan = new ModelPlan(settings, policy).with(terms);
         model = ModelScope.of(plan, new SchedulerEnvironment(memory, clock, alarms));
-        ShortExecutions executions = new ShortExecutions(settings, terms);
+        executions = new ShortExecutions(settings, terms);
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
         queue = new RequestQueue(
                 planner, new WaitingRequests(policy.priorities(), model.equalInputs()), order, clock, alarms, batcher);
         for (FakeInstance instance : instances) {
-            PluginInstance slot = new PluginInstance(
-                    new InstanceSlot("i" + workers.size(), Device.CPU, instance, rate, ThreadPlacement.ANYWHERE));
-            slot.register(limiter);
-            Warmup none = new Warmup(model, queue, List.of(), 1);
-            workers.add(new InstanceWorker(model, new DeviceSeats(List.of(slot)), queue.batches(), executions, none));
+            add(limiter, List.of(slot("i" + workers.size(), instance, rate)));
         }
+    }
+
+    /** Makes a slot for an instance that runs anywhere. */
+    static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
+        return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE);
+    }
+
+    /** Adds a worker for some instances that share a thread. */
+    InstanceWorker add(RateLimiter limiter, List<InstanceSlot> slots) {
+        List<PluginInstance> instances = slots.stream().map(PluginInstance::new).toList();
+        instances.forEach(instance -> instance.register(limiter));
+        Warmup none = new Warmup(model, queue, List.of(), 1);
+        InstanceWorker worker =
+                new InstanceWorker(model, new DeviceSeats(instances), queue.batches(), executions, none);
+        workers.add(worker);
+        return worker;
     }
 
     /** Makes an empty queue without instances, for requests that never come to it. */

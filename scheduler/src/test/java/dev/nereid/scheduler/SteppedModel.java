@@ -1,0 +1,202 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.scheduler.SharedResources.Need;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** One model of several, its calls, and its instances that come and go. Confined. */
+final class SteppedModel {
+    static final int MAX_BATCH = 4;
+
+    private final ModelSettings settings;
+    private final LeakCheckingMemory memory;
+    private final Scheduling scheduling;
+    private final SteppedScheduler scheduler;
+    private final KnownCalls known = new KnownCalls(MAX_BATCH);
+    private final List<Cancellation> calls = new ArrayList<>();
+    private final Set<Integer> read = new HashSet<>();
+    private final Set<Integer> mayFail = new HashSet<>();
+    private final List<SteppedWorker> workers = new ArrayList<>();
+
+    /**
+     * How its calls are scheduled.
+     *
+     * @param planner decides about batches
+     * @param delay for how long requests wait for others, in nanoseconds
+     * @param priorities its levels
+     * @param ordered whether answers keep the order
+     */
+    record Scheduling(BatchPlanner planner, long delay, PriorityPolicy priorities, boolean ordered) {}
+
+    SteppedModel(String name, LeakCheckingMemory memory, Scheduling scheduling) {
+        this.settings = ModelSettings.builder(name, 1)
+                .maxBatchSize(MAX_BATCH)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+                .build();
+        this.memory = memory;
+        this.scheduling = scheduling;
+        this.scheduler = new SteppedScheduler(
+                settings,
+                scheduling.planner(),
+                new BatchingPolicy(true, List.of(), 0, scheduling.ordered(), scheduling.priorities()),
+                memory,
+                BackendTerms.DEFAULT);
+    }
+
+    /** Adds a worker with one instance for each need. */
+    void add(RateLimiter limiter, List<Need> needs, SteppedWorker.Execution execution) {
+        workers.add(new SteppedWorker(scheduler, limiter, needs, (worker, need, batch) -> {
+            worker.begin(batch);
+            known.begin(batch, now());
+            execution.execute(worker, need, batch);
+        }));
+    }
+
+    private long now() {
+        return scheduler.clock.getAsLong();
+    }
+
+    List<SteppedWorker> workers() {
+        return workers;
+    }
+
+    /** Returns how many workers take batches. */
+    long serving() {
+        return workers.stream().filter(worker -> !worker.isRetired()).count();
+    }
+
+    void submit(int items, int width, KnownCall.Wish wish) {
+        int index = calls.size();
+        Calls call = Calls.to(settings, memory)
+                .id(String.valueOf(index))
+                .priority(wish.priority())
+                .timeoutMicros(wish.timeoutMicros())
+                .floats("IN", Shape.of(items, width), index);
+        if (wish.impatient()) {
+            call.deadline(now() + KnownCall.PATIENCE);
+        }
+        long level = scheduling.priorities().level(wish.priority());
+        QueuePolicy policy = scheduling.priorities().policy(level);
+        boolean admitted = policy.admits(known.waiting(level));
+        RecordingObserver observer = known.add(new KnownCall(index, level, policy, now(), items, width, wish));
+        calls.add(scheduler.submit(call.of(items), observer));
+        assertThat(observer.hasEnded()).as("refused if full").isEqualTo(!admitted);
+    }
+
+    void withdraw(int index) {
+        if (!calls.isEmpty()) {
+            int which = index % calls.size();
+            mayFail.add(which);
+            calls.get(which).cancel();
+            assertThat(known.waits(which)).as("answered at once").isFalse();
+        }
+    }
+
+    /** Takes note that requests are not answered with a response. */
+    void fail(Batch batch) {
+        batch.requests().forEach(request -> mayFail.add(Integer.valueOf(request.id())));
+    }
+
+    void pass(long nanos, boolean rings) {
+        if (rings) {
+            scheduler.advance(nanos);
+            known.checkTime(now());
+        } else {
+            scheduler.clock.advanceNanos(nanos);
+        }
+    }
+
+    /** Closes a response, if there is one. */
+    void read(int index) {
+        if (!calls.isEmpty()) {
+            readThis(index % calls.size());
+        }
+    }
+
+    private void readThis(int index) {
+        RecordingObserver observer = known.observer(index);
+        if (!observer.hasEnded() || !read.add(index) || observer.responses().isEmpty()) {
+            return;
+        }
+        float[] content = observer.floats("OUT");
+        for (int i = 0; i < content.length; i++) {
+            assertThat(content[i]).isEqualTo(index + i);
+        }
+        observer.close();
+    }
+
+    /** Lets a worker find out that it was retired, or that nothing more will come. */
+    void leave(SteppedWorker worker) {
+        worker.leave(
+                worker.isRetired()
+                        ? () -> worker.isIdle() && worker.executed().stream().allMatch(this::isOver)
+                        : () -> workers.stream().allMatch(SteppedWorker::isIdle)
+                                && known.all().stream().allMatch(call -> isOver(call.index())));
+    }
+
+    private boolean isOver(int index) {
+        RecordingObserver observer = known.observer(index);
+        return observer.hasEnded() && (observer.responses().isEmpty() || read.contains(index));
+    }
+
+    void check() {
+        workers.forEach(SteppedWorker::check);
+        if (scheduling.ordered()) {
+            known.checkOrder();
+        }
+    }
+
+    /** Nothing waits without need, after every instance did what it could. */
+    void checkDone() {
+        known.checkDelay(now(), scheduling.delay());
+    }
+
+    void stop() {
+        scheduler.queue.stop();
+    }
+
+    /** Everybody was answered; reads the answers and lets the workers go. */
+    void end() {
+        for (KnownCall call : known.all()) {
+            RecordingObserver observer = known.observer(call.index());
+            observer.check();
+            assertThat(observer.hasEnded())
+                    .as("request %s answered", call.index())
+                    .isTrue();
+            checkOutcome(call.index(), observer);
+        }
+        assertThat(known.executed()).doesNotHaveDuplicates();
+        workers.stream().filter(SteppedWorker::isFree).forEach(this::leave);
+        check();
+        for (KnownCall call : known.all()) {
+            readThis(call.index());
+            check();
+        }
+        assertThat(scheduler.inFlight()).isZero();
+        assertThat(scheduler.queue.waiting()).isZero();
+        scheduler.queue.close();
+    }
+
+    /** What was executed has its response unless there was a reason, and what was not executed has a reason. */
+    private void checkOutcome(int index, RecordingObserver observer) {
+        if (!known.executed().contains(index)) {
+            assertThat(observer.error().code()).isIn(ErrorCode.CANCELLED, ErrorCode.UNAVAILABLE);
+        } else if (!mayFail.contains(index)) {
+            observer.response();
+        }
+    }
+}

@@ -1,0 +1,128 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.scheduler.SharedResources.Need;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A worker that goes step by step, and at its end as in a server: on a thread of its own, which closes the instances
+ * when nobody uses them any more. That thread either sleeps or is over whenever the test goes on, so that what happens
+ * is the same each time. Confined but for that thread.
+ */
+final class SteppedWorker {
+    private final InstanceWorker worker;
+    private final List<FakeInstance> instances = new ArrayList<>();
+    private final List<Integer> executed = new ArrayList<>();
+    private @Nullable Thread thread;
+    private BooleanSupplier isUnused = () -> false;
+    private boolean isInside;
+    private int executions;
+
+    /** What an instance does with a batch. */
+    interface Execution {
+        void execute(SteppedWorker worker, Need need, Batch batch) throws BackendException;
+    }
+
+    /** Takes a seat at the queue of a scheduler, with one instance for each need. */
+    SteppedWorker(SteppedScheduler scheduler, RateLimiter limiter, List<Need> needs, Execution execution) {
+        List<InstanceSlot> slots = new ArrayList<>();
+        for (Need need : needs) {
+            FakeInstance instance = new FakeInstance(batch -> execution.execute(this, need, batch));
+            instances.add(instance);
+            slots.add(SteppedScheduler.slot("i" + slots.size(), instance, need.profile()));
+        }
+        worker = scheduler.add(limiter, slots);
+    }
+
+    /** Says whether it may go a step. */
+    boolean isFree() {
+        return !isInside && !worker.isRetired();
+    }
+
+    boolean isRetired() {
+        return worker.isRetired();
+    }
+
+    /** Says whether it was retired, and its thread has not found out. */
+    boolean isToLeave() {
+        return worker.isRetired() && !isInside && thread == null;
+    }
+
+    boolean step() {
+        isInside = true;
+        try {
+            return worker.step();
+        } finally {
+            isInside = false;
+        }
+    }
+
+    /** Takes note of an execution that begins. */
+    void begin(Batch batch) {
+        assertThat(worker.isRetired()).as("executes after it was retired").isFalse();
+        batch.requests().forEach(request -> executed.add(Integer.valueOf(request.id())));
+        executions++;
+    }
+
+    /** Takes note that an execution is over. */
+    void end() {
+        executions--;
+    }
+
+    /** Says whether no execution is under way. */
+    boolean isIdle() {
+        return executions == 0;
+    }
+
+    /** Returns the requests that it was given. */
+    List<Integer> executed() {
+        return executed;
+    }
+
+    void retire() {
+        worker.retire();
+    }
+
+    /**
+     * Lets it come to its end.
+     *
+     * @param unused says whether all is over for which the instances are still to be there
+     */
+    void leave(BooleanSupplier unused) {
+        Thread own = Thread.ofPlatform().daemon(true).start(worker);
+        thread = own;
+        isUnused = unused;
+        while (own.getState() != Thread.State.WAITING && own.getState() != Thread.State.TERMINATED) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** The instances are closed when nobody uses them any more, and not before. */
+    void check() {
+        Thread own = thread;
+        boolean over = own != null && isUnused.getAsBoolean();
+        if (own != null && over) {
+            assertThat(join(own)).as("the worker comes to its end").isTrue();
+        }
+        for (FakeInstance instance : instances) {
+            assertThat(instance.isClosed()).as("closed").isEqualTo(over);
+            assertThat(instance.mistakes()).isEmpty();
+        }
+    }
+
+    private static boolean join(Thread thread) {
+        try {
+            return thread.join(Duration.ofSeconds(10));
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
