@@ -74,5 +74,7 @@ public final class Main {
         System.setProperty(LOG_SETUP_LEVEL, "WARN");
         // On one thread: loggers asked for while another thread sets the log up would be of a kind that replays later.
         LoggerFactory.getILoggerFactory();
+        // The SLF4J of a plugin reads the same property, and its loader does not show it this provider.
+        System.clearProperty(LOG_PROVIDER);
     }
 }

@@ -44,19 +44,19 @@ final class Ports {
      * @param flags which ports
      * @param loops the event loops, owned by the caller
      * @param server the server to ask
-     * @param exitTimeout how long calls in progress may take once {@link #close} is called
+     * @param closeTimeout how long calls in progress may take once {@link #close} is called
      * @return the ports
      * @throws StartFailure if a port cannot be had; none is left open
      */
-    static Ports open(EndpointFlags flags, EventLoops loops, InferenceServer server, Duration exitTimeout)
+    static Ports open(EndpointFlags flags, EventLoops loops, InferenceServer server, Duration closeTimeout)
             throws StartFailure {
         Ports ports = new Ports(loops, flags, server);
         try {
             if (flags.http.allow) {
-                ports.openHttp(exitTimeout);
+                ports.openHttp(closeTimeout);
             }
             if (flags.grpc.allow) {
-                ports.openGrpc(exitTimeout);
+                ports.openGrpc(closeTimeout);
             }
             if (flags.metrics.allow) {
                 ports.openMetrics();
@@ -91,10 +91,10 @@ final class Ports {
         last.run();
     }
 
-    private void openHttp(Duration exitTimeout) throws StartFailure {
+    private void openHttp(Duration closeTimeout) throws StartFailure {
         HttpFrontend frontend;
         try {
-            frontend = HttpFrontend.start(loops.vertx(), server, flags.http.options(loops.count(), exitTimeout));
+            frontend = HttpFrontend.start(loops.vertx(), server, flags.http.options(loops.count(), closeTimeout));
         } catch (IOException e) {
             throw refused("http", flags.http.address, flags.http.port, e);
         } catch (IllegalArgumentException e) {
@@ -104,10 +104,10 @@ final class Ports {
         open.push(frontend::close);
     }
 
-    private void openGrpc(Duration exitTimeout) throws StartFailure {
+    private void openGrpc(Duration closeTimeout) throws StartFailure {
         GrpcFrontend frontend;
         try {
-            frontend = GrpcFrontend.start(server, flags.grpc.options(exitTimeout), loops.groups());
+            frontend = GrpcFrontend.start(server, flags.grpc.options(closeTimeout), loops.groups());
         } catch (TlsFilesException e) {
             throw new StartFailure("--grpc-use-ssl: " + e.getMessage(), e);
         } catch (IOException e) {

@@ -17,10 +17,16 @@ final class RunningServer {
     private static final Duration MARGIN = Duration.ofSeconds(5);
 
     /** What closing may take beyond that time even if nobody asks anything. */
-    private static final Duration GRACE = Duration.ofSeconds(2);
+    private static final Duration GRACE = Duration.ofSeconds(3);
 
     /** What models get to close even if the ports took all of that time, which says nothing about the models. */
     private static final Duration LAST_MOMENT = Duration.ofSeconds(1);
+
+    /**
+     * How much longer than that time the ports wait for answers: what is left at its end is answered by the models, and
+     * has to reach its clients.
+     */
+    private static final Duration LAST_ANSWERS = LAST_MOMENT.plusMillis(500);
 
     /** What is said of a stop that takes too long, by the reference server as well. */
     private static final String EXPIRED = "Exit timeout expired. Exiting immediately.";
@@ -60,7 +66,8 @@ final class RunningServer {
             NereidServer server = flags.start(surroundings);
             try {
                 awaitModels(server, flags, surroundings);
-                Ports ports = Ports.open(endpoints, loops.join(), server, flags.exitTimeout());
+                Ports ports = Ports.open(
+                        endpoints, loops.join(), server, flags.exitTimeout().plus(LAST_ANSWERS));
                 return new RunningServer(surroundings, flags.exitTimeout(), loops.join(), server, ports);
             } catch (StartFailure | InterruptedException | RuntimeException e) {
                 closeAfter(e, server);
@@ -127,10 +134,26 @@ final class RunningServer {
         return ExitStatus.FAILURE;
     }
 
+    /**
+     * Closes the doors and then the models. Calls that are in progress at the end of the time are answered by the models,
+     * for which the doors wait.
+     */
     private void close(long end) {
-        ports.closeDoors();
-        server.closeWithin(Duration.ofNanos(Math.max(LAST_MOMENT.toNanos(), end - System.nanoTime())));
+        CompletableFuture<Void> doors = CompletableFuture.runAsync(ports::closeDoors, Thread::startVirtualThread);
+        awaitUntil(end, doors);
+        try {
+            server.closeWithin(Duration.ofNanos(Math.max(LAST_MOMENT.toNanos(), end - System.nanoTime())));
+        } finally {
+            doors.join(); // within the time of the ports
+        }
         ports.close(); // metrics tell of the end until here
         loops.close();
+    }
+
+    /** Waits until the doors are closed, though no longer than until the end. */
+    private static void awaitUntil(long end, CompletableFuture<Void> doors) {
+        doors.copy()
+                .completeOnTimeout(null, Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)
+                .join();
     }
 }

@@ -101,6 +101,11 @@ final class CacheIT {
                     InstalledServer.serve(models(), "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
                 assertThat(millis(() -> httpAnswer(other, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
                 assertThat(millis(() -> grpcAnswer(other, "cached", 5))).isLessThan(DELAY_MILLIS);
+                other.interrupt();
+                InstalledServer.Result result = other.awaitEnd();
+                assertThat(result.out() + result.err())
+                        .as("what the SLF4J of the plugin says of the server's own provider")
+                        .doesNotContain("SimpleServiceProvider");
             }
         } finally {
             store.destroyForcibly();

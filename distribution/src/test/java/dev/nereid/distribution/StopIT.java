@@ -75,7 +75,9 @@ final class StopIT {
 
             server.interrupt();
 
-            assertThat(answer).failsWithin(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            HttpResponse<String> told = answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            assertThat(told.statusCode()).isEqualTo(503);
+            assertThat(told.body()).contains("Server is stopping, and could not wait for the end of the execution");
             InstalledServer.Result result = server.awaitEnd();
             assertThat(result.status()).isEqualTo(1);
             assertThat(result.err()).contains("nereid: Exit timeout expired. Exiting immediately.");

@@ -35,6 +35,9 @@ import java.util.random.RandomGenerator;
  * be closed when every instance is warm. Confined to the thread that loads.
  */
 final class WarmupSamples implements AutoCloseable {
+    /** How the texts of the reference begin that do not name the sample. */
+    private static final String EXPECTS = "warmup setting expects ";
+
     private final ModelSettings model;
     private final Path folder;
     private final TensorMemory memory;
@@ -120,7 +123,12 @@ final class WarmupSamples implements AutoCloseable {
             List<NamedTensor> unknown) {
         DataType type = type(setting, name, input.getDataType());
         long[] dims = input.getDimsList().stream().mapToLong(Long::longValue).toArray();
-        MemorySegment data = content(setting, name, input, type, dims);
+        MemorySegment data;
+        try {
+            data = content(name, input, type, dims);
+        } catch (InferenceException e) {
+            throw e.publicMessage().startsWith(EXPECTS) ? e : failed(setting, e.code(), e.publicMessage());
+        }
         Optional<TensorSpec> spec = model.input(name);
         boolean batched = model.batches() && !(spec.isPresent() && spec.get().is(TensorSpec.Trait.SHAPE_TENSOR));
         Shape shape = batched ? Shape.of(dims).prepend(1) : Shape.of(dims);
@@ -131,12 +139,10 @@ final class WarmupSamples implements AutoCloseable {
         }
     }
 
-    private MemorySegment content(
-            ModelWarmup setting, String name, ModelWarmup.Input input, DataType type, long[] dims) {
+    private MemorySegment content(String name, ModelWarmup.Input input, DataType type, long[] dims) {
         for (long dim : dims) {
             if (dim < 0) {
-                throw invalid(
-                        "warmup setting expects all variable-size dimensions are specified for input '" + name + "'");
+                throw invalid(EXPECTS + "all variable-size dimensions are specified for input '" + name + "'");
             }
         }
         // An empty string is its length alone, which takes four bytes.
@@ -150,19 +156,13 @@ final class WarmupSamples implements AutoCloseable {
                 }
                 yield data;
             }
-            case INPUT_DATA_FILE -> file(setting, input.getInputDataFile(), type, byteSize, dims);
-            case INPUTDATATYPE_NOT_SET ->
-                throw invalid("warmup setting expects input '" + name + "' to have input_data_type set");
+            case INPUT_DATA_FILE -> file(input.getInputDataFile(), type, byteSize, dims);
+            case INPUTDATATYPE_NOT_SET -> throw invalid(EXPECTS + "input '" + name + "' to have input_data_type set");
         };
     }
 
-    private MemorySegment file(ModelWarmup setting, String name, DataType type, long byteSize, long[] dims) {
-        WarmupFile file;
-        try {
-            file = WarmupFile.find(folder, name);
-        } catch (InferenceException e) {
-            throw failed(setting, e.code(), e.publicMessage());
-        }
+    private MemorySegment file(String name, DataType type, long byteSize, long[] dims) {
+        WarmupFile file = WarmupFile.find(folder, name);
         if (type.isFixedSize()) {
             return keep(file.read(byteSize, memory));
         }

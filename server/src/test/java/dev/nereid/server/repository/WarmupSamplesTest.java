@@ -221,7 +221,8 @@ final class WarmupSamplesTest {
         for (String data : List.of(" zero_data: true", " random_data: true", " input_data_file: \"data\"")) {
             assertThatThrownBy(() -> read(sample("a", "batch_size: 1", dims + data)))
                     .isInstanceOfSatisfying(
-                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
+                            InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
+                    .hasMessageStartingWith("failed to run warmup sample 'a': ");
         }
         assertThat(memory.mostBytesWanted()).isZero();
     }
@@ -234,7 +235,8 @@ final class WarmupSamplesTest {
 
         assertThatThrownBy(() -> read(large))
                 .isInstanceOfSatisfying(
-                        InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE));
+                        InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
+                .hasMessageStartingWith("failed to run warmup sample 'b': ");
 
         assertThat(memory.buffersInUse()).isZero();
     }
