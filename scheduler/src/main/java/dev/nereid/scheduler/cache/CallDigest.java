@@ -21,9 +21,9 @@ import java.util.TreeMap;
  * Makes the key of a call. Confined to the making of one key.
  *
  * <p>The key stands for all that an answer may depend on: model and version, inputs with their types, shapes and bytes
- * in the order of their names, outputs wanted, and parameters in the order of their names; not for id, priority,
- * time-out or deadline. Every part of variable length has its length in front, and every list its count, so that no two
- * calls are the same row of bytes.
+ * in the order of their names, outputs wanted, priority, and parameters in the order of their names; not for id,
+ * time-out or deadline, which are new each time as a rule. Every part of variable length has its length in front, and
+ * every list its count, so that no two calls are the same row of bytes.
  *
  * <p>SHA-256, cut to 128 bits: with a hash that is merely fast, a client could make two calls of one key and so choose
  * the answers of others.
@@ -67,6 +67,7 @@ public final class CallDigest {
         }
         add(call.outputs().size());
         call.outputs().forEach(this::add);
+        add(call.options().priority());
         add(call.parameters().size());
         for (Map.Entry<String, ParameterValue> parameter : new TreeMap<>(call.parameters()).entrySet()) {
             add(parameter.getKey());

@@ -37,13 +37,15 @@ final class CallDigestProperties {
     }
 
     @Property(tries = 200)
-    void theOrderOfInputsIdAndOptionsDoNotMatter(@ForAll("calls") Call call, @ForAll Random random) {
+    void theOrderOfInputsIdAndTimesDoNotMatter(@ForAll("calls") Call call, @ForAll Random random) {
         List<Input> inputs = new ArrayList<>(call.inputs.entrySet().stream()
                 .map(entry -> entry.getValue().named(entry.getKey()))
                 .toList());
         Collections.shuffle(inputs, random);
         CheckedCall shuffled = call.call(
-                "other", inputs, new CallOptions(3, 17, OptionalLong.of(random.nextLong()), Optional.empty()));
+                "other",
+                inputs,
+                new CallOptions(call.priority, 17, OptionalLong.of(random.nextLong()), Optional.empty()));
 
         assertThat(CallDigest.of(shuffled)).isEqualTo(CallDigest.of(call.call("")));
     }
@@ -56,9 +58,10 @@ final class CallDigestProperties {
                 1,
                 Map.of("IN", new Input("", DataType.INT8, List.of(2L), List.of(1, 2))),
                 List.of("OUT"),
+                2,
                 Map.of("p", new ParameterValue.Int(5)));
 
-        assertThat(CallDigest.of(call.call("")).text()).isEqualTo("1fab55c6cae6323651e313ab5b5e85ee");
+        assertThat(CallDigest.of(call.call("")).text()).isEqualTo("7d14e0187eca18aec541015f3ad98e07");
     }
 
     /** Longer than what the digest is shown at a time. */
@@ -109,6 +112,7 @@ final class CallDigestProperties {
                         Arbitraries.of(1L, 2L),
                         Arbitraries.maps(names, inputs).ofMaxSize(2),
                         names.list().ofMaxSize(2),
+                        Arbitraries.of(0L, 1L, -1L),
                         Arbitraries.maps(names, parameters).ofMaxSize(2))
                 .as(Call::new);
     }
@@ -136,13 +140,14 @@ final class CallDigestProperties {
             long version,
             Map<String, Input> inputs,
             List<String> outputs,
+            long priority,
             Map<String, ParameterValue> parameters) {
         CheckedCall call(String id) {
             List<Input> named = new TreeMap<>(inputs)
                     .entrySet().stream()
                             .map(entry -> entry.getValue().named(entry.getKey()))
                             .toList();
-            return call(id, named, CallOptions.DEFAULT);
+            return call(id, named, new CallOptions(priority, 0, OptionalLong.empty(), Optional.empty()));
         }
 
         CheckedCall call(String id, List<Input> order, CallOptions options) {

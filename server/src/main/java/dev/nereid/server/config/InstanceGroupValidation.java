@@ -14,6 +14,9 @@ final class InstanceGroupValidation {
     /** What the reference asks of a graphics processor by default, as it prints it. */
     private static final String COMPUTE_CAPABILITY = "6.000000";
 
+    /** Each has a thread; a number beyond is a slip of the hand, and would take all memory before anything is told. */
+    private static final long MOST_INSTANCES = 4096;
+
     private InstanceGroupValidation() {}
 
     static void check(ModelConfig config, List<Integer> gpus) {
@@ -27,6 +30,18 @@ final class InstanceGroupValidation {
             String start = "instance group " + group.getName() + " of model " + config.getName();
             checkDevices(group, gpus, start);
             checkProfiles(group, config.getPlatform(), start + " and platform " + config.getPlatform());
+        }
+        checkNumber(config);
+    }
+
+    private static void checkNumber(ModelConfig config) {
+        long number = 0;
+        for (ModelInstanceGroup group : config.getInstanceGroupList()) {
+            number += (long) group.getCount() * Math.max(1, group.getGpusCount());
+        }
+        if (number > MOST_INSTANCES) {
+            throw invalid("the instance groups of model " + config.getName() + " ask for " + number
+                    + " instances (expected: at most " + MOST_INSTANCES + ")");
         }
     }
 

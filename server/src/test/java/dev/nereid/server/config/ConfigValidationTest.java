@@ -338,7 +338,15 @@ class ConfigValidationTest {
             group(
                     "kind: KIND_CPU profile: '0'",
                     List.of(),
-                    "and platform pspecifies profile field which is only supported for TensorRT models"));
+                    "and platform pspecifies profile field which is only supported for TensorRT models"),
+            Arguments.of(
+                    "instance_group [ { count: 4096 kind: KIND_CPU }, { count: 1 kind: KIND_MODEL } ]",
+                    List.of(),
+                    "the instance groups of model m ask for 4097 instances (expected: at most 4096)"),
+            Arguments.of(
+                    "instance_group [ { count: 2147483647 kind: KIND_GPU gpus: [ 0, 1 ] } ]",
+                    List.of(0, 1),
+                    "the instance groups of model m ask for 4294967294 instances (expected: at most 4096)"));
 
     private static Arguments group(String group, List<Integer> gpus, String message) {
         return Arguments.of("instance_group { name: 'g' " + group + " }", gpus, GROUP + message);
@@ -366,8 +374,8 @@ class ConfigValidationTest {
 
     @Test
     void acceptsRightInstanceGroups() {
-        ModelConfig config = Configs.config("name: 'm' instance_group [ { kind: KIND_CPU }, { kind: KIND_MODEL },"
-                + " { kind: KIND_GPU gpus: [ 1, 0 ] } ]");
+        ModelConfig config = Configs.config("name: 'm' instance_group [ { kind: KIND_CPU count: 4091 },"
+                + " { kind: KIND_MODEL count: 1 }, { kind: KIND_GPU count: 2 gpus: [ 1, 0 ] } ]");
         ModelConfig ensemble = Configs.config("name: 'm' ensemble_scheduling {}");
 
         assertThatCode(() -> ConfigValidation.checkInstanceGroups(config, List.of(0, 1)))
