@@ -35,9 +35,6 @@ import java.util.random.RandomGenerator;
  * be closed when every instance is warm. Confined to the thread that loads.
  */
 final class WarmupSamples implements AutoCloseable {
-    /** How the texts of the reference begin that do not name the sample. */
-    private static final String EXPECTS = "warmup setting expects ";
-
     private final ModelSettings model;
     private final Path folder;
     private final TensorMemory memory;
@@ -72,7 +69,7 @@ final class WarmupSamples implements AutoCloseable {
         try {
             for (ModelWarmup setting : config.getModelWarmupList()) {
                 if (setting.getBatchSize() != 0) {
-                    samples.samples.add(samples.sample(setting));
+                    samples.add(setting);
                 }
             }
             read = true;
@@ -96,18 +93,26 @@ final class WarmupSamples implements AutoCloseable {
         buffers.clear();
     }
 
+    /** Adds a sample; whatever is wrong with it is told with its name. */
+    private void add(ModelWarmup setting) {
+        try {
+            samples.add(sample(setting));
+        } catch (InferenceException e) {
+            throw new InferenceException(
+                    e.code(), "failed to run warmup sample '" + setting.getName() + "': " + e.publicMessage() + "; ");
+        }
+    }
+
     private WarmupSample sample(ModelWarmup setting) {
         long calls = Integer.toUnsignedLong(setting.getBatchSize());
         if (calls > Math.max(model.maxBatchSize(), 1)) {
-            throw failed(
-                    setting,
-                    ErrorCode.INVALID_ARGUMENT,
+            throw invalid(
                     "batch size " + calls + " for '" + model.name() + "', max allowed is " + model.maxBatchSize());
         }
         List<InputTensor> known = new ArrayList<>();
         List<NamedTensor> unknown = new ArrayList<>();
         for (Map.Entry<String, ModelWarmup.Input> input : new TreeMap<>(setting.getInputsMap()).entrySet()) {
-            add(setting, input.getKey(), input.getValue(), known, unknown);
+            add(input.getKey(), input.getValue(), known, unknown);
         }
         CheckedCall call = call(setting, known, unknown);
         List<CheckedCall> batch = Collections.nCopies((int) calls, call);
@@ -115,20 +120,10 @@ final class WarmupSamples implements AutoCloseable {
         return new WarmupSample(setting.getName(), (int) Math.min(executions, Integer.MAX_VALUE), () -> batch);
     }
 
-    private void add(
-            ModelWarmup setting,
-            String name,
-            ModelWarmup.Input input,
-            List<InputTensor> known,
-            List<NamedTensor> unknown) {
-        DataType type = type(setting, name, input.getDataType());
+    private void add(String name, ModelWarmup.Input input, List<InputTensor> known, List<NamedTensor> unknown) {
+        DataType type = type(name, input.getDataType());
         long[] dims = input.getDimsList().stream().mapToLong(Long::longValue).toArray();
-        MemorySegment data;
-        try {
-            data = content(name, input, type, dims);
-        } catch (InferenceException e) {
-            throw e.publicMessage().startsWith(EXPECTS) ? e : failed(setting, e.code(), e.publicMessage());
-        }
+        MemorySegment data = content(name, input, type, dims);
         Optional<TensorSpec> spec = model.input(name);
         boolean batched = model.batches() && !(spec.isPresent() && spec.get().is(TensorSpec.Trait.SHAPE_TENSOR));
         Shape shape = batched ? Shape.of(dims).prepend(1) : Shape.of(dims);
@@ -142,7 +137,8 @@ final class WarmupSamples implements AutoCloseable {
     private MemorySegment content(String name, ModelWarmup.Input input, DataType type, long[] dims) {
         for (long dim : dims) {
             if (dim < 0) {
-                throw invalid(EXPECTS + "all variable-size dimensions are specified for input '" + name + "'");
+                throw invalid(
+                        "warmup setting expects all variable-size dimensions are specified for input '" + name + "'");
             }
         }
         // An empty string is its length alone, which takes four bytes.
@@ -157,7 +153,8 @@ final class WarmupSamples implements AutoCloseable {
                 yield data;
             }
             case INPUT_DATA_FILE -> file(input.getInputDataFile(), type, byteSize, dims);
-            case INPUTDATATYPE_NOT_SET -> throw invalid(EXPECTS + "input '" + name + "' to have input_data_type set");
+            case INPUTDATATYPE_NOT_SET ->
+                throw invalid("warmup setting expects input '" + name + "' to have input_data_type set");
         };
     }
 
@@ -176,19 +173,14 @@ final class WarmupSamples implements AutoCloseable {
 
     /** Makes the call that all of an execution are equal to; what the configuration does not know goes last. */
     private CheckedCall call(ModelWarmup setting, List<InputTensor> known, List<NamedTensor> unknown) {
-        CheckedCall call;
-        try {
-            call = checks.check(new InferCall(
-                    new ModelRef(model.name(), model.version()),
-                    setting.getName(),
-                    known,
-                    List.of(),
-                    Map.of(),
-                    CallOptions.DEFAULT,
-                    () -> {}));
-        } catch (InferenceException e) {
-            throw failed(setting, e.code(), e.publicMessage());
-        }
+        CheckedCall call = checks.check(new InferCall(
+                new ModelRef(model.name(), model.version()),
+                setting.getName(),
+                known,
+                List.of(),
+                Map.of(),
+                CallOptions.DEFAULT,
+                () -> {}));
         List<NamedTensor> inputs = new ArrayList<>(call.inputs());
         inputs.addAll(unknown);
         return new CheckedCall(
@@ -204,18 +196,13 @@ final class WarmupSamples implements AutoCloseable {
                 call.release());
     }
 
-    private static DataType type(ModelWarmup setting, String name, inference.DataType type) {
+    private static DataType type(String name, inference.DataType type) {
         for (DataType candidate : DataType.values()) {
             if (candidate.configName().equals(type.name())) {
                 return candidate;
             }
         }
-        throw failed(setting, ErrorCode.INVALID_ARGUMENT, "input '" + name + "' must specify 'data_type'");
-    }
-
-    private static InferenceException failed(ModelWarmup setting, ErrorCode code, String problem) {
-        return new InferenceException(
-                code, "failed to run warmup sample '" + setting.getName() + "': " + problem + "; ");
+        throw invalid("input '" + name + "' must specify 'data_type'");
     }
 
     private static InferenceException invalid(String problem) {

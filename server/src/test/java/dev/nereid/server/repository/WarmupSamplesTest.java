@@ -164,7 +164,7 @@ final class WarmupSamplesTest {
         assertRefused(
                 sample("a", "batch_size: 1", "dims: [ 2 ] input_data_file: \"data\""),
                 ErrorCode.INVALID_ARGUMENT,
-                "warmup setting expects 8 bytes, but the data provided from dataonly has 7 bytes.");
+                "failed to run warmup sample 'a': warmup setting expects 8 bytes, but the data provided from dataonly has 7 bytes.; ");
     }
 
     @Test
@@ -204,7 +204,7 @@ final class WarmupSamplesTest {
         assertRefused(
                 sample("a", "batch_size: 1", "dims: [ 2, -1 ] zero_data: true"),
                 ErrorCode.INVALID_ARGUMENT,
-                "warmup setting expects all variable-size dimensions are specified for input 'IN'");
+                "failed to run warmup sample 'a': warmup setting expects all variable-size dimensions are specified for input 'IN'; ");
     }
 
     @Test
@@ -212,7 +212,7 @@ final class WarmupSamplesTest {
         assertRefused(
                 sample("a", "batch_size: 1", "dims: [ 2 ]"),
                 ErrorCode.INVALID_ARGUMENT,
-                "warmup setting expects input 'IN' to have input_data_type set");
+                "failed to run warmup sample 'a': warmup setting expects input 'IN' to have input_data_type set; ");
     }
 
     @ParameterizedTest
