@@ -222,14 +222,15 @@ final class GrpcFlags {
     }
 
     /**
-     * Returns the options; calls in progress may take the given time when the port closes.
+     * Returns the options.
      *
+     * @param closeTimeout how long calls in progress may take when the port closes
      * @throws StartFailure if the flags contradict each other
      */
-    GrpcOptions options(Duration exitTimeout) throws StartFailure {
+    GrpcOptions options(Duration closeTimeout) throws StartFailure {
         GrpcOptions.Messages messages = DEFAULT.messages();
         return DEFAULT.listenOn(address, port)
-                .withCloseTimeout(exitTimeout.isZero() ? NO_TIME : exitTimeout)
+                .withCloseTimeout(closeTimeout.isZero() ? NO_TIME : closeTimeout)
                 .withMessages(new GrpcOptions.Messages(
                         maxInputSize, messages.flowControlWindowBytes(), maxWaitingResponses, compression))
                 .withPolicy(new GrpcOptions.Policy(access(), forwardedHeaders))

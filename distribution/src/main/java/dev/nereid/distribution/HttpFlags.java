@@ -145,13 +145,13 @@ final class HttpFlags {
     }
 
     /** Returns the options; requests in progress may take the given time when the port closes. */
-    HttpOptions options(int loops, Duration exitTimeout) {
+    HttpOptions options(int loops, Duration closeTimeout) {
         long largest = Math.max(maxInputSize, maxRequestSize);
         HttpOptions options = HttpOptions.DEFAULT
                 .listeningOn(address, port)
                 .withEventLoops(loops)
                 .limitedTo(maxInputSize, largest)
-                .closingWithin(exitTimeout)
+                .closingWithin(closeTimeout)
                 .securedBy(security);
         return forwardedHeaders.map(options::forwarding).orElse(options);
     }

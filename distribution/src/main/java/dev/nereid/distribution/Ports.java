@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** The open ports of a server, all on the same event loops. Confined to the command's thread. */
+/** The open ports of a server, all on the same event loops. Used by one thread after the other. */
 final class Ports {
     /** What the operating system says; native and other transports have different exceptions around it. */
     private static final String IN_USE = "Address already in use";
@@ -73,22 +73,26 @@ final class Ports {
     }
 
     /**
-     * Takes no more requests, waits for those in progress, and closes the ports that take any. Blocks. All protocols
-     * close their doors at the same time, so that none takes requests while another waits for its own. Later calls do
-     * nothing.
+     * Takes no more requests, and closes the ports that take any when those in progress are over. All protocols close
+     * their doors at the same time, so that none takes requests while another waits for its own. Later calls do nothing.
+     *
+     * @return completed when the ports are closed, or could not be
      */
-    void closeDoors() {
+    CompletableFuture<Void> closeDoors() {
         List<CompletableFuture<Void>> closing = new ArrayList<>();
         while (!open.isEmpty()) {
             closing.add(CompletableFuture.runAsync(open.pop(), Thread::startVirtualThread));
         }
-        closing.forEach(CompletableFuture::join);
+        return CompletableFuture.allOf(closing.toArray(CompletableFuture[]::new));
     }
 
-    /** Closes all ports, the one for metrics last. Blocks as {@link #closeDoors} does. */
+    /** Closes all ports, the one for metrics last. Blocks until requests in progress are over. */
     void close() {
-        closeDoors();
-        last.run();
+        try {
+            closeDoors().join();
+        } finally {
+            last.run();
+        }
     }
 
     private void openHttp(Duration closeTimeout) throws StartFailure {

@@ -10,23 +10,23 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * The server of a process, with its event loops and its ports: started together, stopped in the opposite order. Owned
- * by the command that started it; confined to the command's thread.
+ * by the command that started it, and used by one thread after the other.
  */
 final class RunningServer {
     /** What ending the process may take beyond the time that requests get to end. */
     private static final Duration MARGIN = Duration.ofSeconds(5);
 
-    /** What closing may take beyond that time even if nobody asks anything. */
-    private static final Duration GRACE = Duration.ofSeconds(3);
-
     /** What models get to close even if the ports took all of that time, which says nothing about the models. */
     private static final Duration LAST_MOMENT = Duration.ofSeconds(1);
 
     /**
-     * How much longer than that time the ports wait for answers: what is left at its end is answered by the models, and
-     * has to reach its clients.
+     * How much longer than that time the ports wait for answers. What is left at its end is answered within two such
+     * moments, that of the models and that of their withdrawal, and has to reach its clients.
      */
-    private static final Duration LAST_ANSWERS = LAST_MOMENT.plusMillis(500);
+    private static final Duration LAST_ANSWERS = LAST_MOMENT.multipliedBy(2).plusMillis(500);
+
+    /** What closing may take beyond that time: the last answers, a second of gRPC's for its last calls, and a rest. */
+    private static final Duration GRACE = LAST_ANSWERS.plusMillis(1500);
 
     /** What is said of a stop that takes too long, by the reference server as well. */
     private static final String EXPIRED = "Exit timeout expired. Exiting immediately.";
@@ -135,25 +135,22 @@ final class RunningServer {
     }
 
     /**
-     * Closes the doors and then the models. Calls that are in progress at the end of the time are answered by the models,
-     * for which the doors wait.
+     * Closes the doors and then the models, whatever becomes of the doors. Calls that are in progress at the end of the
+     * time are answered by the models, for which the doors wait.
      */
     private void close(long end) {
-        CompletableFuture<Void> doors = CompletableFuture.runAsync(ports::closeDoors, Thread::startVirtualThread);
-        awaitUntil(end, doors);
+        CompletableFuture<Void> doors = ports.closeDoors();
+        CompletableFuture<Void> over = doors.exceptionally(_ -> null);
+        over.copy()
+                .completeOnTimeout(null, Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)
+                .join();
         try {
             server.closeWithin(Duration.ofNanos(Math.max(LAST_MOMENT.toNanos(), end - System.nanoTime())));
         } finally {
-            doors.join(); // within the time of the ports
+            over.join(); // within the time of the ports
         }
         ports.close(); // metrics tell of the end until here
         loops.close();
-    }
-
-    /** Waits until the doors are closed, though no longer than until the end. */
-    private static void awaitUntil(long end, CompletableFuture<Void> doors) {
-        doors.copy()
-                .completeOnTimeout(null, Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)
-                .join();
+        doors.join(); // throws what went wrong with them
     }
 }

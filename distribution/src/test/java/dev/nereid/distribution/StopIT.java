@@ -1,7 +1,17 @@
 package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.protobuf.ByteString;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelInferRequest;
+import inference.ModelInferResponse;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
@@ -15,6 +25,15 @@ import org.junit.jupiter.api.io.TempDir;
 final class StopIT {
     private static final String REQUEST =
             "{\"inputs\": [{\"name\": \"INPUT0\", \"datatype\": \"FP32\", \"shape\": [1, 2], \"data\": [1, 2]}]}";
+    private static final ModelInferRequest CALL = ModelInferRequest.newBuilder()
+            .setModelName("gated")
+            .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
+                    .setName("INPUT0")
+                    .setDatatype("FP32")
+                    .addShape(1)
+                    .addShape(2))
+            .addRawInputContents(ByteString.copyFrom(new byte[8]))
+            .build();
     private static final int PATIENCE_SECONDS = 120;
 
     @TempDir
@@ -82,6 +101,50 @@ final class StopIT {
             assertThat(result.status()).isEqualTo(1);
             assertThat(result.err()).contains("nereid: Exit timeout expired. Exiting immediately.");
         }
+    }
+
+    @Test
+    void givesCallsUpThatTakeTooLong() throws Exception {
+        Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
+        Path gate = GatedPlugin.close(models, "gated", "execute");
+        try (InstalledServer server = serve(models, "1")) {
+            ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
+                    .build();
+            GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub stub =
+                    GRPCInferenceServiceGrpc.newBlockingStub(channel);
+            CompletableFuture<ModelInferResponse> executed =
+                    CompletableFuture.supplyAsync(() -> stub.modelInfer(CALL), InstalledServer.BLOCKING);
+            Eventually.holds("held call", PATIENCE_SECONDS, () -> GatedPlugin.isWaitedAt(gate));
+            CompletableFuture<ModelInferResponse> waiting =
+                    CompletableFuture.supplyAsync(() -> stub.modelInfer(CALL), InstalledServer.BLOCKING);
+            Eventually.holds("waiting call", PATIENCE_SECONDS, () -> isWaitedFor(server));
+
+            server.interrupt();
+
+            assertTold(executed, "Server is stopping, and could not wait for the end of the execution");
+            assertTold(waiting, "Server is stopping, scheduler for model has stopped accepting new inference requests");
+            assertThat(server.awaitEnd().status()).isEqualTo(1);
+            channel.shutdownNow();
+        }
+    }
+
+    private static boolean isWaitedFor(InstalledServer server) {
+        try {
+            return server.metrics("GET", "/metrics")
+                    .body()
+                    .contains("nv_inference_pending_request_count{model=\"gated\",version=\"1\"} 1");
+        } catch (IOException | InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void assertTold(CompletableFuture<ModelInferResponse> answer, String text) {
+        assertThatThrownBy(() -> answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS))
+                .cause()
+                .isInstanceOfSatisfying(StatusRuntimeException.class, error -> {
+                    assertThat(error.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+                    assertThat(error.getStatus().getDescription()).contains(text);
+                });
     }
 
     private InstalledServer serve(Repository models, String exitTimeoutSeconds) throws IOException {

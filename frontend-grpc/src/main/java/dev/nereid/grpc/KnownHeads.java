@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads requests, and remembers what those said that may come again: a client that sends one tensor after the other
- * repeats to the byte all that lies before the tensors. A head is kept when it comes for the second time. Confined to the event loop of its calls.
+ * repeats to the byte all that lies before the tensors. A head is kept when it comes for the second time in a row, as far
+ * as its place goes. Confined to the event loop of its calls.
  *
  * <p>The same bytes are the same message, whatever became of the models meanwhile; only the tensors behind them are
  * read anew. What does not match is left to {@link InferMessageReader}, like everything that is wrong.
@@ -30,7 +31,7 @@ final class KnownHeads {
 
     private final @Nullable KnownHead[] heads = new KnownHead[MOST];
 
-    /** For each place what came last, kept or not: what comes but once is not worth its place. */
+    /** For each place what came last, known or not: what comes but once is not worth its place. */
     private final int[] last = new int[MOST];
 
     /**
@@ -68,6 +69,7 @@ final class KnownHeads {
             InferMessage head = known.message;
             List<ByteRange> tensors = tensors(bytes, length, head.inputs().size());
             if (tensors != null) {
+                last[slot] = hash;
                 return with(bytes, head, tensors);
             }
         }

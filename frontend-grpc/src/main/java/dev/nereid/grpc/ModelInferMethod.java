@@ -11,7 +11,6 @@ import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerMethodDefinition;
 import io.grpc.StatusRuntimeException;
-import io.netty.util.concurrent.FastThreadLocal;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.Function;
@@ -38,12 +37,7 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
 
     /** Returns what reads requests, as {@link #parse} does; each event loop knows those that it has read. */
     static Parsed.Parser<InferMessage> parser(TensorMemory memory) {
-        FastThreadLocal<KnownHeads> heads = new FastThreadLocal<>() {
-            @Override
-            protected KnownHeads initialValue() {
-                return new KnownHeads();
-            }
-        };
+        ThreadLocal<KnownHeads> heads = ThreadLocal.withInitial(KnownHeads::new);
         return stream -> parse(stream, memory, heads.get()::read);
     }
 

@@ -1,6 +1,5 @@
 package dev.nereid.grpc;
 
-import io.netty.util.concurrent.FastThreadLocal;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,12 +11,7 @@ final class ResponseArrays {
     /** What a small response takes, with the fields besides its outputs. */
     private static final int BYTES = InferResponseMessage.SMALL_BYTES + 1024;
 
-    private final FastThreadLocal<Place> places = new FastThreadLocal<>() {
-        @Override
-        protected Place initialValue() {
-            return new Place();
-        }
-    };
+    private final ThreadLocal<Place> places = ThreadLocal.withInitial(Place::new);
 
     /** Where a thread keeps its array. Confined to that thread. */
     private static final class Place {

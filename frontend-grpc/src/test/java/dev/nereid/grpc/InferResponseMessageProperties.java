@@ -67,9 +67,14 @@ final class InferResponseMessageProperties {
                         FakeResponse.of(model, version, id, tensors, parameters, true));
     }
 
+    /** Writes a response into an array that never suffices. */
+    private InferResponseMessage message(InferResponse response, SharedTensors shared) {
+        return InferResponseMessage.of(response, shared, memory, new byte[16]);
+    }
+
     @Property(tries = 100)
     void writesWhatTheGeneratedClassReads(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
+        InferResponseMessage message = message(response, SharedTensors.NONE);
         int length = message.available();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -81,13 +86,13 @@ final class InferResponseMessageProperties {
 
     @Property(tries = 50)
     void canBeReadAsAStream(@ForAll("responses") InferResponse response) throws IOException {
-        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
+        InferResponseMessage message = message(response, SharedTensors.NONE);
         byte[] bytes = message.readAllBytes();
 
         assertThat(message.read()).isEqualTo(-1);
         assertThat(ModelInferResponse.parseFrom(bytes)).isEqualTo(generated(response));
 
-        InferResponseMessage byteByByte = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
+        InferResponseMessage byteByByte = message(response, SharedTensors.NONE);
         assertThat(byteByByte.read()).isEqualTo(bytes[0] & 0xFF);
     }
 
@@ -99,7 +104,7 @@ final class InferResponseMessageProperties {
         Arrays.fill(data, (byte) size);
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(size), MemorySegment.ofArray(data));
         InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
-        InferResponseMessage message = InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]);
+        InferResponseMessage message = message(response, SharedTensors.NONE);
         int length = message.available();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
@@ -167,14 +172,14 @@ final class InferResponseMessageProperties {
             MemorySegment data = mapped.asSlice(4096);
             Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(data.byteSize()), data);
             InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));
-            try (InferResponseMessage message = InferResponseMessage.of(response, shared, memory, new byte[16])) {
+            try (InferResponseMessage message = message(response, shared)) {
                 assertThat(memory.bytesInUse()).isEqualTo(data.byteSize());
                 assertThat(message.available()).isGreaterThan((int) data.byteSize());
             }
 
             channel.truncate(0);
 
-            assertThatThrownBy(() -> InferResponseMessage.of(response, shared, memory, new byte[16]))
+            assertThatThrownBy(() -> message(response, shared))
                     .isInstanceOf(InferenceException.class)
                     .hasMessage("shared memory of an input was truncated before the response was written");
         }
@@ -188,7 +193,7 @@ final class InferResponseMessageProperties {
         List<NamedTensor> outputs = Collections.nCopies(129, new NamedTensor("o", tensor));
         InferResponse response = FakeResponse.of("m", 1, "", outputs, Map.of(), true);
 
-        assertThatThrownBy(() -> InferResponseMessage.of(response, SharedTensors.NONE, memory, new byte[16]))
+        assertThatThrownBy(() -> message(response, SharedTensors.NONE))
                 .isInstanceOfSatisfying(
                         InferenceException.class,
                         error -> assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -122,6 +123,10 @@ final class KnownHeadsProperties {
     }
 
     private InferMessage read(ModelInferRequest.Builder request) {
+        return read(heads, request);
+    }
+
+    private static InferMessage read(KnownHeads heads, ModelInferRequest.Builder request) {
         return heads.read(Messages.cut(request.build().toByteArray(), List.of()));
     }
 
@@ -172,6 +177,39 @@ final class KnownHeadsProperties {
         }
 
         assertThat(read(request()).inputs()).isSameAs(known);
+    }
+
+    @Example
+    void keepsAHeadWhileAnotherOneComesBetween() {
+        ModelInferRequest.Builder rival = rival();
+        read(request());
+        List<?> known = read(request()).inputs();
+
+        for (int turn = 0; turn < 3; turn++) {
+            read(rival);
+
+            assertThat(read(request()).inputs()).isSameAs(known);
+        }
+        read(rival);
+        read(rival);
+        assertThat(read(request()).inputs()).as("the rival came twice in a row").isNotSameAs(known);
+    }
+
+    /** Finds a request whose head has the same place. */
+    @SuppressWarnings("ReferenceEquality") // Inputs that are the same list were not read again.
+    private static ModelInferRequest.Builder rival() {
+        return IntStream.range(0, 10_000)
+                .mapToObj(model -> request().setModelName("rival" + model))
+                .filter(candidate -> {
+                    KnownHeads heads = new KnownHeads();
+                    read(heads, request());
+                    List<?> known = read(heads, request()).inputs();
+                    read(heads, candidate);
+                    read(heads, candidate);
+                    return read(heads, request()).inputs() != known;
+                })
+                .findFirst()
+                .orElseThrow();
     }
 
     @Example

@@ -37,12 +37,18 @@ final class KnownAnswers {
         if (!mayComeAgain(response)) {
             return null;
         }
-        KnownAnswer known = answers[slot(hash(response))];
-        return known != null && known.fits(response, outputs) ? known : null;
+        int hash = hash(response);
+        int slot = slot(hash);
+        KnownAnswer known = answers[slot];
+        if (known == null || !known.fits(response, outputs)) {
+            return null;
+        }
+        last[slot] = hash;
+        return known;
     }
 
     /**
-     * Keeps an answer, if it comes for the second time and may come again.
+     * Keeps an answer, if it comes for the second time in a row, as far as its place goes, and may come again.
      *
      * @param response the response
      * @param outputs how each of its outputs was written

@@ -223,9 +223,7 @@ final class AbandonTest {
                 List.of(new InstanceSlot("i0", Device.CPU, instance, all, ThreadPlacement.ANYWHERE)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter));
         RecordingObserver observer = submit(scheduler, "a");
-        while (limiter.waiting() == 0) {
-            Thread.onSpinWait();
-        }
+        Threads.await("an instance waits", () -> limiter.waiting() > 0);
 
         scheduler.abandon();
 

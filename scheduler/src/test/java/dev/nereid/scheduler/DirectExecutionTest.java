@@ -383,13 +383,7 @@ final class DirectExecutionTest {
                 plan(settings, policy, shortExecutions),
                 List.of(new InstanceSlot("i0", Device.CPU, instance, RateProfile.NONE, placement)),
                 environment());
-        Thread own = Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().equals(OWN_THREAD))
-                .findFirst()
-                .orElseThrow();
-        while (own.getState() != Thread.State.WAITING) {
-            Thread.onSpinWait();
-        }
+        Threads.awaitIdle(Threads.named(OWN_THREAD));
         return scheduler;
     }
 

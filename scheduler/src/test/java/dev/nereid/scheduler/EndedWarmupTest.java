@@ -109,13 +109,13 @@ final class EndedWarmupTest {
 
         try (ModelScheduler scheduler = start(List.of(once), early, late)) {
             Thread thread = first.join();
-            awaitIdle(thread); // warm, while the other is not
+            Threads.awaitAsleep(thread); // warm, while the other is not
             thread.interrupt();
             interrupted.countDown();
             scheduler.awaitWarm();
             scheduler.replace(List.of(), List.of((ModelInstance) late), List.of());
             run(scheduler);
-            awaitIdle(thread);
+            Threads.awaitAsleep(thread);
             thread.interrupt(); // such as by a backend that ends a deferred execution late
             run(scheduler);
         }
@@ -198,9 +198,7 @@ final class EndedWarmupTest {
             assertThatThrownBy(() -> scheduler.replace(added, List.of(), List.of()))
                     .hasMessage("no place");
             run(scheduler); // the last instance dies: no seat is left
-            while (!scheduler.isGone(old)) {
-                Thread.onSpinWait();
-            }
+            Threads.await("the old one is gone", () -> scheduler.isGone(old));
             assertThat(run(scheduler).error()).hasMessageContaining("no instance of model 'm' version 1 is left");
         }
         assertThat(List.of(old, good, bad)).allMatch(FakeInstance::isClosed);
@@ -259,14 +257,6 @@ final class EndedWarmupTest {
     }
 
     private static void awaitExecution(FakeInstance instance) {
-        while (instance.batches().isEmpty()) {
-            Thread.onSpinWait();
-        }
-    }
-
-    private static void awaitIdle(Thread thread) {
-        while (thread.getState() != Thread.State.WAITING) {
-            Thread.onSpinWait();
-        }
+        Threads.await("an execution", () -> !instance.batches().isEmpty());
     }
 }

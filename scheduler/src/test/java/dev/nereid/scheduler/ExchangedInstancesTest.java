@@ -141,10 +141,7 @@ final class ExchangedInstancesTest {
             RecordingObserver first = new RecordingObserver();
             scheduler.submit(call(), first);
             DeferredExecution rest = deferred.take();
-            Thread own = Thread.getAllStackTraces().keySet().stream()
-                    .filter(thread -> thread.getName().equals("instance/m/1/old"))
-                    .findFirst()
-                    .orElseThrow();
+            Thread own = Threads.named("instance/m/1/old");
             replace(scheduler, slots(fresh), List.of(old));
             run(scheduler).close();
             assertThat(fresh.batches()).hasSize(1);

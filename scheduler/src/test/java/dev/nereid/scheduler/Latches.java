@@ -12,7 +12,7 @@ final class Latches {
 
     private Latches() {}
 
-    /** Waits until a latch is open, and is interrupted afterwards if that came meanwhile; not for long. */
+    /** Waits until a latch is open, and is interrupted afterwards if that came meanwhile; fails if it takes too long. */
     static void await(CountDownLatch latch) {
         long end = System.nanoTime() + LONGEST;
         boolean interrupted = false;

@@ -19,9 +19,11 @@ import java.time.Duration;
 import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -67,7 +69,7 @@ final class LentSeatTest {
         try (ModelScheduler scheduler = start(BY_TWOS, 3, door)) {
             AtomicBoolean faulty = new AtomicBoolean();
             RecordingObserver waiting = submit(scheduler, withInputs(call("waiting"), faulty));
-            FakeInstance leader = instances.get(await(Thread.State.TIMED_WAITING));
+            FakeInstance leader = awaitLeader();
             scheduler.replace(List.of(), List.of(leader), List.of());
             Latches.await(door.entered); // it waits for no batch any more, and nobody does in its place yet
             faulty.set(true);
@@ -180,9 +182,7 @@ final class LentSeatTest {
                 slots,
                 new SchedulerEnvironment(memory, this::now, new Alarms(() -> {})).with(limiter));
         for (int i = 0; i < count; i++) {
-            while (thread(i).getState() != Thread.State.WAITING) {
-                Thread.onSpinWait();
-            }
+            Threads.awaitIdle(thread(i));
         }
         return scheduler;
     }
@@ -195,29 +195,26 @@ final class LentSeatTest {
     }
 
     private static Thread thread(int instance) {
-        return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().equals("instance/m/1/i" + instance))
-                .findFirst()
-                .orElseThrow();
+        return Threads.named("instance/m/1/i" + instance);
     }
 
-    /** Waits until the thread of an instance is in a state, and returns which. */
-    private int await(Thread.State state) {
-        while (true) {
-            for (int i = 0; i < instances.size(); i++) {
-                if (thread(i).getState() == state) {
-                    return i;
-                }
-            }
-        }
+    /** Waits until an instance waits for a time, and returns it. */
+    private FakeInstance awaitLeader() {
+        Threads.await("a leader", () -> leader().isPresent());
+        return instances.get(leader().orElseThrow());
+    }
+
+    private OptionalInt leader() {
+        return IntStream.range(0, instances.size())
+                .filter(i -> thread(i).getState() == Thread.State.TIMED_WAITING)
+                .findFirst();
     }
 
     /** Waits until so many instances are lost. */
     private void awaitGone(ModelScheduler scheduler, int count) {
-        long gone = 0;
-        while (gone != count) {
-            gone = instances.stream().filter(scheduler::isGone).count();
-        }
+        Threads.await(
+                "lost instances",
+                () -> instances.stream().filter(scheduler::isGone).count() == count);
     }
 
     private CheckedCall call(String id) {

@@ -79,9 +79,7 @@ final class QueueLockTest {
 
     /** Waits until a thread sleeps, with the lock free. */
     private void awaitAsleep(Thread thread) {
-        while (thread.getState() != Thread.State.WAITING || lock.hasQueuedThread(thread)) {
-            Thread.onSpinWait();
-        }
+        Threads.await("asleep", () -> thread.getState() == Thread.State.WAITING && !lock.hasQueuedThread(thread));
     }
 
     private static boolean join(Thread thread) {

@@ -184,9 +184,7 @@ final class SharedResourceTest {
 
         scheduler.endWarmups();
 
-        while (limiter.waiting() > 0) {
-            Thread.onSpinWait();
-        }
+        Threads.await("nobody waits", () -> limiter.waiting() == 0);
         going.countDown();
         assertThatThrownBy(scheduler::awaitWarm).hasMessage(WARMUP_ENDED);
         scheduler.close();
@@ -276,8 +274,6 @@ final class SharedResourceTest {
 
     /** Waits until so many instances wait for their turn. */
     private void awaitWaiting(int count) {
-        while (limiter.waiting() < count) {
-            Thread.onSpinWait();
-        }
+        Threads.await("instances wait", () -> limiter.waiting() >= count);
     }
 }

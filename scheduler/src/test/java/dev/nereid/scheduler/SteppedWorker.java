@@ -100,9 +100,9 @@ final class SteppedWorker {
         Thread own = Thread.ofPlatform().daemon(true).start(worker);
         thread = own;
         isUnused = unused;
-        while (own.getState() != Thread.State.WAITING && own.getState() != Thread.State.TERMINATED) {
-            Thread.onSpinWait();
-        }
+        Threads.await(
+                "asleep or over",
+                () -> own.getState() == Thread.State.WAITING || own.getState() == Thread.State.TERMINATED);
     }
 
     /** The instances are closed when nobody uses them any more, and not before. */

@@ -120,9 +120,7 @@ final class WarmupTest {
                 plan(model, List.of(sample("s", 2, 1))),
                 List.of(slot),
                 new SchedulerEnvironment(memory, System::nanoTime, timer).with(limiter))) {
-            while (limiter.waiting() == 0) {
-                Thread.onSpinWait();
-            }
+            Threads.await("an instance waits", () -> limiter.waiting() > 0);
             assertThat(instance.batches()).isEmpty();
 
             held.release();
@@ -203,7 +201,8 @@ final class WarmupTest {
 
         try (ModelScheduler scheduler = start(settings(true), List.of(sample("s", 1, 1)), instance)) {
             itself.complete(scheduler);
-            awaitIdle(thread.join()); // a thread that did not wait for the answer would have executed the request
+            Threads.awaitAsleep(
+                    thread.join()); // a thread that did not wait for the answer would have executed the request
             assertThat(instance.batches()).hasSize(1);
             assertThat(released).hasValue(0);
             sender.join().complete();
@@ -226,7 +225,7 @@ final class WarmupTest {
         });
 
         try (ModelScheduler scheduler = start(model, List.of(sample("s", 1, 1)), instance)) {
-            awaitIdle(thread.join());
+            Threads.awaitAsleep(thread.join());
             assertThat(released).hasValue(0);
             rest.join().finish();
             scheduler.awaitWarm();
@@ -321,9 +320,7 @@ final class WarmupTest {
         FakeInstance instance = new FakeInstance(batch -> {
             executing.countDown();
             await(closing);
-            while (itself.join().isReady()) {
-                Thread.onSpinWait();
-            }
+            Threads.await("its end", () -> !itself.join().isReady());
             FakeInstance.copy(batch);
         });
 
@@ -415,13 +412,6 @@ final class WarmupTest {
 
     private CheckedCall call(String id) {
         return Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
-    }
-
-    /** Waits until a thread waits for something. */
-    private static void awaitIdle(Thread thread) {
-        while (thread.getState() != Thread.State.WAITING) {
-            Thread.onSpinWait();
-        }
     }
 
     private static void await(CountDownLatch latch) {

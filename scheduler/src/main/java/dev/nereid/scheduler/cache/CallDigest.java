@@ -22,7 +22,7 @@ import java.util.TreeMap;
  *
  * <p>The key stands for all that an answer may depend on: model and version, inputs with their types, shapes and bytes
  * in the order of their names, outputs wanted, priority, and parameters in the order of their names; not for id,
- * time-out or deadline, which are new each time as a rule. Every part of variable length has its length in front, and
+ * time-out or deadline, which say nothing of the answer. Every part of variable length has its length in front, and
  * every list its count, so that no two calls are the same row of bytes.
  *
  * <p>SHA-256, cut to 128 bits: with a hash that is merely fast, a client could make two calls of one key and so choose

@@ -18,14 +18,18 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps responses in memory of its own, outside the heap, up to a number of bytes. Safe for use by any thread: one lock
- * guards the order of use, held for a few loads and stores, and entries count their users.
+ * guards the order of use, held while entries are found, put in and taken out, never while bytes are copied or freed;
+ * and entries count their users.
  *
  * <p>What is dropped when it is full is what was not looked up for longest (LRU), until there is room; what comes is
- * always kept, so that a call that is repeated finds its answer. A hit hands out the kept bytes themselves; an entry
- * that is dropped while it is read is freed by its last reader, beyond the size for that long.
+ * always kept, so that a call that is repeated finds its answer. A hit hands out the kept bytes themselves.
+ *
+ * <p>The size is that of what is kept, each entry rounded up to 64 bytes. Beyond it lie what the pool rounds large
+ * pieces up by, a quarter at most, and keeps idle, an eighth; an entry that is about to be put in; one that is dropped
+ * while it is read, until its last reader is done; and some 200 bytes of the heap for each entry.
  */
 final class LocalCache implements ResponseCache {
-    /** What an entry takes is rounded up to this, in bytes, as in the pool; the smallest has a weight, too. */
+    /** What an entry takes is rounded up to this, in bytes; the smallest has a weight, too. */
     private static final int UNIT = 64;
 
     /** A part of the size may lie idle for entries to come. */
@@ -41,6 +45,9 @@ final class LocalCache implements ResponseCache {
 
     @GuardedBy("lock")
     private long units;
+
+    @GuardedBy("lock")
+    private boolean closed;
 
     /**
      * Creates an empty cache.
@@ -128,17 +135,21 @@ final class LocalCache implements ResponseCache {
         }
         List<StoredEntry> dropped = new ArrayList<>();
         boolean stored = put(key, entry, dropped);
+        if (!stored) {
+            dropped.add(entry);
+        }
         dropped.forEach(StoredEntry::close);
         if (stored) {
             observer.stored();
-        } else {
-            entry.close();
+        } else if (has(key)) {
             observer.exists();
+        } else {
+            observer.refused();
         }
     }
 
     /**
-     * Keeps an entry, unless there is one of its key.
+     * Keeps an entry, unless there is one of its key, or the cache is closed, whose entries nobody looks up.
      *
      * @param dropped what made room for it is added, to be closed by the caller
      * @return whether it is kept
@@ -146,7 +157,7 @@ final class LocalCache implements ResponseCache {
     private boolean put(CacheKey key, StoredEntry entry, List<StoredEntry> dropped) {
         lock.lock();
         try {
-            if (entries.containsKey(key)) {
+            if (closed || entries.containsKey(key)) {
                 return false;
             }
             long room = mostUnits - units(entry.content());
@@ -169,6 +180,7 @@ final class LocalCache implements ResponseCache {
         List<StoredEntry> dropped;
         lock.lock();
         try {
+            closed = true;
             dropped = List.copyOf(entries.values());
             entries.clear();
             units = 0;

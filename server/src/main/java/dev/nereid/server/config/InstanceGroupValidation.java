@@ -14,7 +14,7 @@ final class InstanceGroupValidation {
     /** What the reference asks of a graphics processor by default, as it prints it. */
     private static final String COMPUTE_CAPABILITY = "6.000000";
 
-    /** Each has a thread; a number beyond is a slip of the hand, and would take all memory before anything is told. */
+    /** A number beyond is a slip of the hand, and would take all memory before anything is told. */
     private static final long MOST_INSTANCES = 4096;
 
     private InstanceGroupValidation() {}

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.spi.cache.CacheKey;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -57,6 +58,12 @@ final class LocalCacheProperties {
         }
     }
 
+    private static byte[] content(int size, int key) {
+        byte[] content = new byte[size];
+        Arrays.fill(content, (byte) key);
+        return content;
+    }
+
     @Property(tries = 500)
     void dropsWhatWasNotUsedForLongest(
             @ForAll @IntRange(min = 1, max = 20) int most,
@@ -71,12 +78,12 @@ final class LocalCacheProperties {
                 cache.lookup(new CacheKey(key, 0), told);
                 assertThat(told.word()).isEqualTo(model.lookup(key) ? "found" : "missing");
                 told.entry().ifPresent(entry -> {
-                    assertThat(entry.content().get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) key);
+                    byte[] content = entry.content().toArray(ValueLayout.JAVA_BYTE);
+                    assertThat(content).isEqualTo(content(content.length, key));
                     entry.close();
                 });
             } else {
-                byte[] content = new byte[Math.max(1, units * UNIT - key)]; // a little less counts as much
-                content[0] = (byte) key;
+                byte[] content = content(Math.max(0, units * UNIT - key), key); // a little less counts as much
                 cache.insert(new CacheKey(key, 0), MemorySegment.ofArray(content), told);
                 assertThat(told.word()).isEqualTo(model.insert(key, Math.max(1, units)));
             }

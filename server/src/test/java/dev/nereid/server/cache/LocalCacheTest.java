@@ -114,6 +114,17 @@ final class LocalCacheTest {
     }
 
     @Test
+    void keepsNothingAfterItsEnd() {
+        LocalCache other = new LocalCache(SIZE);
+        other.close();
+
+        assertThat(insert(other, 1, content(10, 1))).isEqualTo("refused");
+
+        assertThat(find(other, 1)).isEmpty();
+        assertThat(other.bytesInUse()).isZero();
+    }
+
+    @Test
     @Timeout(60)
     void servesManyThreadsWithoutMixingEntriesUp() throws InterruptedException {
         List<String> mistakes = new CopyOnWriteArrayList<>();
