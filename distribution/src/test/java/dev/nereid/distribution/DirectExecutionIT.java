@@ -62,6 +62,7 @@ class DirectExecutionIT {
     }
 
     private void assertAnswersOverHttp() throws IOException {
+        HastyServer.awaitIdle(MODEL);
         HttpAnswer answer = server.http.ask(HttpRequests.json(MODEL, "{" + input(THREE) + "}"));
 
         assertThat(answer.text()).contains("\"data\":" + THREE);
@@ -74,6 +75,7 @@ class DirectExecutionIT {
     }
 
     private void assertAnswersOverGrpc() {
+        HastyServer.awaitIdle(MODEL);
         ModelInferResponse response =
                 server.grpc().modelInfer(request(0.25f, 3, 1.5f).build());
 

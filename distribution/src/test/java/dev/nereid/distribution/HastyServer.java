@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * A server on one event loop with models of the backend {@code hasty}, which may run there, and a client of each
@@ -46,6 +47,25 @@ final class HastyServer implements AutoCloseable {
         http = server.http();
         channel = server.grpc();
         grpc = GRPCInferenceServiceGrpc.newBlockingStub(channel);
+        for (String name : names) {
+            awaitIdle(name);
+        }
+    }
+
+    /**
+     * Waits until the instance of a model waits for requests: its own thread may be on its way there still when the
+     * answer has come.
+     */
+    static void awaitIdle(String model) {
+        String name = "instance/" + model + "/1/" + model + "_0";
+        Eventually.holds(
+                "idle instance",
+                10,
+                () -> Thread.getAllStackTraces().keySet().stream()
+                        .filter(thread -> thread.getName().equals(name))
+                        .map(LockSupport::getBlocker)
+                        .anyMatch(blocker -> blocker != null
+                                && blocker.getClass().getSimpleName().equals("Seat")));
     }
 
     /** Returns a client that does not wait for ever. */
