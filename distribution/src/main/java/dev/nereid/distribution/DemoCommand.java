@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 
 /** The command {@code nereid demo}: serves the bundled models and asks one of them. Confined to its thread. */
 final class DemoCommand implements Command {
@@ -12,6 +13,7 @@ final class DemoCommand implements Command {
     private final ServerFlags server = new ServerFlags();
     private final EndpointFlags endpoints = new EndpointFlags();
     private final LogFlags log = new LogFlags();
+    private Duration training = Duration.ZERO;
     private boolean exit;
 
     DemoCommand(Surroundings surroundings) {
@@ -35,7 +37,14 @@ final class DemoCommand implements Command {
 
     @Override
     public void declare(Flags flags) {
-        flags.add(Flag.toggle("--exit", "Ends after the answers.", () -> exit = true));
+        flags.add(
+                Flag.toggle("--exit", "Ends after the answers.", () -> exit = true),
+                Flag.of(
+                        "--train",
+                        FlagValue.SECONDS,
+                        "After the answers, loads the server with requests for so long, and ends. nereid-aot uses it, with the"
+                                + " model and the plugin in the directory training. Default: 0, not at all.",
+                        value -> training = value));
         server.declare(flags);
         endpoints.declare(flags);
         log.declare(flags);
@@ -50,11 +59,14 @@ final class DemoCommand implements Command {
         surroundings.out().println(running.report().text(CurlExample.Values.COUNTED));
         try {
             ask(running.endpoints(), examples);
+            if (training.isPositive()) {
+                surroundings.out().println("trained: " + TrainingLoad.run(running.endpoints(), training));
+            }
         } catch (IOException e) {
             running.stop();
             throw new StartFailure("no answer: " + e.getMessage(), e);
         }
-        if (!exit) {
+        if (!exit && training.isZero()) {
             surroundings.out().println(ServeCommand.SERVING);
             surroundings.stop().await();
         }

@@ -23,7 +23,7 @@ final class RunningServer {
      * How much longer than that time the ports wait for answers. What is left at its end is answered within two such
      * moments, that of the models and that of their withdrawal, and has to reach its clients.
      */
-    private static final Duration LAST_ANSWERS = LAST_MOMENT.multipliedBy(2).plusMillis(500);
+    private static final Duration LAST_ANSWERS = LAST_MOMENT.plus(LAST_MOMENT).plusMillis(500);
 
     /** What closing may take beyond that time: the last answers, a second of gRPC's for its last calls, and a rest. */
     private static final Duration GRACE = LAST_ANSWERS.plusMillis(1500);

@@ -22,6 +22,7 @@ final class DocumentationIT {
 
     private static final String WRITTEN_ADDRESS = "localhost:8000";
     private static final int LONGEST_QUICK_START = 10;
+    private static final int FIRST_SCREEN = 24;
 
     @TempDir
     private Path folder;
@@ -37,6 +38,17 @@ final class DocumentationIT {
         assertThat(commands(Files.readString(InstalledServer.CHECKOUT.resolve("README.md")))
                         .lines())
                 .hasSizeLessThanOrEqualTo(LONGEST_QUICK_START);
+    }
+
+    @Test
+    void theFirstScreenNamesTheTwoCommandsOfTheSetUp() throws IOException {
+        String readme = Files.readString(InstalledServer.CHECKOUT.resolve("README.md"));
+        String integration = Files.readString(InstalledServer.CHECKOUT.resolve(".ci/run"));
+
+        assertThat(readme.lines().limit(FIRST_SCREEN))
+                .anyMatch(line -> line.matches("\\./nereid demo( .*)?"))
+                .anyMatch(line -> line.matches("\\./mvnw verify( .*)?"));
+        assertThat(integration.lines().toList().getLast()).isEqualTo("exec ./mvnw verify");
     }
 
     @Test
