@@ -6,6 +6,7 @@ import io.grpc.ClientCall;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 
@@ -17,27 +18,27 @@ import java.util.concurrent.CountDownLatch;
 final class GrpcLane {
     private final Channel channel;
     private final MethodDescriptor<byte[], Integer> method;
-    private final byte[] request;
-    private final int responseSize;
+    private final List<GrpcRequest> requests;
 
     private final LatencyHistogram latencies = new LatencyHistogram();
     private Status failure = Status.OK;
     private CountDownLatch done = new CountDownLatch(0);
     private long endNanos;
+    private long count;
 
     /**
      * Creates a lane.
      *
      * @param channel what the calls go through; executes on its event loop
      * @param method what is called
-     * @param request what is sent
-     * @param responseSize the size of every answer in bytes
+     * @param requests what is sent, in turn
+     * @param first the number of its first request, by which its ids differ from those of other lanes
      */
-    GrpcLane(Channel channel, MethodDescriptor<byte[], Integer> method, byte[] request, int responseSize) {
+    GrpcLane(Channel channel, MethodDescriptor<byte[], Integer> method, List<GrpcRequest> requests, long first) {
         this.channel = channel;
         this.method = method;
-        this.request = request;
-        this.responseSize = responseSize;
+        this.requests = requests;
+        count = first;
     }
 
     /**
@@ -65,11 +66,12 @@ final class GrpcLane {
     }
 
     private void call() {
+        GrpcRequest request = requests.get((int) (count % requests.size()));
         ClientCall<byte[], Integer> call = channel.newCall(method, CallOptions.DEFAULT);
-        call.start(new Answer(System.nanoTime()), new Metadata());
+        call.start(new Answer(System.nanoTime(), request.responseSize()), new Metadata());
         // One more than there is: a missing end of the answers would otherwise show only at the end of the call.
         call.request(2);
-        call.sendMessage(request);
+        call.sendMessage(request.bytes(count++));
         call.halfClose();
     }
 
@@ -87,10 +89,12 @@ final class GrpcLane {
 
     private final class Answer extends ClientCall.Listener<Integer> {
         private final long startNanos;
+        private final int responseSize;
         private int size = -1;
 
-        Answer(long startNanos) {
+        Answer(long startNanos, int responseSize) {
             this.startNanos = startNanos;
+            this.responseSize = responseSize;
         }
 
         @Override

@@ -10,6 +10,7 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
@@ -23,6 +24,9 @@ import java.util.stream.Stream;
 final class GrpcLoad implements Contender, AutoCloseable {
     /** How long calls may take to end after the period of load. */
     private static final long GRACE_SECONDS = 30;
+
+    /** More requests than a lane ever sends. */
+    private static final long FIRST_IDS = 1L << 40;
 
     private final String name;
     private final List<ManagedChannel> channels;
@@ -46,21 +50,41 @@ final class GrpcLoad implements Contender, AutoCloseable {
      */
     static GrpcLoad connect(String name, EventLoops loops, int port, ModelInferRequest request, int inFlight)
             throws IOException {
+        return connect(name, loops, port, List.of(request), "", inFlight);
+    }
+
+    /**
+     * Connects, and checks by one call of each kind that the server answers with the contents that it was sent.
+     *
+     * @param name what the server is called in the table
+     * @param loops the client's event loops; as many connections are made, or fewer if there are fewer calls
+     * @param port where the server listens
+     * @param requests what it is asked, in turn
+     * @param id what stands in requests where a number is written anew each time; empty for none
+     * @param inFlight how many calls are in flight
+     * @return the load, to be closed by the caller
+     */
+    static GrpcLoad connect(
+            String name, EventLoops loops, int port, List<ModelInferRequest> requests, String id, int inFlight)
+            throws IOException {
         int connections = Math.min(inFlight, loops.count());
         List<ManagedChannel> channels =
                 Stream.generate(() -> channel(loops, port)).limit(connections).toList();
         try {
-            int size = 0;
+            List<GrpcRequest> checked = new ArrayList<>();
+            for (ModelInferRequest request : requests) {
+                int size = check(channels.getFirst(), request);
+                checked.add(GrpcRequest.of(request.toByteArray(), id, size));
+            }
             for (ManagedChannel channel : channels) {
-                size = check(channel, request);
+                check(channel, requests.getFirst());
             }
             MethodDescriptor<byte[], Integer> method = GRPCInferenceServiceGrpc.getModelInferMethod().toBuilder(
                             PreparedMessage.REQUEST, PreparedMessage.RESPONSE_SIZE)
                     .build();
-            byte[] bytes = request.toByteArray();
-            int responseSize = size;
             List<GrpcLane> lanes = IntStream.range(0, inFlight)
-                    .mapToObj(lane -> new GrpcLane(channels.get(lane % connections), method, bytes, responseSize))
+                    .mapToObj(lane ->
+                            new GrpcLane(channels.get(lane % connections), method, copies(checked), lane * FIRST_IDS))
                     .toList();
             return new GrpcLoad(name, channels, lanes);
         } catch (IOException e) {
@@ -97,6 +121,11 @@ final class GrpcLoad implements Contender, AutoCloseable {
     @Override
     public void close() {
         channels.forEach(ManagedChannel::shutdownNow);
+    }
+
+    /** Each lane writes ids into bytes of its own. */
+    private static List<GrpcRequest> copies(List<GrpcRequest> requests) {
+        return requests.stream().map(GrpcRequest::copy).toList();
     }
 
     private static ManagedChannel channel(EventLoops loops, int port) {

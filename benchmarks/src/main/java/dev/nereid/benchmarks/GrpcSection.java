@@ -19,6 +19,9 @@ final class GrpcSection {
             for (IdentityLoad load : IdentityLoad.ALL) {
                 measure(bench, load, loops, server.grpcPort(), echo.port(), table);
             }
+            for (VariedLoad load : VariedLoad.ALL) {
+                measure(bench, load, loops, server.grpcPort(), echo.port(), table);
+            }
         }
         return table;
     }
@@ -30,6 +33,19 @@ final class GrpcSection {
         try (GrpcLoad server = GrpcLoad.connect(load.label(), loops, serverPort, request, load.concurrency());
                 GrpcLoad echo = GrpcLoad.connect("grpc-java echo", loops, echoPort, request, load.concurrency())) {
             bench.run(new Contest(server, List.of(new Ceiling(echo, load.grpcGoal()))), table);
+        }
+    }
+
+    private static void measure(
+            Bench bench, VariedLoad load, EventLoops loops, int serverPort, int echoPort, Table table)
+            throws IOException, InterruptedException {
+        List<ModelInferRequest> requests = load.bodies().bodies().stream()
+                .map(body -> body.grpc(ModelFolder.IDENTITY))
+                .toList();
+        String id = load.bodies().id();
+        try (GrpcLoad server = GrpcLoad.connect(load.label(), loops, serverPort, requests, id, load.concurrency());
+                GrpcLoad echo = GrpcLoad.connect("grpc-java echo", loops, echoPort, requests, id, load.concurrency())) {
+            bench.run(new Contest(server, List.of(new Ceiling(echo, load.goal()))), table);
         }
     }
 }

@@ -20,6 +20,16 @@ final class HttpSection {
                 HttpAnswer.check(url, load.body(), load.body().tensor());
                 bench.run(new Contest(wrk(bench, load, load.label(), url), ceilings(bench, load, echo)), table);
             }
+            for (VariedLoad load : VariedLoad.ALL) {
+                String url = server.inferUrl(ModelFolder.IDENTITY);
+                List<InferBody> bodies = load.bodies().bodies();
+                for (InferBody body : List.of(bodies.getFirst(), bodies.getLast())) {
+                    HttpAnswer.check(url, body, body.tensor());
+                }
+                Ceiling ceiling = new Ceiling(
+                        wrk(bench, load, "Vert.x echo, request.body()", echo.url(HttpEcho.WHOLE)), load.goal());
+                bench.run(new Contest(wrk(bench, load, load.label(), url), List.of(ceiling)), table);
+            }
         }
         return table;
     }
@@ -33,6 +43,10 @@ final class HttpSection {
                     new Ceiling(wrk(bench, load, "Vert.x echo, chunk by chunk", echo.url(HttpEcho.CHUNKS)), Goal.NONE));
         }
         return ceilings;
+    }
+
+    private static Wrk wrk(Bench bench, VariedLoad load, String name, String url) throws IOException {
+        return Wrk.varied(name, bench, load.concurrency(), load.bodies(), url);
     }
 
     private static Wrk wrk(Bench bench, IdentityLoad load, String name, String url) throws IOException {

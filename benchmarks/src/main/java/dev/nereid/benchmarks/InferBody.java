@@ -16,11 +16,13 @@ final class InferBody {
     private final String input;
     private final List<Long> shape;
     private final byte[] tensor;
+    private final String id;
 
-    private InferBody(String input, List<Long> shape, byte[] tensor) {
+    private InferBody(String input, List<Long> shape, byte[] tensor, String id) {
         this.input = input;
         this.shape = shape;
         this.tensor = tensor;
+        this.id = id;
     }
 
     /**
@@ -38,7 +40,12 @@ final class InferBody {
         while (content.hasRemaining()) {
             content.putFloat(random.nextFloat());
         }
-        return new InferBody(input, List.of(shape), content.array());
+        return new InferBody(input, List.of(shape), content.array(), "");
+    }
+
+    /** Returns the same request with an id. */
+    InferBody withId(String name) {
+        return new InferBody(input, shape, tensor, name);
     }
 
     /** Returns the name of the input. */
@@ -57,9 +64,10 @@ final class InferBody {
     }
 
     private String head() {
-        return ("{\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],"
-                        + "\"parameters\":{\"binary_data_output\":true}}")
-                .formatted(input, TYPE, shape.toString().replace(" ", ""), tensor.length);
+        return (id.isEmpty() ? "{" : "{\"id\":\"" + id + "\",")
+                + ("\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],"
+                                + "\"parameters\":{\"binary_data_output\":true}}")
+                        .formatted(input, TYPE, shape.toString().replace(" ", ""), tensor.length);
     }
 
     /** Returns the size of the JSON part in bytes. */
@@ -80,6 +88,7 @@ final class InferBody {
     ModelInferRequest grpc(String model) {
         return ModelInferRequest.newBuilder()
                 .setModelName(model)
+                .setId(id)
                 .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
                         .setName(input)
                         .setDatatype(TYPE)

@@ -10,9 +10,9 @@ import java.util.stream.IntStream;
 
 /** Small tensors over HTTP as JSON, through a model that adds and subtracts, beside a bare echo. */
 final class JsonSection {
-    private static final String MODEL = "simple";
+    static final String MODEL = "simple";
     private static final int ELEMENTS = 16;
-    private static final String CONFIG = """
+    static final String CONFIG = """
             max_batch_size: 8
             input [ { name: "INPUT0" data_type: TYPE_INT32 dims: [ 16 ] },
                     { name: "INPUT1" data_type: TYPE_INT32 dims: [ 16 ] } ]
@@ -20,7 +20,7 @@ final class JsonSection {
                      { name: "OUTPUT1" data_type: TYPE_INT32 dims: [ 16 ] } ]
             """;
 
-    private static final String BODY = "{\"inputs\":[" + input("INPUT0", 1) + "," + input("INPUT1", 3) + "]}";
+    static final String BODY = "{\"inputs\":[" + input("INPUT0", 1) + "," + input("INPUT1", 3) + "]}";
 
     private JsonSection() {}
 

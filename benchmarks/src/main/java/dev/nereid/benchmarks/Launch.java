@@ -1,8 +1,10 @@
 package dev.nereid.benchmarks;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * How a server is started. Immutable.
@@ -18,10 +20,19 @@ record Launch(Path home, Path repository, List<String> flags) {
 
     /** Serves a repository with the example backends, as many event loops as the ceilings have, and more flags. */
     static Launch withExamples(Bench bench, Path repository, String... more) {
+        return withExamples(bench, bench.installed(), repository, more);
+    }
+
+    /** The same with a server that is installed elsewhere, and with its own example backends if they are there. */
+    static Launch withExamples(Bench bench, Path home, Path repository, String... more) {
+        Path plugins = Stream.of(home.resolve("examples/plugins"), home.resolve("../../../examples/plugins"))
+                .filter(Files::isDirectory)
+                .findFirst()
+                .orElse(bench.checkout().resolve("examples/plugins"));
         List<String> flags = new ArrayList<>(List.of(
-                "--backend-directory=" + bench.checkout().resolve("examples/plugins"),
+                "--backend-directory=" + plugins.normalize(),
                 "--http-thread-count=" + bench.options().eventLoops()));
         flags.addAll(List.of(more));
-        return new Launch(bench.installed(), repository, flags);
+        return new Launch(home, repository, flags);
     }
 }

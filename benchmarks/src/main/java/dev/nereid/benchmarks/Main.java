@@ -109,6 +109,9 @@ public final class Main {
         Report.circumstances(machine, options).forEach(System.out::println);
         List<Table> tables = new ArrayList<>();
         int status = 0;
+        if (options.compared().isPresent()) {
+            return compare(bench, options.compared().get());
+        }
         for (Section section : Section.values()) {
             if (!options.sections().contains(section) || bench.children().isClosed()) {
                 continue;
@@ -126,6 +129,16 @@ public final class Main {
             save(bench, new Report(LocalDate.now(ZoneOffset.UTC), machine, options, tables));
         }
         return status;
+    }
+
+    private static int compare(Bench bench, Path old) throws InterruptedException {
+        try {
+            System.out.println("\n" + CompareSection.measure(bench, old).text().stripTrailing());
+            return 0;
+        } catch (IOException e) {
+            System.err.println("benchmarks/run: --compare: " + e.getMessage());
+            return FAILURE;
+        }
     }
 
     private static void save(Bench bench, Report report) throws IOException {

@@ -136,7 +136,8 @@ final class NereidProcess implements AutoCloseable {
         bench.children().end(process);
     }
 
-    private Duration age() {
+    /** Returns how long ago the process was started. */
+    Duration age() {
         return Duration.ofNanos(System.nanoTime() - startNanos);
     }
 

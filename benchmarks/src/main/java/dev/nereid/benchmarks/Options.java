@@ -1,11 +1,14 @@
 package dev.nereid.benchmarks;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -15,21 +18,31 @@ import java.util.Set;
  * @param pace how long
  * @param eventLoops the event loops of the server, of each ceiling, and of the clients
  * @param onnxThreads the threads of ONNX Runtime where server and ceiling must have the same
+ * @param compared the directory of another installed server, to be compared with the one of this checkout
  * @param save whether the tables are also written to {@code benchmarks/results}
  * @param help whether only the usage is wanted
  */
-record Options(Set<Section> sections, Pace pace, int eventLoops, int onnxThreads, boolean save, boolean help) {
+record Options(
+        Set<Section> sections,
+        Pace pace,
+        int eventLoops,
+        int onnxThreads,
+        Optional<Path> compared,
+        boolean save,
+        boolean help) {
     static final String USAGE = """
             Usage: benchmarks/run [OPTION...]
             Measures the packaged server beside its ceilings, and prints tables.
 
-              --only=LIST          some of http,json,codec,scheduler,waiting,shm,tls,grpc,mlp,batching,squeezenet,start; default: all
+              --only=LIST          some of http,json,codec,scheduler,waiting,shm,tls,grpc,mlp,batching,squeezenet,start,minute; default: all
               --quick              3 s of warm-up and 3 s measured: shows that everything runs, not how fast it is
               --warm-up=SECONDS    load before each contest, for each that takes part; default: 10
               --measure=SECONDS    load that is measured; default: 10
               --rounds=N           how often each is measured, in turn with the others; the median counts; default: 1
               --event-loops=N      of the server, of the ceilings and of the clients; default: half the processors
               --onnx-threads=N     of ONNX Runtime for squeezenet, server and ceiling alike; default: the processors
+              --compare=DIR        in place of all that: the server installed in DIR beside this checkout's, in turns of two
+                                   seconds; --only takes http,grpc,json,mlp
               --save               also writes benchmarks/results/DATE-PROCESSOR.md
               --help               prints this text
             """;
@@ -54,6 +67,7 @@ record Options(Set<Section> sections, Pace pace, int eventLoops, int onnxThreads
         Pace pace = Pace.DEFAULT;
         int eventLoops = Math.max(1, processors / 2);
         int onnxThreads = processors;
+        Optional<Path> compared = Optional.empty();
         boolean save = false;
         boolean help = false;
         while (!rest.isEmpty()) {
@@ -71,12 +85,16 @@ record Options(Set<Section> sections, Pace pace, int eventLoops, int onnxThreads
                 case "--rounds" -> pace = new Pace(pace.warmUp(), pace.measured(), number(flag, rest));
                 case "--event-loops" -> eventLoops = number(flag, rest);
                 case "--onnx-threads" -> onnxThreads = number(flag, rest);
+                case "--compare" -> {
+                    compared = Optional.of(directory(flag, rest));
+                    pace = pace.equals(Pace.DEFAULT) ? Pace.COMPARED : pace;
+                }
                 case "--save" -> save = true;
                 case "--help" -> help = true;
                 default -> throw new IllegalArgumentException(argument + ": unknown (expected: a flag of --help)");
             }
         }
-        return new Options(sections, pace, eventLoops, onnxThreads, save, help);
+        return new Options(sections, pace, eventLoops, onnxThreads, compared, save, help);
     }
 
     private static Set<Section> sections(String list) {
@@ -90,6 +108,15 @@ record Options(Set<Section> sections, Pace pace, int eventLoops, int onnxThreads
             throw new IllegalArgumentException(flag + ": nothing (expected: a value)");
         }
         return rest.pop();
+    }
+
+    private static Path directory(String flag, Deque<String> rest) {
+        Path directory = Path.of(value(flag, rest)).toAbsolutePath().normalize();
+        if (!Files.isExecutable(directory.resolve("bin/nereid"))) {
+            throw new IllegalArgumentException(
+                    flag + ": " + directory + " (expected: an installed server, with bin/nereid)");
+        }
+        return directory;
     }
 
     private static Duration seconds(String flag, Deque<String> rest) {

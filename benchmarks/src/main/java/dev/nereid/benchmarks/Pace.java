@@ -16,6 +16,14 @@ record Pace(Duration warmUp, Duration measured, int rounds) {
     /** Shows that everything runs; the figures are those of servers that are still warming up. */
     static final Pace QUICK = new Pace(Duration.ofSeconds(3), Duration.ofSeconds(3), 1);
 
+    /** Two builds in turns of two seconds: all of a comparison takes less than ten minutes. */
+    static final Pace COMPARED = new Pace(Duration.ofSeconds(5), Duration.ofSeconds(2), 7);
+
+    /** Returns how long a server is watched after its start. */
+    Duration firstMinute() {
+        return measured.compareTo(QUICK.measured) > 0 ? Duration.ofMinutes(1) : Duration.ofSeconds(20);
+    }
+
     Pace {
         if (warmUp.toSeconds() < 1) {
             throw new IllegalArgumentException("warm-up: " + warmUp.toSeconds() + " s (expected: >= 1 s)");

@@ -30,7 +30,9 @@ enum Section {
     /** A model that computes. */
     SQUEEZENET(true),
     /** Start and memory. */
-    START(false);
+    START(false),
+    /** The first minute under load. */
+    MINUTE(true);
 
     private final boolean needsWrk;
 
@@ -58,6 +60,7 @@ enum Section {
             case BATCHING -> BatchingSection.measure(bench);
             case SQUEEZENET -> SqueezenetSection.measure(bench);
             case START -> StartSection.measure(bench);
+            case MINUTE -> MinuteSection.measure(bench);
         };
     }
 

@@ -42,7 +42,12 @@ final class StartSection {
         } else {
             table.note("left out: the start with an AOT cache, since nereid-aot made none");
         }
-        measure(bench, "without AOT cache", 2, new Launch(withoutCache(bench), repository, List.of()), table);
+        measure(
+                bench,
+                "without AOT cache",
+                2,
+                new Launch(withoutCache(bench, "without-cache"), repository, List.of()),
+                table);
         return table;
     }
 
@@ -50,8 +55,8 @@ final class StartSection {
      * Makes a second installation of the same files but the cache: what its start costs is also a matter of what the
      * launcher does where there is none.
      */
-    private static Path withoutCache(Bench bench) throws IOException {
-        Path home = bench.workspace().path("without-cache");
+    static Path withoutCache(Bench bench, String name) throws IOException {
+        Path home = bench.workspace().path(name);
         Path libraries = Files.createDirectories(home.resolve(LIBRARIES));
         for (Path file : content(bench.installed())) {
             if (!file.endsWith(LIBRARIES) && !file.endsWith(SCRIPTS)) {

@@ -6,11 +6,14 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /** An address asked over HTTP by wrk, which is a process of its own. Immutable; used by the thread that measures. */
 final class Wrk implements Contender {
     private static final String COMMAND = "wrk";
     private static final String SCRIPT = "post.lua";
+    private static final String VARIED = "varied.lua";
+    private static final String MINUTE = "minute.lua";
 
     /** An answer that takes longer than this counts as none. */
     private static final String TIMEOUT = "30s";
@@ -55,16 +58,67 @@ final class Wrk implements Contender {
         return on(name, bench, connections, json.getBytes(StandardCharsets.UTF_8), 0, url);
     }
 
+    /**
+     * Prepares a load of requests that differ.
+     *
+     * @param name what is asked, as the table names it
+     * @param bench where files are put and processes are started
+     * @param connections how many connections ask, each one request after the other
+     * @param bodies what is posted, in turn
+     * @param url where to
+     * @return the load
+     */
+    static Wrk varied(String name, Bench bench, int connections, VariedBodies bodies, String url) throws IOException {
+        Path posted = bench.workspace().write("bodies-" + bodies.bodies().size(), bodies.http());
+        List<String> arguments = new ArrayList<>(List.of(url, "--", posted.toString()));
+        arguments.addAll(bodies.arguments());
+        return new Wrk(name, bench, flags(bench, connections, VARIED), arguments);
+    }
+
+    /**
+     * Puts the address of a server that was just started under load. Blocks.
+     *
+     * @param bench where files are put and processes are started
+     * @param connections how many connections ask, each one request after the other
+     * @param body what is posted
+     * @param url where to
+     * @param age how long ago the server's process was started
+     * @param time how long
+     * @return the requests in each moment since the start of the process
+     */
+    static FirstMinute firstMinute(
+            Bench bench, int connections, InferBody body, String url, Duration age, Duration time)
+            throws IOException, InterruptedException {
+        Path posted = bench.workspace().write("body-minute", body.http());
+        double started = (System.currentTimeMillis() - age.toMillis()) / 1e3;
+        long tenths = age.plus(time).toMillis() / 100;
+        Wrk wrk = new Wrk(
+                "first minute",
+                bench,
+                flags(bench, connections, MINUTE),
+                List.of(
+                        url,
+                        "--",
+                        posted.toString(),
+                        "" + body.headLength(),
+                        String.format(Locale.ROOT, "%.3f", started),
+                        "" + tenths));
+        String output = wrk.output(time);
+        WrkOutcome.in(output).sample(wrk.name); // throws if a request was not answered well
+        return FirstMinute.in(output);
+    }
+
     private static Wrk on(String name, Bench bench, int connections, byte[] content, int headLength, String url)
             throws IOException {
-        Path script = bench.workspace().copyOf(SCRIPT);
         Path posted = bench.workspace().write("body-" + content.length, content);
-        int threads = Math.min(connections, bench.options().eventLoops());
         return new Wrk(
-                name,
-                bench,
-                List.of("-t", "" + threads, "-c", "" + connections, "--timeout", TIMEOUT, "-s", script.toString()),
-                List.of(url, "--", posted.toString(), "" + headLength));
+                name, bench, flags(bench, connections, SCRIPT), List.of(url, "--", posted.toString(), "" + headLength));
+    }
+
+    private static List<String> flags(Bench bench, int connections, String script) throws IOException {
+        int threads = Math.min(connections, bench.options().eventLoops());
+        Path copy = bench.workspace().copyOf(script);
+        return List.of("-t", "" + threads, "-c", "" + connections, "--timeout", TIMEOUT, "-s", copy.toString());
     }
 
     /** Throws if there is no wrk. */
@@ -86,6 +140,11 @@ final class Wrk implements Contender {
 
     @Override
     public Sample load(Duration time) throws IOException, InterruptedException {
+        return WrkOutcome.in(output(time)).sample(name);
+    }
+
+    /** Puts the address under load for a while, and returns what wrk printed. Blocks. */
+    private String output(Duration time) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(COMMAND, "-d", time.toSeconds() + "s"));
         command.addAll(flags);
         command.addAll(arguments);
@@ -95,7 +154,7 @@ final class Wrk implements Contender {
             if (process.waitFor() != 0) {
                 throw new IOException("wrk failed: " + output.strip());
             }
-            return WrkOutcome.in(output).sample(name);
+            return output;
         } finally {
             bench.children().end(process);
         }

@@ -1,0 +1,36 @@
+package dev.nereid.benchmarks;
+
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A request over gRPC as bytes. Confined to one lane, which has one call in progress at a time.
+ *
+ * @param message the bytes
+ * @param idAt where its id stands, which is written anew each time; negative if it has none
+ * @param idLength how long the id is
+ * @param responseSize the size of every response in bytes
+ */
+record GrpcRequest(byte[] message, int idAt, int idLength, int responseSize) {
+    private static final int HEX_BITS = 4;
+
+    /** Takes a message in which an id stands, unless that is empty. */
+    static GrpcRequest of(byte[] message, String id, int responseSize) {
+        int at = id.isEmpty() ? -1 : new String(message, StandardCharsets.ISO_8859_1).indexOf(id);
+        return new GrpcRequest(message, at, id.length(), responseSize);
+    }
+
+    /** Returns the same request with bytes of its own. */
+    GrpcRequest copy() {
+        return new GrpcRequest(message.clone(), idAt, idLength, responseSize);
+    }
+
+    /** Returns the bytes, with a number as their id if they have one. */
+    byte[] bytes(long number) {
+        long rest = number;
+        for (int i = idAt + idLength - 1; idAt >= 0 && i >= idAt; i--) {
+            message[i] = (byte) Character.forDigit((int) (rest & (1 << HEX_BITS) - 1), 1 << HEX_BITS);
+            rest >>>= HEX_BITS;
+        }
+        return message;
+    }
+}
