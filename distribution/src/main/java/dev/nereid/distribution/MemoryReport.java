@@ -16,7 +16,6 @@ record MemoryReport(long heapBytes, TensorMemoryBound tensors, long inFlightByte
         table.add("heap", String.valueOf(heapBytes), "-Xmx");
         table.add("tensors", String.valueOf(tensors.bytes()), "--tensor-memory-pool-byte-size");
         table.add("in flight", inFlightBytes == 0 ? "any" : String.valueOf(inFlightBytes), "--max-inflight-bytes");
-        return table
-                + (tensors.shortage().isEmpty() ? "" : "Little memory for tensors: " + tensors.shortage() + "\n");
+        return table + (tensors.shortage().isEmpty() ? "" : "Little memory for tensors: " + tensors.shortage() + "\n");
     }
 }

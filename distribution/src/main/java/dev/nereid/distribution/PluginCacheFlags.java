@@ -12,8 +12,8 @@ import java.util.Set;
 
 /** The flag of the directory in which plugins unpack. Written by the command line reader, then only read. */
 final class PluginCacheFlags {
-    private static final Set<PosixFilePermission> OWNER_ALONE =
-            EnumSet.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
+    private static final Set<PosixFilePermission> OWNER_ALONE = EnumSet.of(
+            PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
 
     private Optional<Path> given = Optional.empty();
 
@@ -75,8 +75,7 @@ final class PluginCacheFlags {
             try {
                 return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
                         && Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).equals(Files.getOwner(probe))
-                        && OWNER_ALONE.containsAll(
-                                Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS));
+                        && OWNER_ALONE.containsAll(Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS));
             } finally {
                 Files.delete(probe);
             }

@@ -101,8 +101,8 @@ final class RunningServer {
             server.awaitModels();
         } catch (InferenceException e) {
             if (flags.exitOnError) {
-                StartReport report = new StartReport(
-                        server.backends(), server.models(), flags.memoryReport(), Endpoints.NONE);
+                StartReport report =
+                        new StartReport(server.backends(), server.models(), flags.memoryReport(), Endpoints.NONE);
                 surroundings.out().print(report.text(CurlExample.Values.ZEROS));
                 throw new StartFailure(report.failures() + "; --exit-on-error=false serves the others", e);
             }

@@ -154,8 +154,7 @@ final class ServerFlags {
 
     /** Returns what there is to say of the memory of the server. */
     MemoryReport memoryReport() {
-        return new MemoryReport(
-                Runtime.getRuntime().maxMemory(), memory.bound(), load.inFlightBytes(memory.bound()));
+        return new MemoryReport(Runtime.getRuntime().maxMemory(), memory.bound(), load.inFlightBytes(memory.bound()));
     }
 
     /** Returns how long requests may take to end when the server stops. */

@@ -17,8 +17,7 @@ import java.util.Optional;
  * @param memory the limits of its memory
  * @param endpoints where it listens
  */
-record StartReport(
-        List<BackendStatus> backends, ModelCatalog models, MemoryReport memory, Endpoints endpoints) {
+record StartReport(List<BackendStatus> backends, ModelCatalog models, MemoryReport memory, Endpoints endpoints) {
     /** More examples than this help nobody. */
     private static final int MOST_EXAMPLES = 10;
 

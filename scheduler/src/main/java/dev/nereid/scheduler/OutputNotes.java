@@ -7,7 +7,6 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * What was noticed of the outputs of a model. Lock-free; safe for use by any thread.
@@ -34,6 +33,13 @@ final class OutputNotes {
     private final AtomicLong largeFrom = new AtomicLong(Long.MAX_VALUE);
 
     private final OutputSpec[] outputs;
+    private final Reports reports;
+
+    /** Where reports go. */
+    interface Reports {
+        /** Reports an output. */
+        void report(ModelSettings settings, OutputSpec output, String given, String problem);
+    }
 
     /**
      * Begins without notes.
@@ -41,7 +47,13 @@ final class OutputNotes {
      * @param outputs the outputs of the model, in the order of their indices
      */
     OutputNotes(ModelSettings settings, Collection<OutputSpec> outputs) {
+        this(settings, outputs, OutputNotes::log);
+    }
+
+    /** Begins without notes, and with reports of its own. */
+    OutputNotes(ModelSettings settings, Collection<OutputSpec> outputs, Reports reports) {
         this.settings = settings;
+        this.reports = reports;
         this.outputs = outputs.toArray(OutputSpec[]::new);
         told = new AtomicIntegerArray(this.outputs.length);
     }
@@ -62,7 +74,7 @@ final class OutputNotes {
     void given(int index, Shape shape) {
         OutputSpec output = outputs[index];
         if (!fits(output, shape) && isNew(output, MISFIT)) {
-            report(output).addKeyValue("given", shape).log("output does not fit the configuration");
+            reports.report(settings, output, shape.toString(), "output does not fit the configuration");
         }
     }
 
@@ -70,17 +82,18 @@ final class OutputNotes {
     void missing(int index, CheckedCall call) {
         OutputSpec output = outputs[index];
         if (call.wants(output.tensor().name()) && isNew(output, MISSING)) {
-            report(output).addKeyValue("given", "nothing").log("output missing from a response");
+            reports.report(settings, output, "nothing", "output missing from a response");
         }
     }
 
-    private LoggingEventBuilder report(OutputSpec output) {
-        Shape dims = output.tensor().dims();
-        return log.atWarn()
+    private static void log(ModelSettings settings, OutputSpec output, String given, String problem) {
+        log.atWarn()
                 .addKeyValue("model", settings.name())
                 .addKeyValue("version", settings.version())
                 .addKeyValue("output", output.tensor().name())
-                .addKeyValue("configured", output.batched() ? dims.prepend(Shape.VARIABLE) : dims);
+                .addKeyValue("configured", output.dims())
+                .addKeyValue("given", given)
+                .log(problem);
     }
 
     private boolean isNew(OutputSpec output, int what) {

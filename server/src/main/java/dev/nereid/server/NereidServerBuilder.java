@@ -361,8 +361,7 @@ public final class NereidServerBuilder {
      */
     public NereidServer startLoading() {
         long limit = memoryBound.bytes();
-        TensorPool pool =
-                new TensorPool(limit, idleMemoryLimit.orElse(TensorPool.idleLimit(limit)), poisonFreedMemory);
+        TensorPool pool = new TensorPool(limit, idleMemoryLimit.orElse(TensorPool.idleLimit(limit)), poisonFreedMemory);
         return new ServerStart(
                         new ServerFolders(modelRepositories, pluginDirectories, cacheDirectory),
                         new LoadOptions(

@@ -16,10 +16,12 @@ final class Reclaimer implements AutoCloseable {
     private static final long IDLE_SECONDS = 10;
 
     private final ThreadPoolExecutor thread = new ThreadPoolExecutor(
-            1, 1, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> Thread.ofPlatform()
-                    .daemon()
-                    .name("tensor-memory")
-                    .unstarted(task));
+            1,
+            1,
+            IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> Thread.ofPlatform().daemon().name("tensor-memory").unstarted(task));
 
     Reclaimer() {
         thread.allowCoreThreadTimeOut(true);

@@ -151,7 +151,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
                     byteSize,
                     byteSize,
                     () -> new MappedBuffer(
-                            this, Mapping.create(Optional.empty(), byteSize, byteSize, false), null, byteSize, byteSize));
+                            this,
+                            Mapping.create(Optional.empty(), byteSize, byteSize, false),
+                            null,
+                            byteSize,
+                            byteSize));
         }
         if (zeroed) {
             piece.segment().fill((byte) 0);
@@ -165,8 +169,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (mapping == null) {
             hold(byteSize, byteSize);
             long size = home == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
-            Mapping fresh =
-                    system(byteSize, byteSize, () -> Mapping.create(Pages.system(), size, byteSize, false));
+            Mapping fresh = system(byteSize, byteSize, () -> Mapping.create(Pages.system(), size, byteSize, false));
             return new MappedBuffer(this, fresh, home, byteSize, byteSize);
         }
         long dirty = Math.min(mapping.counted(), byteSize);
@@ -342,8 +345,8 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         } catch (OutOfMemoryError e) {
             throw new InferenceException(
                     ErrorCode.UNAVAILABLE,
-                    "out of memory for a tensor of " + byteSize + " bytes: the system gives no more, "
-                            + bytes.inUse() + " bytes are in use");
+                    "out of memory for a tensor of " + byteSize + " bytes: the system gives no more, " + bytes.inUse()
+                            + " bytes are in use");
         } finally {
             if (!taken) {
                 bytes.free(held);

@@ -59,10 +59,12 @@ class TensorPoolBoundTest {
             assertThat(held.segment().byteSize()).isEqualTo(5 * MIB);
             assertThatThrownBy(() -> pool.allocate(4 * MIB))
                     .isInstanceOfSatisfying(
-                            InferenceException.class, e -> assertThat(e.retryAfter()).isPresent());
+                            InferenceException.class,
+                            e -> assertThat(e.retryAfter()).isPresent());
             assertThatThrownBy(() -> pool.allocate(9 * MIB))
                     .isInstanceOfSatisfying(
-                            InferenceException.class, e -> assertThat(e.retryAfter()).isEmpty())
+                            InferenceException.class,
+                            e -> assertThat(e.retryAfter()).isEmpty())
                     .hasMessageEndingWith("Use --tensor-memory-pool-byte-size to increase the limit.");
             assertThatThrownBy(() -> pool.reserve(9 * MIB)).hasMessageContaining("--tensor-memory-pool-byte-size");
         }
@@ -92,7 +94,9 @@ class TensorPoolBoundTest {
             assertThat(pool.bytesInUse()).isEqualTo(4096);
 
             MemorySegment more = buffer.grow(10 * MIB + 1);
-            assertThat(more.address()).isEqualTo(first.address()).isEqualTo(buffer.segment().address());
+            assertThat(more.address())
+                    .isEqualTo(first.address())
+                    .isEqualTo(buffer.segment().address());
             assertThat(more.get(ValueLayout.JAVA_BYTE, 999)).isEqualTo((byte) 7);
             assertThat(pool.bytesInUse()).isBetween(10 * MIB + 1, 11 * MIB + 4096);
         }
@@ -108,7 +112,8 @@ class TensorPoolBoundTest {
 
             assertThatThrownBy(() -> other.grow(4 * MIB))
                     .isInstanceOfSatisfying(
-                            InferenceException.class, e -> assertThat(e.retryAfter()).isPresent());
+                            InferenceException.class,
+                            e -> assertThat(e.retryAfter()).isPresent());
             assertThat(other.segment().byteSize()).isGreaterThanOrEqualTo(2 * MIB);
 
             one.close();
@@ -180,7 +185,8 @@ class TensorPoolBoundTest {
             assertThat(stale.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo(TensorPool.POISON);
             assertThat(stale.get(ValueLayout.JAVA_BYTE, size - 1)).isEqualTo(TensorPool.POISON);
             try (TensorBuffer output = pool.allocateZeroed(size)) {
-                assertThat(output.segment().get(ValueLayout.JAVA_BYTE, size - 1)).isZero();
+                assertThat(output.segment().get(ValueLayout.JAVA_BYTE, size - 1))
+                        .isZero();
             }
         }
     }

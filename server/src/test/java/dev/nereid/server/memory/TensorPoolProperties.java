@@ -62,7 +62,8 @@ class TensorPoolProperties {
             case 2 -> open.add(pool.reserve(size + 128 * KIB));
             case 3 -> {
                 for (TensorBuffer buffer : open) {
-                    if (buffer instanceof GrowingBuffer growing && buffer.segment().byteSize() < size) {
+                    if (buffer instanceof GrowingBuffer growing
+                            && buffer.segment().byteSize() < size) {
                         try {
                             growing.grow(size).asSlice(0, size).fill((byte) 2);
                         } catch (IllegalStateException e) {
