@@ -55,4 +55,14 @@ public interface TensorMemory {
     default long limit() {
         return Long.MAX_VALUE;
     }
+
+    /**
+     * Returns how large one buffer may be while no other is in use. It may be less than the {@linkplain #limit limit}, of
+     * which a part may be kept for small buffers.
+     *
+     * @return the size in bytes; {@link Long#MAX_VALUE} if there is no bound
+     */
+    default long largestBuffer() {
+        return Long.MAX_VALUE;
+    }
 }

@@ -13,6 +13,8 @@ import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory grows with what arrives, up to a bound, and comes back. */
 @Timeout(120)
@@ -67,6 +69,31 @@ final class MemoryBoundIT {
             }
             awaitNoMemory(nereid);
             assertThat(ask(server).status()).isEqualTo(200);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1 << 20, 40 << 20})
+    void takesBodiesOfUnknownLengthThatFit(int size) throws Exception {
+        NereidServer nereid = TestServer.of(models()).memoryLimit(LIMIT).start();
+        byte[] json = ("{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[" + size / Float.BYTES
+                        + "],\"parameters\":{\"binary_data_size\":" + size
+                        + "}}],\"parameters\":{\"binary_data_output\":true}}")
+                .getBytes(US_ASCII);
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        try (GZIPOutputStream gzip = new GZIPOutputStream(body)) {
+            gzip.write(json);
+            gzip.write(new byte[size]);
+        }
+        byte[] request = HttpRequests.post(
+                "/v2/models/echo/infer",
+                body.toByteArray(),
+                "Content-Encoding: gzip",
+                "Inference-Header-Content-Length: " + json.length);
+        try (TestServer server = TestServer.open(nereid);
+                HttpConnection client = server.http()) {
+            assertThat(client.ask(request).status()).isEqualTo(200);
+            awaitNoMemory(nereid);
         }
     }
 

@@ -123,7 +123,7 @@ final class BodyMemory implements AutoCloseable {
 
     private void growInPlace(long needed) {
         GrowingBuffer larger = expected == InferHead.UNKNOWN
-                ? memory.reserve(Math.min(limit, memory.limit()))
+                ? memory.reserve(Math.min(limit, memory.largestBuffer()))
                 : memory.reserve(Math.max(needed, expected));
         boolean moved = false;
         try {

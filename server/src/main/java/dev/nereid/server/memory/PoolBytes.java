@@ -36,6 +36,11 @@ final class PoolBytes {
         return limit;
     }
 
+    /** Returns the size of the largest piece that there can be. */
+    long largest() {
+        return Math.max(largeLimit, Math.min(limit, SMALL_PIECE));
+    }
+
     /** Says whether a piece could be had if nothing else were held. */
     boolean canEverFit(long pieceSize) {
         return pieceSize <= limitFor(pieceSize);

@@ -248,6 +248,11 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         return bytes.limit();
     }
 
+    @Override
+    public long largestBuffer() {
+        return bytes.largest();
+    }
+
     /**
      * Returns how much memory is kept for reuse.
      *

@@ -83,6 +83,17 @@ class TensorPoolBoundTest {
     }
 
     @Test
+    void reservesTheLargestBufferThatItNames() {
+        for (long limit : new long[] {1, 1000, 300 * KIB, 8 * MIB, 64 * MIB, 1L << 40}) {
+            try (TensorPool pool = new TensorPool(limit, 0)) {
+                pool.reserve(pool.largestBuffer()).close();
+                assertThatThrownBy(() -> pool.reserve(pool.largestBuffer() + 1)).isInstanceOf(InferenceException.class);
+                assertThat(pool.limit()).isEqualTo(limit);
+            }
+        }
+    }
+
+    @Test
     void takesNothingForAClaimAndLittleMoreThanArrives() {
         try (TensorPool pool = new TensorPool(64 * MIB, 0);
                 GrowingBuffer buffer = pool.reserve(50 * MIB)) {
