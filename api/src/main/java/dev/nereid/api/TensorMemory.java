@@ -14,9 +14,55 @@ public interface TensorMemory {
     TensorBuffer allocate(long byteSize);
 
     /**
+     * Takes a buffer that holds zeros. For memory that foreign code fills, or leaves unfilled: it shows nothing of
+     * earlier requests.
+     *
+     * @param byteSize the size needed, 0 or more
+     * @return a buffer as of {@link #allocate}, every byte of it 0
+     * @throws InferenceException as {@link #allocate} does
+     */
+    default TensorBuffer allocateZeroed(long byteSize) {
+        TensorBuffer buffer = allocate(byteSize);
+        buffer.segment().fill((byte) 0);
+        return buffer;
+    }
+
+    /**
+     * Takes a buffer that grows while bytes arrive. It takes no memory before it {@linkplain GrowingBuffer#grow grows},
+     * unless idle memory of the right size is there.
+     *
+     * @param capacity how large it may become, 0 or more
+     * @return the buffer, owned by the caller
+     * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory, or never will
+     *     be so much
+     */
+    default GrowingBuffer reserve(long capacity) {
+        return new CopiedGrowingBuffer(this, capacity);
+    }
+
+    /**
      * Returns how much memory is handed out and not yet given back.
      *
-     * @return the sum of the sizes asked for, in bytes
+     * @return the sum of the sizes asked for, in bytes; of buffers that grow, what they have so far
      */
     long bytesInUse();
+
+    /**
+     * Returns how much memory the pool may hold at a time, handed out and idle together.
+     *
+     * @return the bound in bytes; {@link Long#MAX_VALUE} if there is none
+     */
+    default long limit() {
+        return Long.MAX_VALUE;
+    }
+
+    /**
+     * Returns how large one buffer may be while no other is in use. It may be less than the {@linkplain #limit limit}, of
+     * which a part may be kept for small buffers.
+     *
+     * @return the size in bytes; {@link Long#MAX_VALUE} if there is no bound
+     */
+    default long largestBuffer() {
+        return Long.MAX_VALUE;
+    }
 }

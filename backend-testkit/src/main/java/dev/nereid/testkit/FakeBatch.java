@@ -29,6 +29,9 @@ import java.util.Set;
  * <p>A batch of one request hands out the request's own tensors; several are joined in memory taken from the given
  * memory, which sees whether all of it comes back. Ragged inputs come flat, and inputs that the configuration derives
  * come as from the server. {@link #close} finishes the execution, as the server does after a return of the backend.
+ *
+ * <p>Outputs that do not fit the configuration fail the test at once, and those that a request wants and the backend
+ * leaves out, while it gives others, at the close: the server would pass them on, and complain in its log.
  */
 public final class FakeBatch implements Batch, AutoCloseable {
     private final ModelSettings settings;
@@ -39,6 +42,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     private final Set<String> allocated = new LinkedHashSet<>();
     private final List<Runnable> releases = new ArrayList<>();
     private final List<String> marks = new ArrayList<>();
+    private boolean checksOutputs = true;
 
     /**
      * Creates a batch.
@@ -78,6 +82,17 @@ public final class FakeBatch implements Batch, AutoCloseable {
      */
     public List<String> marks() {
         return List.copyOf(marks);
+    }
+
+    /**
+     * Takes outputs that do not fit the configuration, and misses none: for tests of models that are wrong about
+     * themselves.
+     *
+     * @return this batch
+     */
+    public FakeBatch withWrongOutputs() {
+        checksOutputs = false;
+        return this;
     }
 
     @Override
@@ -205,6 +220,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
             releases.add(buffer::close);
             return buffer;
         } catch (InferenceException e) {
+            checksOutputs = false; // the execution fails
             throw new BackendException(e.code(), e.publicMessage(), e);
         }
     }
@@ -224,8 +240,31 @@ public final class FakeBatch implements Batch, AutoCloseable {
         } else {
             checkItems(output, tensor);
         }
+        checkFits(output, tensor);
         if (outputs.putIfAbsent(output, tensor) != null) {
             throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': given twice");
+        }
+    }
+
+    private void checkFits(String output, Tensor tensor) {
+        TensorSpec spec = settings.output(output)
+                .orElseThrow(() -> new AssertionError("output '" + output + "': not in the configuration"));
+        boolean cut = settings.batchOutputs().stream()
+                .anyMatch(candidate -> candidate.names().contains(output));
+        boolean batched = settings.batches() && !spec.is(TensorSpec.Trait.SHAPE_TENSOR);
+        Shape expected = batched ? spec.backendDims().prepend(Shape.VARIABLE) : spec.backendDims();
+        if (checksOutputs && !cut && !expected.accepts(tensor.shape())) {
+            throw new AssertionError(
+                    "output '" + output + "': shape " + tensor.shape() + " (expected: " + expected + ")");
+        }
+    }
+
+    private void checkComplete() {
+        Set<String> missing = new LinkedHashSet<>(requestedOutputs());
+        missing.removeAll(outputs.keySet());
+        boolean failed = requests.stream().anyMatch(request -> request.failure().isPresent());
+        if (checksOutputs && !outputs.isEmpty() && !missing.isEmpty() && !failed) {
+            throw new AssertionError("outputs: " + missing + " missing (expected: all that requests want)");
         }
     }
 
@@ -273,9 +312,21 @@ public final class FakeBatch implements Batch, AutoCloseable {
         throw new AssertionError("a deferred execution (expected: one that ends with the return)");
     }
 
-    /** Finishes the execution: the requests count as answered, and all memory is given back. */
+    /**
+     * Finishes the execution: the requests count as answered, and all memory is given back.
+     *
+     * @throws AssertionError if outputs are missing
+     */
     @Override
     public void close() {
+        try {
+            checkComplete();
+        } finally {
+            finish();
+        }
+    }
+
+    private void finish() {
         requests.forEach(FakeRequest::finish);
         releases.forEach(Runnable::run);
         releases.clear();

@@ -1,14 +1,16 @@
 package dev.nereid.distribution;
 
 import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.memory.TensorMemoryBound;
+import java.util.OptionalLong;
 
 /** The flags that bound what is in flight. Written by the command line reader, then only read. */
 final class LoadFlags {
     /** The most requests in flight; 0 for any number. */
     long requests = 100_000;
 
-    /** The most bytes of their inputs; 0 for any number. */
-    long bytes;
+    /** The most bytes of their inputs; 0 for any number, empty for a part of the memory. */
+    OptionalLong bytes = OptionalLong.empty();
 
     /** The most requests in flight to each version of a model; 0 for any number. */
     long modelRequests;
@@ -30,8 +32,9 @@ final class LoadFlags {
                         "--max-inflight-bytes",
                         FlagValue.AMOUNT_OF_BYTES,
                         "How many bytes the inputs of the requests in flight may have, those to all models together."
-                                + " 0: as many as there is memory for. Default: 0.",
-                        value -> bytes = value),
+                                + " 0: as many as there is memory for. Default: three quarters of"
+                                + " --tensor-memory-pool-byte-size.",
+                        value -> bytes = OptionalLong.of(value)),
                 Flag.of(
                         "--model-max-inflight-requests",
                         FlagValue.AMOUNT,
@@ -45,8 +48,13 @@ final class LoadFlags {
                         value -> modelBytes = value));
     }
 
+    /** Returns the most bytes of the inputs in flight; 0 for any number. */
+    long inFlightBytes(TensorMemoryBound memory) {
+        return bytes.orElse(memory.inFlightBytes());
+    }
+
     /** Gives a server its bounds. */
-    void apply(NereidServerBuilder builder) {
-        builder.maxInFlight(requests, bytes).maxInFlightOfModel(modelRequests, modelBytes);
+    void apply(NereidServerBuilder builder, TensorMemoryBound memory) {
+        builder.maxInFlight(requests, inFlightBytes(memory)).maxInFlightOfModel(modelRequests, modelBytes);
     }
 }

@@ -59,6 +59,9 @@ public final class Main {
                 System.err,
                 System.getenv(),
                 Path.of(System.getProperty(HOME, ".")),
+                Path.of(
+                        System.getProperty("java.io.tmpdir"),
+                        "nereid-" + System.getProperty("user.name", "").replaceAll("\\W", "_")),
                 version == null ? UNVERSIONED : version,
                 Runtime.getRuntime().availableProcessors(),
                 Main::setLogLevels,

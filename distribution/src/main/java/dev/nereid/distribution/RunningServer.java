@@ -36,10 +36,17 @@ final class RunningServer {
     private final EventLoops loops;
     private final NereidServer server;
     private final Ports ports;
+    private final MemoryReport memory;
 
     private RunningServer(
-            Surroundings surroundings, Duration exitTimeout, EventLoops loops, NereidServer server, Ports ports) {
+            Surroundings surroundings,
+            Duration exitTimeout,
+            EventLoops loops,
+            NereidServer server,
+            Ports ports,
+            MemoryReport memory) {
         this.surroundings = surroundings;
+        this.memory = memory;
         this.exitTimeout = exitTimeout;
         this.loops = loops;
         this.server = server;
@@ -68,7 +75,8 @@ final class RunningServer {
                 awaitModels(server, flags, surroundings);
                 Ports ports = Ports.open(
                         endpoints, loops.join(), server, flags.exitTimeout().plus(LAST_ANSWERS));
-                return new RunningServer(surroundings, flags.exitTimeout(), loops.join(), server, ports);
+                return new RunningServer(
+                        surroundings, flags.exitTimeout(), loops.join(), server, ports, flags.memoryReport());
             } catch (StartFailure | InterruptedException | RuntimeException e) {
                 closeAfter(e, server);
                 throw e;
@@ -93,7 +101,8 @@ final class RunningServer {
             server.awaitModels();
         } catch (InferenceException e) {
             if (flags.exitOnError) {
-                StartReport report = new StartReport(server.backends(), server.models(), Endpoints.NONE);
+                StartReport report =
+                        new StartReport(server.backends(), server.models(), flags.memoryReport(), Endpoints.NONE);
                 surroundings.out().print(report.text(CurlExample.Values.ZEROS));
                 throw new StartFailure(report.failures() + "; --exit-on-error=false serves the others", e);
             }
@@ -107,7 +116,7 @@ final class RunningServer {
 
     /** Returns what there is to say about its start. */
     StartReport report() {
-        return new StartReport(server.backends(), server.models(), ports.endpoints());
+        return new StartReport(server.backends(), server.models(), memory, ports.endpoints());
     }
 
     /**

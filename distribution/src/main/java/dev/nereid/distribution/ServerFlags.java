@@ -25,6 +25,8 @@ final class ServerFlags {
     private final CacheFlags cache = new CacheFlags();
     private final HostFlags host = new HostFlags();
     private final LoadFlags load = new LoadFlags();
+    private final MemoryFlags memory = new MemoryFlags();
+    private final PluginCacheFlags pluginCache = new PluginCacheFlags();
     private final RateFlags rate = new RateFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
@@ -40,6 +42,8 @@ final class ServerFlags {
         cache.declare(flags);
         host.declare(flags);
         load.declare(flags);
+        memory.declare(flags);
+        pluginCache.declare(flags);
         rate.declare(flags);
         flags.add(
                 Flag.repeated(
@@ -125,7 +129,7 @@ final class ServerFlags {
         NereidServerBuilder builder = NereidServer.builder()
                 .modelRepositories(repositories.toArray(Path[]::new))
                 .pluginDirectories(pluginDirectories(surroundings.home().resolve("plugins")))
-                .cacheDirectory(surroundings.cacheDirectory())
+                .cacheDirectory(pluginCache.directory(surroundings))
                 .serverId(id)
                 .exitOnError(exitOnError)
                 .strictReadiness(strictReadiness)
@@ -138,13 +142,19 @@ final class ServerFlags {
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
         responses.ifPresent(builder::cache);
         host.set(builder, surroundings.environment());
-        load.apply(builder);
+        memory.apply(builder);
+        load.apply(builder, memory.bound());
         rate.options().ifPresent(builder::rateLimit);
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {
             throw new StartFailure(String.valueOf(e.getMessage()), e);
         }
+    }
+
+    /** Returns what there is to say of the memory of the server. */
+    MemoryReport memoryReport() {
+        return new MemoryReport(Runtime.getRuntime().maxMemory(), memory.bound(), load.inFlightBytes(memory.bound()));
     }
 
     /** Returns how long requests may take to end when the server stops. */

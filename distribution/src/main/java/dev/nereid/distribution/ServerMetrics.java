@@ -41,6 +41,7 @@ final class ServerMetrics {
         MetricSnapshots.Builder snapshots = MetricSnapshots.builder()
                 .metricSnapshot(build())
                 .metricSnapshot(tensorMemory())
+                .metricSnapshot(tensorMemoryLimit())
                 .metricSnapshot(modelVersions())
                 .metricSnapshot(start())
                 .metricSnapshot(memory())
@@ -69,6 +70,11 @@ final class ServerMetrics {
     private MetricSnapshot tensorMemory() {
         return gauge("nereid_tensor_memory_used_bytes", "Memory of inputs and outputs that is handed out.", (double)
                 server.memory().bytesInUse());
+    }
+
+    private MetricSnapshot tensorMemoryLimit() {
+        return gauge("nereid_tensor_memory_limit_bytes", "Memory that inputs and outputs may take.", (double)
+                server.memory().limit());
     }
 
     private MetricSnapshot modelVersions() {

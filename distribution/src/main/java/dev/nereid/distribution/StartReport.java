@@ -14,9 +14,10 @@ import java.util.Optional;
  *
  * @param backends what became of the plugins
  * @param models the models
+ * @param memory the limits of its memory
  * @param endpoints where it listens
  */
-record StartReport(List<BackendStatus> backends, ModelCatalog models, Endpoints endpoints) {
+record StartReport(List<BackendStatus> backends, ModelCatalog models, MemoryReport memory, Endpoints endpoints) {
     /** More examples than this help nobody. */
     private static final int MOST_EXAMPLES = 10;
 
@@ -29,6 +30,7 @@ record StartReport(List<BackendStatus> backends, ModelCatalog models, Endpoints 
         List<ModelStatus> index = models.index();
         StringBuilder text = new StringBuilder();
         text.append(backendTable()).append('\n').append(modelTable(index)).append('\n');
+        text.append(memory.text()).append('\n');
         if (!endpoints.open().isEmpty()) {
             text.append(addresses());
         }

@@ -1,7 +1,6 @@
 package dev.nereid.distribution;
 
 import java.io.PrintStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 
@@ -12,6 +11,7 @@ import java.util.Map;
  * @param err where errors go
  * @param environment the variables of the environment; immutable
  * @param home the folder of the installed server: {@code plugins}, {@code examples}
+ * @param temporary a directory for this user's temporary files, which need not exist
  * @param version the version of the server
  * @param processors how many processors the process may use
  * @param logLevels where the levels of the log are set, before anything logs
@@ -22,6 +22,7 @@ record Surroundings(
         PrintStream err,
         Map<String, String> environment,
         Path home,
+        Path temporary,
         String version,
         int processors,
         LogLevels logLevels,
@@ -39,17 +40,5 @@ record Surroundings(
 
     Surroundings {
         environment = Map.copyOf(environment);
-    }
-
-    /** Returns where plugins unpack: beside them, or in the user's own cache if that is read only. */
-    Path cacheDirectory() {
-        Path plugins = home.resolve("plugins");
-        if (Files.isWritable(plugins)) {
-            return plugins.resolve(".cache");
-        }
-        String user = environment.getOrDefault("HOME", "");
-        String cache = environment.getOrDefault(
-                "XDG_CACHE_HOME", Path.of(user, ".cache").toString());
-        return Path.of(cache, "nereid");
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.memory.TensorMemoryBound;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -26,7 +27,8 @@ final class AdmissionFlagsTest {
         LoadFlags load = read();
 
         assertThat(load.requests).isEqualTo(100_000);
-        assertThat(List.of(load.bytes, load.modelRequests, load.modelBytes)).containsOnly(0L);
+        assertThat(load.inFlightBytes(TensorMemoryBound.of(1000))).isEqualTo(750);
+        assertThat(List.of(load.modelRequests, load.modelBytes)).containsOnly(0L);
     }
 
     @Test
@@ -39,7 +41,7 @@ final class AdmissionFlagsTest {
                 "3");
 
         assertThat(load.requests).isEqualTo(1);
-        assertThat(load.bytes).isEqualTo(Long.MAX_VALUE);
+        assertThat(load.bytes).hasValue(Long.MAX_VALUE);
         assertThat(load.modelRequests).isEqualTo(3);
         assertThat(load.modelBytes).isEqualTo(4);
     }
@@ -47,6 +49,8 @@ final class AdmissionFlagsTest {
     @Test
     void takesAwayEachBound() throws UsageException {
         assertThat(read("--max-inflight-requests=0").requests).isZero();
+        assertThat(read("--max-inflight-bytes=0").inFlightBytes(TensorMemoryBound.of(1000)))
+                .isZero();
     }
 
     @Test

@@ -26,6 +26,7 @@ final class TestSurroundings {
                 new PrintStream(err, true, StandardCharsets.UTF_8),
                 environment,
                 Path.of("no-such-home"),
+                Path.of("no-such-temporary-directory"),
                 "1.2.3",
                 2,
                 (nereid, libraries) -> logLevels.add(nereid + " " + libraries),

@@ -112,6 +112,7 @@ final class UnreadAnswerIT {
         NereidServer nereid = TestServer.of(models)
                 .pluginDirectories(built[0], built[1], GatedPlugin.pack(folder.resolve("plugins")))
                 .memoryLimit(LIMIT)
+                .maxInFlight(0, 0) // or it would refuse them first
                 .start();
         try (TestServer server = TestServer.open(nereid)) {
             List<HttpConnection> clients = new ArrayList<>();

@@ -1,22 +1,36 @@
 package dev.nereid.http;
 
+import dev.nereid.api.GrowingBuffer;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import io.netty.buffer.ByteBuf;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
-/** Tensor memory that grows with the body that is put into it. Confined to one event loop; owns it until {@link #take}. */
+/**
+ * Tensor memory that grows with the body that is put into it. Confined to one event loop; owns it until {@link #take}.
+ *
+ * <p>A body begins in a small piece, of twice the size each time that it is full, and is copied once into a buffer that
+ * grows in place when so much has arrived that its size can be believed. A claim alone takes nothing.
+ */
 final class BodyMemory implements AutoCloseable {
     private static final long FIRST_SIZE = 4096;
-    /** A claim is believed up to here; memory for all of it is taken once so much has arrived. */
-    private static final long MOST_AHEAD = 16 << 20;
+
+    /** Bodies of unknown size are copied from piece to piece up to here. */
+    private static final long LARGEST_PIECE = 256 << 10;
+
+    /** Of a body of known size, so much or the part below is enough to take a buffer for all of it. */
+    private static final long BELIEVED = 64 << 10;
+
+    private static final int BELIEVED_PART = 16;
 
     private final TensorMemory memory;
     private final long expected;
     private final long limit;
-    private Optional<TensorBuffer> buffer = Optional.empty();
+    private @Nullable TensorBuffer buffer;
+    private @Nullable GrowingBuffer growing;
     private MemorySegment target = MemorySegment.NULL;
     private long size;
 
@@ -73,8 +87,9 @@ final class BodyMemory implements AutoCloseable {
 
     /** Gives the memory away, if any was needed. */
     Optional<TensorBuffer> take() {
-        Optional<TensorBuffer> taken = buffer;
-        buffer = Optional.empty();
+        Optional<TensorBuffer> taken = Optional.ofNullable(buffer);
+        buffer = null;
+        growing = null;
         return taken;
     }
 
@@ -85,15 +100,47 @@ final class BodyMemory implements AutoCloseable {
     }
 
     private void grow(long needed) {
-        long doubled = Long.highestOneBit(Math.max(needed, FIRST_SIZE) - 1) << 1;
-        long capacity = Math.min(doubled, limit);
-        if (expected != InferHead.UNKNOWN) {
-            capacity = needed > MOST_AHEAD ? expected : Math.min(MOST_AHEAD, expected);
+        if (growing != null) {
+            target = growing.grow(needed);
+        } else if (expected == InferHead.UNKNOWN ? needed > LARGEST_PIECE : isBelieved(needed)) {
+            growInPlace(needed);
+        } else {
+            TensorBuffer larger = memory.allocate(pieceSize(needed));
+            moveTo(larger, larger.segment());
         }
-        TensorBuffer larger = memory.allocate(Math.max(needed, capacity));
-        larger.segment().copyFrom(target.asSlice(0, size));
+    }
+
+    /** Says whether so much of a body of known size has arrived that the rest may be expected to come. */
+    private boolean isBelieved(long needed) {
+        return expected > BELIEVED && needed >= Math.min(BELIEVED, expected / BELIEVED_PART);
+    }
+
+    private long pieceSize(long needed) {
+        long most = expected == InferHead.UNKNOWN ? limit : expected;
+        long doubled = Long.highestOneBit(Math.max(needed, FIRST_SIZE) - 1) << 1;
+        return Math.max(needed, Math.min(doubled, most));
+    }
+
+    private void growInPlace(long needed) {
+        GrowingBuffer larger = expected == InferHead.UNKNOWN
+                ? memory.reserve(Math.min(limit, memory.largestBuffer()))
+                : memory.reserve(Math.max(needed, expected));
+        boolean moved = false;
+        try {
+            moveTo(larger, larger.grow(needed));
+            growing = larger;
+            moved = true;
+        } finally {
+            if (!moved) {
+                larger.close();
+            }
+        }
+    }
+
+    private void moveTo(TensorBuffer larger, MemorySegment segment) {
+        segment.copyFrom(target.asSlice(0, size));
         close();
-        buffer = Optional.of(larger);
-        target = larger.segment();
+        buffer = larger;
+        target = segment;
     }
 }

@@ -148,10 +148,10 @@ final class GenerateRequestReader {
         json.moveTo(at);
         json.skipValue();
         int length = json.position() - at;
-        byte[] text = new byte[length + 2];
-        text[0] = '[';
-        MemorySegment.copy(body, ValueLayout.JAVA_BYTE, at, text, 1, length);
-        text[length + 1] = ']';
-        return MemorySegment.ofArray(text);
+        MemorySegment text = memory.allocate(length + 2L);
+        text.set(ValueLayout.JAVA_BYTE, 0, (byte) '[');
+        MemorySegment.copy(body, at, text, 1, length);
+        text.set(ValueLayout.JAVA_BYTE, length + 1L, (byte) ']');
+        return text;
     }
 }

@@ -26,7 +26,7 @@ final class RequestBody implements AutoCloseable {
     private static final int SMALL_CHUNK = 512;
 
     /** So many bytes are inflated before others have their turn. */
-    private static final int MOST_INFLATED_AT_ONCE = 1 << 20;
+    private static final int MOST_INFLATED_AT_ONCE = 256 << 10;
 
     private final InferHead head;
     private final HttpOptions options;

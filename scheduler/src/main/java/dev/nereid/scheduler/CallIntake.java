@@ -72,7 +72,8 @@ final class CallIntake {
             return request;
         }
         request.admitted(bytes);
-        if (heavy || request.usesClientMemory()) { // which may have to be copied
+        // Memory of a client may have to be copied, and large outputs cleared.
+        if (heavy || request.usesClientMemory() || model.outputNotes().isLarge(bytes)) {
             request.keepToInstances();
         }
         try {

@@ -128,7 +128,7 @@ final class GatheredInputs {
         boolean batched = model.settings().batches() && !is(model, source, TensorSpec.Trait.SHAPE_TENSOR);
         try {
             Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
-            TensorBuffer buffer = OutputChecks.allocate(model, shape.byteSize(derived.type()));
+            TensorBuffer buffer = OutputChecks.allocateZeroed(model, shape.byteSize(derived.type()));
             CountedMemory memory = CountedMemory.of(buffer);
             Tensor tensor;
             try {

@@ -30,6 +30,7 @@ import java.util.function.LongSupplier;
  * @param derived the inputs that are derived from the requests of a batch
  * @param inputs the names of all inputs, in the order of the configuration, and behind them those that are derived
  * @param outputs all outputs by name, in the order of the configuration
+ * @param outputNotes what was noticed of the outputs that the backend gave
  */
 record ModelScope(
         ModelSettings settings,
@@ -43,7 +44,8 @@ record ModelScope(
         EqualInputs equalInputs,
         DerivedInputs derived,
         Set<String> inputs,
-        Map<String, OutputSpec> outputs) {
+        Map<String, OutputSpec> outputs,
+        OutputNotes outputNotes) {
 
     /** Looks up what requests of a model need. */
     static ModelScope of(ModelPlan plan, SchedulerEnvironment environment) {
@@ -74,7 +76,8 @@ record ModelScope(
                 new EqualInputs(settings),
                 derived,
                 Collections.unmodifiableSet(inputs),
-                Collections.unmodifiableMap(outputs));
+                Collections.unmodifiableMap(outputs),
+                new OutputNotes(settings, outputs.values()));
     }
 
     private static Map<String, String> sources(ModelSettings settings) {
@@ -105,7 +108,8 @@ record ModelScope(
                 equalInputs,
                 derived,
                 inputs,
-                outputs);
+                outputs,
+                outputNotes);
     }
 
     /** Finds an output that a backend gives. */

@@ -44,10 +44,10 @@ final class OutputChecks {
         }
     }
 
-    /** Takes memory for an output of fixed-size elements. */
+    /** Takes memory for an output of fixed-size elements; it holds zeros. */
     static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape)
             throws BackendException {
-        return allocate(model, byteSize(model, output, type, shape));
+        return allocateZeroed(model, byteSize(model, output, type, shape));
     }
 
     /** Returns the size of an output of fixed-size elements. */
@@ -63,11 +63,11 @@ final class OutputChecks {
         }
     }
 
-    /** Takes memory for an output of byte strings. */
+    /** Takes memory for an output of byte strings; it holds zeros. */
     static TensorBuffer allocateBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize)
             throws BackendException {
         checkBytes(model, output, shape, byteSize);
-        return allocate(model, byteSize);
+        return allocateZeroed(model, byteSize);
     }
 
     /** Fails unless there can be an output of byte strings of this size. */
@@ -88,7 +88,19 @@ final class OutputChecks {
         }
     }
 
-    /** Takes memory; failures are told to the backend that asked for it. */
+    /**
+     * Takes memory that backends may leave unfilled, so that it shows nothing of other requests; failures are told to the
+     * backend that asked for it.
+     */
+    static TensorBuffer allocateZeroed(ModelScope model, long byteSize) throws BackendException {
+        try {
+            return model.memory().allocateZeroed(byteSize);
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+    }
+
+    /** Takes memory that the server fills; failures are told to the backend that asked for it. */
     static TensorBuffer allocate(ModelScope model, long byteSize) throws BackendException {
         try {
             return model.memory().allocate(byteSize);

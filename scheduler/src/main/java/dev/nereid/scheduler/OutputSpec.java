@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import org.jspecify.annotations.Nullable;
 
@@ -17,4 +18,9 @@ record OutputSpec(
         TensorSpec tensor,
         boolean batched,
         boolean reshaped,
-        @Nullable String source) {}
+        @Nullable String source) {
+    /** Returns the dimensions that clients see, with that of the batch. */
+    Shape dims() {
+        return batched ? tensor.dims().prepend(Shape.VARIABLE) : tensor.dims();
+    }
+}

@@ -63,6 +63,7 @@ final class ResponseDraft implements InferenceResponse {
             return add(spec, Tensor.of(type, shape, target), CountedMemory.of(ResponseDraft::giveBackNothing, null));
         }
         TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
+        model.outputNotes().allocated(request.call(), buffer.segment().byteSize());
         return add(spec, Tensor.of(type, shape, buffer.segment()), CountedMemory.of(buffer));
     }
 
@@ -78,6 +79,7 @@ final class ResponseDraft implements InferenceResponse {
                     CountedMemory.of(ResponseDraft::giveBackNothing, null));
         }
         TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
+        model.outputNotes().allocated(request.call(), byteSize);
         return add(spec, Tensor.of(DataType.BYTES, shape, buffer.segment()), CountedMemory.of(buffer));
     }
 
@@ -158,6 +160,7 @@ final class ResponseDraft implements InferenceResponse {
     }
 
     private FinishedResponse finished(boolean last) throws BackendException {
+        noteOutputs();
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
             if (output != null && request.call().wants(output.tensor().name())) {
@@ -180,6 +183,17 @@ final class ResponseDraft implements InferenceResponse {
                 memory,
                 parameters == null ? Map.of() : Collections.unmodifiableMap(parameters),
                 last);
+    }
+
+    private void noteOutputs() {
+        for (int i = 0; i < outputs.length; i++) {
+            Output output = outputs[i];
+            if (output == null) {
+                model.outputNotes().missing(i, request.call());
+            } else {
+                model.outputNotes().given(i, output.tensor().tensor().shape());
+            }
+        }
     }
 
     /** Returns memory of the client that the backend may write an output to; {@code null} if there is none. */

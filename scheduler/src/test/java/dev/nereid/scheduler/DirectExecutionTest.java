@@ -79,6 +79,28 @@ final class DirectExecutionTest {
     }
 
     @Test
+    void leavesRequestsThatNeedLargeOutputsToItsOwnThread() {
+        execution = batch -> batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 100_000));
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
+            submit(scheduler, "a").await().close();
+            submit(scheduler, "b").await().close();
+        }
+        assertThat(threads).containsExactly(Thread.currentThread().getName(), OWN_THREAD);
+    }
+
+    @Test
+    void showsNothingOfOthersInWhatABackendLeavesUnfilled() {
+        execution = batch -> batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 7));
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
+            RecordingObserver observer = submit(scheduler, "a");
+
+            // Fresh memory of the fake holds garbage.
+            assertThat(observer.floats("OUT")).containsExactly(0, 0, 0, 0, 0, 0, 0);
+            observer.close();
+        }
+    }
+
+    @Test
     void keepsToItsOwnThreadIfThatHasAPlace() {
         placement = () -> threads.add("placed " + Thread.currentThread().getName());
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {

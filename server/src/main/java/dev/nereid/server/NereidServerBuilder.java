@@ -6,6 +6,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.host.HostPolicies;
+import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.LoadOptions;
@@ -16,6 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * Collects the options of a server and starts it. Confined to one thread.
@@ -23,8 +25,7 @@ import java.util.Optional;
  * <p>The defaults are those of the command line.
  */
 public final class NereidServerBuilder {
-    private static final long SMALLEST_DEFAULT_MEMORY = 8L << 30;
-    private static final LoadLimits DEFAULT_LOAD = new LoadLimits(100_000, 0);
+    private static final long DEFAULT_REQUESTS = 100_000;
 
     private final Map<String, Map<String, String>> backendSettings = new HashMap<>();
     private List<Path> modelRepositories = List.of();
@@ -38,14 +39,15 @@ public final class NereidServerBuilder {
     private boolean clientSharedMemory;
     private int processors = Runtime.getRuntime().availableProcessors();
     private int modelLoadThreads = 4;
-    private long memoryLimit = Math.max(2 * Runtime.getRuntime().maxMemory(), SMALLEST_DEFAULT_MEMORY);
-    private long idleMemoryLimit = TensorPool.DEFAULT_IDLE_LIMIT;
+    private TensorMemoryBound memoryBound = TensorMemoryBound.ofProcess();
+    private OptionalLong idleMemoryLimit = OptionalLong.empty();
+    private boolean poisonFreedMemory;
     private Duration exitTimeout = Duration.ofSeconds(30);
     private Path cacheDirectory = Path.of("");
     private Optional<CacheOptions> cache = Optional.empty();
     private boolean parallelInstances;
     private HostPolicies hostPolicies = HostPolicies.NONE;
-    private LoadLimits serverLoad = DEFAULT_LOAD;
+    private Optional<LoadLimits> serverLoad = Optional.empty();
     private LoadLimits modelLoad = LoadLimits.NONE;
     private Optional<RateLimitOptions> rateLimit = Optional.empty();
 
@@ -223,25 +225,38 @@ public final class NereidServerBuilder {
     }
 
     /**
-     * Sets how much memory tensors may take at a time; calls beyond that are refused.
+     * Sets how much memory tensors may take at a time, in use and idle; calls beyond that are refused.
      *
-     * @param bytes by default twice the largest heap, which is half of the machine unless the heap was set, and at
-     *     least 8 GiB
+     * @param bytes at least 1; by default half of the memory that the process may have beside its heap, and at least
+     *     64 MiB: the other half is for backends in native code
      * @return this builder
+     * @throws IllegalArgumentException if it is less than 1
      */
     public NereidServerBuilder memoryLimit(long bytes) {
-        memoryLimit = bytes;
+        memoryBound = TensorMemoryBound.of(bytes);
         return this;
     }
 
     /**
      * Sets how much memory is kept for tensors to come.
      *
-     * @param bytes 256 MiB by default
+     * @param bytes 256 MiB by default, or an eighth of the {@linkplain #memoryLimit limit} if that is less
      * @return this builder
      */
     public NereidServerBuilder idleMemoryLimit(long bytes) {
-        idleMemoryLimit = bytes;
+        idleMemoryLimit = OptionalLong.of(bytes);
+        return this;
+    }
+
+    /**
+     * Sets whether memory of tensors is overwritten when it is given back, so that a backend that uses it afterwards is
+     * noticed. For debugging: it takes time.
+     *
+     * @param value {@code false} by default
+     * @return this builder
+     */
+    public NereidServerBuilder poisonFreedMemory(boolean value) {
+        poisonFreedMemory = value;
         return this;
     }
 
@@ -262,12 +277,12 @@ public final class NereidServerBuilder {
      * {@linkplain InferenceException#retryAfter when to try again}.
      *
      * @param requests the most calls; 0 for any number; 100,000 by default
-     * @param bytes the most bytes of their inputs; 0 for as many as the {@linkplain #memoryLimit memory} has room for,
-     *     which is the default
+     * @param bytes the most bytes of their inputs; 0 for as many as the {@linkplain #memoryLimit memory} has room for;
+     *     three quarters of that by default
      * @return this builder
      */
     public NereidServerBuilder maxInFlight(long requests, long bytes) {
-        serverLoad = new LoadLimits(requests, bytes);
+        serverLoad = Optional.of(new LoadLimits(requests, bytes));
         return this;
     }
 
@@ -345,6 +360,8 @@ public final class NereidServerBuilder {
      * @throws InferenceException if a repository cannot be read
      */
     public NereidServer startLoading() {
+        long limit = memoryBound.bytes();
+        TensorPool pool = new TensorPool(limit, idleMemoryLimit.orElse(TensorPool.idleLimit(limit)), poisonFreedMemory);
         return new ServerStart(
                         new ServerFolders(modelRepositories, pluginDirectories, cacheDirectory),
                         new LoadOptions(
@@ -358,11 +375,11 @@ public final class NereidServerBuilder {
                                 modelLoad),
                         backendSettings,
                         cache,
-                        serverLoad,
+                        serverLoad.orElse(new LoadLimits(DEFAULT_REQUESTS, memoryBound.inFlightBytes())),
                         rateLimit,
                         serverId,
                         strictReadiness,
                         exitTimeout)
-                .start(ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory));
+                .start(ServerMemory.of(pool, clientSharedMemory));
     }
 }

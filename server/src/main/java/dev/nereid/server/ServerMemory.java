@@ -14,6 +14,8 @@ import dev.nereid.server.shared.SystemSharedMemory;
 record ServerMemory(TensorPool pool, SharedMemory shared, Runnable sharedEnd) implements AutoCloseable {
     /** Makes the memory of a server whose clients may share theirs or not. */
     static ServerMemory of(TensorPool pool, boolean clientsMayShare) {
+        // Off the path of the start: links native functions, which the first large body needs.
+        Thread.ofPlatform().daemon().name("tensor-memory-start").start(TensorPool::prepare);
         if (!clientsMayShare) {
             return new ServerMemory(pool, new NoSharedMemory(), () -> {});
         }

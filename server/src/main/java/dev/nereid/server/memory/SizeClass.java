@@ -2,7 +2,6 @@ package dev.nereid.server.memory;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -22,22 +21,31 @@ final class SizeClass {
      */
     private static final int SPINS = 100;
 
+    /** Larger pieces do not share slabs. */
+    static final long LARGEST_PIECE = SLAB_BYTES / 2;
+
     private final long pieceSize;
     private final int piecesPerSlab;
-    private final IdleMemory idle;
-    private final AtomicLong inUse;
+    private final PoolBytes bytes;
+    private final boolean poisoned;
     private final ReentrantLock lock = new ReentrantLock();
 
     private @Nullable Slab roomy; // guarded by lock
 
-    SizeClass(long pieceSize, IdleMemory idle, AtomicLong inUse) {
+    SizeClass(long pieceSize, PoolBytes bytes, boolean poisoned) {
         this.pieceSize = pieceSize;
         this.piecesPerSlab = Math.clamp(SLAB_BYTES / pieceSize, 1, Slab.MOST_PIECES);
-        this.idle = idle;
-        this.inUse = inUse;
+        this.bytes = bytes;
+        this.poisoned = poisoned;
     }
 
-    /** Hands out a piece; its bytes were added to the total in use by the caller. */
+    /** Returns what a slab takes, in bytes. */
+    long slabSize() {
+        return pieceSize * piecesPerSlab;
+    }
+
+    /** Hands out a free piece, if there is one; its bytes were added to the total in use by the caller. */
+    @Nullable
     PooledBuffer take(long byteSize) {
         lockSoon();
         try {
@@ -47,13 +55,13 @@ final class SizeClass {
                 if (slab.isFull()) {
                     unlink(slab);
                 }
-                idle.add(-pieceSize);
+                bytes.idle(-pieceSize);
                 return new PooledBuffer(this, slab, piece, slab.piece(piece, byteSize));
             }
         } finally {
             lock.unlock();
         }
-        return takeOfNewSlab(byteSize);
+        return null;
     }
 
     /** Takes a piece back. The slab is closed if it is idle as a whole and the pool has enough without it. */
@@ -62,58 +70,73 @@ final class SizeClass {
         lockSoon();
         try {
             buffer.markClosed();
+            if (poisoned) {
+                buffer.segment().fill(TensorPool.POISON);
+            }
             boolean wasFull = slab.isFull();
             slab.giveBack(piece);
             if (wasFull) {
                 link(slab);
             }
-            idle.add(pieceSize);
-            surplus = slab.isIdle() && idle.isTooMuch();
+            bytes.idle(pieceSize);
+            surplus = slab.isIdle() && bytes.isIdleTooMuch();
             if (surplus) {
                 unlink(slab);
-                idle.add(-slab.byteSize());
+                bytes.idle(-slab.byteSize());
             }
         } finally {
             lock.unlock();
         }
-        inUse.addAndGet(-buffer.byteSize());
+        bytes.use(-buffer.byteSize());
         if (surplus) {
-            slab.close();
+            close(slab);
         }
     }
 
-    /** Closes every slab of which no piece is handed out. */
-    void closeIdle() {
+    /**
+     * Closes slabs of which no piece is handed out, until so much is free.
+     *
+     * @return how much was freed, in bytes
+     */
+    long closeIdle(long wanted) {
         List<Slab> unused = new ArrayList<>();
+        long freed = 0;
         lockSoon();
         try {
-            for (Slab slab = roomy; slab != null; slab = slab.next) {
+            Slab slab = roomy;
+            while (slab != null && freed < wanted) {
+                Slab next = slab.next;
                 if (slab.isIdle()) {
                     unused.add(slab);
+                    unlink(slab);
+                    bytes.idle(-slab.byteSize());
+                    freed += slab.byteSize();
                 }
-            }
-            for (Slab slab : unused) {
-                unlink(slab);
-                idle.add(-slab.byteSize());
+                slab = next;
             }
         } finally {
             lock.unlock();
         }
-        unused.forEach(Slab::close);
+        unused.forEach(this::close);
+        return freed;
     }
 
-    private PooledBuffer takeOfNewSlab(long byteSize) {
+    private void close(Slab slab) {
+        slab.close();
+        bytes.free(slab.byteSize());
+    }
+
+    /** Hands out a piece of a slab that is made for it, and that was counted as held by the caller. */
+    PooledBuffer takeOfNewSlab(long byteSize) {
         Slab slab = Slab.create(pieceSize, piecesPerSlab);
         int piece = slab.take();
         PooledBuffer buffer = new PooledBuffer(this, slab, piece, slab.piece(piece, byteSize));
-        idle.add(slab.byteSize() - pieceSize);
-        if (piecesPerSlab > 1) {
-            lockSoon();
-            try {
-                link(slab);
-            } finally {
-                lock.unlock();
-            }
+        bytes.idle(slab.byteSize() - pieceSize);
+        lockSoon();
+        try {
+            link(slab);
+        } finally {
+            lock.unlock();
         }
         return buffer;
     }

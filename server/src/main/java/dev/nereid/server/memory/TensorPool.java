@@ -1,24 +1,30 @@
 package dev.nereid.server.memory;
 
+import dev.nereid.api.GrowingBuffer;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
-import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.Optional;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The server's pool of tensor memory. Safe for use by any thread: every size class has a lock of its own, held for a
- * few loads and stores, and the two totals are atomic.
+ * few loads and stores, and the totals are atomic.
  *
- * <p>Requests are rounded up to size classes, four to each power of two, so at most a quarter of a large buffer is
- * wasted. Each class carves its pieces from slabs; a slab is one shared arena, so that any thread and native code may
- * use it. Reused memory is not cleared. A slab of which every piece is free is closed when the pool holds more idle
- * memory than it may; buffers above {@link #LARGEST_POOLED} are closed as soon as they are given back, because keeping
- * one of them idle would cost more than making it.
+ * <p>The limit covers what is handed out and what is idle. An allocation that would exceed it frees idle memory first,
+ * and is refused if that is not enough.
+ *
+ * <p>Requests are rounded up to size classes, four to each power of two. Small pieces are carved from slabs; a larger
+ * one is a mapping of its own, of which only so much is counted, and taken from the machine, as was asked for. Each is
+ * one shared arena, so that any thread and native code may use it. Reused memory is cleared only for those that ask for
+ * it. A slab of which every piece is free, and a mapping, is closed when the pool holds more idle memory than it may;
+ * buffers above {@link #LARGEST_POOLED} are closed as soon as they are given back, because keeping one of them idle
+ * would cost more than making it.
  *
  * <p>Closing the pool frees what is idle; buffers still handed out stay usable and are freed when they are given back.
  */
@@ -26,64 +32,225 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     /** The size of the largest buffer that is kept for reuse, in bytes. */
     static final long LARGEST_POOLED = 64L << 20;
 
-    /** How much idle memory a pool keeps unless told otherwise, in bytes. */
+    /** The most idle memory that a pool keeps unless told otherwise, in bytes. */
     public static final long DEFAULT_IDLE_LIMIT = 256L << 20;
+
+    /** What memory holds that was given back, where freed memory is poisoned. */
+    static final byte POISON = (byte) 0xDE;
+
+    /** A part of the limit may be idle unless told otherwise. */
+    private static final int IDLE_PART = 8;
 
     /** More than any machine addresses; keeps sums of sizes far from overflow. */
     private static final long ADDRESSABLE = 1L << 48;
 
+    /** A buffer grows by a page at least and by a quarter of what it has, up to this. */
+    private static final long LARGEST_STEP = 1L << 20;
+
+    private static final long PAGE = 4096;
+
     /** When to ask again for what there is no room for at this moment. */
     private static final Duration PAUSE = Duration.ofSeconds(1);
 
-    private final long limit;
-    private final AtomicLong inUse = new AtomicLong();
-    private final IdleMemory idle;
-    private final List<SizeClass> classes;
+    private final PoolBytes bytes;
+    private final boolean poisoned;
+    private final List<SizeClass> small;
+    /** Those of the sizes behind the small ones. */
+    private final List<MappedClass> mapped;
+
+    private final Reclaimer reclaimer = new Reclaimer();
 
     /**
      * Creates an empty pool.
      *
-     * @param limit how much memory may be handed out at a time, in bytes
+     * @param limit how much memory may be held at a time, in bytes
      * @param idleLimit how much memory that is not handed out is kept, in bytes
      */
     public TensorPool(long limit, long idleLimit) {
+        this(limit, idleLimit, false);
+    }
+
+    /**
+     * Creates an empty pool.
+     *
+     * @param limit how much memory may be held at a time, in bytes
+     * @param idleLimit how much memory that is not handed out is kept, in bytes
+     * @param poisoned whether memory that is given back, or handed out with undefined content, is overwritten, so that
+     *     tests see its use
+     */
+    public TensorPool(long limit, long idleLimit, boolean poisoned) {
         if (limit < 0) {
             throw new IllegalArgumentException("limit: " + limit + " (expected: >= 0)");
         }
         if (idleLimit < 0) {
             throw new IllegalArgumentException("idleLimit: " + idleLimit + " (expected: >= 0)");
         }
-        this.limit = Math.min(limit, ADDRESSABLE);
-        idle = new IdleMemory(idleLimit);
-        List<SizeClass> made = new ArrayList<>();
+        this.poisoned = poisoned;
+        bytes = new PoolBytes(Math.min(limit, ADDRESSABLE), idleLimit);
+        List<SizeClass> pieces = new ArrayList<>();
+        List<MappedClass> mappings = new ArrayList<>();
         for (int index = 0; index <= SizeClasses.indexOf(LARGEST_POOLED); index++) {
-            made.add(new SizeClass(SizeClasses.sizeOf(index), idle, inUse));
+            if (SizeClasses.sizeOf(index) <= SizeClass.LARGEST_PIECE) {
+                pieces.add(new SizeClass(SizeClasses.sizeOf(index), bytes, poisoned));
+            } else {
+                mappings.add(new MappedClass(bytes));
+            }
         }
-        classes = List.copyOf(made);
+        small = List.copyOf(pieces);
+        mapped = List.copyOf(mappings);
+    }
+
+    /**
+     * Returns how much idle memory a pool keeps unless told otherwise.
+     *
+     * @param limit how much memory the pool may hold, in bytes
+     * @return an eighth of it, and at most {@link #DEFAULT_IDLE_LIMIT}
+     */
+    public static long idleLimit(long limit) {
+        return Math.min(DEFAULT_IDLE_LIMIT, limit / IDLE_PART);
+    }
+
+    /** Has the first large buffer wait for nothing. May take a third of a second on a cold JVM. */
+    public static void prepare() {
+        Pages.system();
     }
 
     @Override
     public TensorBuffer allocate(long byteSize) {
+        TensorBuffer buffer = take(byteSize, false);
+        if (poisoned) {
+            buffer.segment().fill(POISON);
+        }
+        return buffer;
+    }
+
+    @Override
+    public TensorBuffer allocateZeroed(long byteSize) {
+        return take(byteSize, true);
+    }
+
+    private TensorBuffer take(long byteSize, boolean zeroed) {
         if (byteSize < 0) {
             throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
         }
-        reserve(byteSize);
-        try {
-            return byteSize <= LARGEST_POOLED
-                    ? classes.get(SizeClasses.indexOf(byteSize)).take(byteSize)
-                    : largeBuffer(byteSize);
-        } catch (OutOfMemoryError e) {
-            inUse.addAndGet(-byteSize);
-            throw new InferenceException(
-                    ErrorCode.UNAVAILABLE,
-                    "out of memory for a tensor of " + byteSize + " bytes: the system gives no more, " + inUse.get()
-                            + " bytes are in use");
+        TensorBuffer buffer =
+                byteSize <= SizeClass.LARGEST_PIECE ? takePiece(byteSize, zeroed) : takeMapping(byteSize, zeroed);
+        bytes.use(byteSize);
+        return buffer;
+    }
+
+    private TensorBuffer takePiece(long byteSize, boolean zeroed) {
+        SizeClass pieces = small.get(SizeClasses.indexOf(byteSize));
+        PooledBuffer piece = pieces.take(byteSize);
+        if (piece == null && tryHold(pieces.slabSize(), byteSize)) {
+            piece = system(byteSize, pieces.slabSize(), () -> pieces.takeOfNewSlab(byteSize));
+        }
+        if (piece == null) { // no room for a slab, but perhaps for the piece alone
+            hold(byteSize, byteSize);
+            return system(
+                    byteSize,
+                    byteSize,
+                    () -> new MappedBuffer(
+                            this,
+                            Mapping.create(Optional.empty(), byteSize, byteSize, false),
+                            null,
+                            byteSize,
+                            byteSize));
+        }
+        if (zeroed) {
+            piece.segment().fill((byte) 0);
+        }
+        return piece;
+    }
+
+    private TensorBuffer takeMapping(long byteSize, boolean zeroed) {
+        MappedClass home = homeOf(byteSize);
+        Mapping mapping = home == null ? null : home.take();
+        if (mapping == null) {
+            hold(byteSize, byteSize);
+            long size = home == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
+            Mapping fresh = system(byteSize, byteSize, () -> Mapping.create(Pages.system(), size, byteSize, false));
+            return new MappedBuffer(this, fresh, home, byteSize, byteSize);
+        }
+        long dirty = Math.min(mapping.counted(), byteSize);
+        if (byteSize > mapping.counted()) {
+            holdMore(mapping, home, byteSize);
+        }
+        if (zeroed) {
+            mapping.slice(dirty).fill((byte) 0);
+        }
+        return new MappedBuffer(this, mapping, home, byteSize, byteSize);
+    }
+
+    @Override
+    public GrowingBuffer reserve(long capacity) {
+        if (capacity < 0) {
+            throw new IllegalArgumentException("capacity: " + capacity + " (expected: >= 0)");
+        }
+        if (!bytes.canEverFit(capacity)) {
+            throw refusal(capacity, capacity);
+        }
+        Optional<Pages> pages = Pages.system();
+        if (pages.isEmpty() || capacity <= SizeClass.LARGEST_PIECE) {
+            return TensorMemory.super.reserve(capacity);
+        }
+        MappedClass home = homeOf(capacity);
+        Mapping mapping = home == null ? null : home.take();
+        if (mapping == null) {
+            long size = home == null ? capacity : SizeClasses.sizeOf(SizeClasses.indexOf(capacity));
+            mapping = system(capacity, 0, () -> Mapping.create(pages, size, 0, true));
+        }
+        long used = Math.min(mapping.counted(), capacity);
+        bytes.use(used);
+        return new MappedBuffer(this, mapping, home, capacity, used);
+    }
+
+    /** Counts more of a mapping whose holder fills it; returns how much the holder has then. */
+    long grow(Mapping mapping, long needed, long capacity) {
+        if (needed > capacity) {
+            throw refusal(needed, needed);
+        }
+        long counted = mapping.counted();
+        if (needed <= counted) {
+            return Math.min(counted, capacity);
+        }
+        long step = Math.clamp(counted / 4, PAGE, LARGEST_STEP);
+        long wanted = Math.min(capacity, Math.max(counted + step, (needed + PAGE - 1) & -PAGE));
+        if (!tryHold(wanted - counted, wanted)) {
+            wanted = needed;
+            hold(wanted - counted, wanted);
+        }
+        mapping.count(wanted);
+        return wanted;
+    }
+
+    void use(long change) {
+        bytes.use(change);
+    }
+
+    void giveBack(Mapping mapping, @Nullable MappedClass home, long used) {
+        if (poisoned) {
+            mapping.slice(mapping.counted()).fill(POISON);
+        }
+        bytes.use(-used);
+        if (home == null || !home.giveBack(mapping)) {
+            free(mapping);
         }
     }
 
     @Override
     public long bytesInUse() {
-        return inUse.get();
+        return bytes.inUse();
+    }
+
+    @Override
+    public long limit() {
+        return bytes.limit();
+    }
+
+    @Override
+    public long largestBuffer() {
+        return bytes.largest();
     }
 
     /**
@@ -92,41 +259,113 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
      * @return the size of all pieces that are not handed out, in bytes
      */
     public long bytesIdle() {
-        return idle.bytes();
+        return bytes.idle();
+    }
+
+    /**
+     * Returns how much memory the pool has of the system, which never exceeds the limit.
+     *
+     * @return what is handed out or idle, in bytes
+     */
+    public long bytesHeld() {
+        return bytes.held();
     }
 
     /** Frees idle memory now, and every buffer that is still handed out when it is given back. */
     @Override
     public void close() {
-        idle.keepNothing();
-        for (SizeClass each : classes) {
-            each.closeIdle();
-        }
+        bytes.keepNothing();
+        trim(Long.MAX_VALUE);
+        reclaimer.close();
     }
 
-    private void reserve(long byteSize) {
-        while (true) {
-            long before = inUse.get();
-            if (byteSize > limit - before) {
-                String problem = "no memory for a tensor of " + byteSize + " bytes: " + before + " bytes of at most "
-                        + limit + " are in use";
-                throw byteSize > limit
-                        ? new InferenceException(ErrorCode.UNAVAILABLE, problem) // nor will there ever be
-                        : InferenceException.overloaded(problem, PAUSE);
-            }
-            if (inUse.compareAndSet(before, before + byteSize)) {
-                return;
+    /** Frees idle memory, the largest pieces first, until so much is free or none is idle. Says whether it freed any. */
+    private boolean trim(long wanted) {
+        long freed = 0;
+        for (int i = mapped.size() - 1; i >= 0 && freed < wanted; i--) {
+            Mapping mapping = mapped.get(i).take();
+            while (mapping != null) {
+                freed += Math.max(1, mapping.counted());
+                free(mapping);
+                mapping = freed < wanted ? mapped.get(i).take() : null;
             }
         }
+        for (int i = small.size() - 1; i >= 0 && freed < wanted; i--) {
+            freed += small.get(i).closeIdle(wanted - freed);
+        }
+        return freed > 0;
     }
 
-    private TensorBuffer largeBuffer(long byteSize) {
-        Arena arena = Arena.ofShared();
+    private void free(Mapping mapping) {
+        bytes.free(mapping.counted());
+        reclaimer.close(mapping);
+    }
+
+    private @Nullable MappedClass homeOf(long byteSize) {
+        return byteSize > LARGEST_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
+    }
+
+    private void holdMore(Mapping mapping, MappedClass home, long byteSize) {
+        boolean held = false;
         try {
-            return new LargeBuffer(arena, arena.allocate(byteSize, SizeClasses.ALIGNMENT), inUse);
-        } catch (OutOfMemoryError e) {
-            arena.close();
-            throw e;
+            hold(byteSize - mapping.counted(), byteSize);
+            mapping.count(byteSize);
+            held = true;
+        } finally {
+            if (!held && !home.giveBack(mapping)) {
+                free(mapping);
+            }
         }
+    }
+
+    private void hold(long needed, long pieceSize) {
+        if (!tryHold(needed, pieceSize)) {
+            throw refusal(needed, pieceSize);
+        }
+    }
+
+    /** Counts memory as held, after freeing idle memory if need be. */
+    private boolean tryHold(long needed, long pieceSize) {
+        if (bytes.tryHold(needed, pieceSize)) {
+            return true;
+        }
+        if (!bytes.canEverFit(Math.max(needed, pieceSize))) {
+            return false;
+        }
+        while (trim(bytes.missing(needed, pieceSize))) {
+            if (bytes.tryHold(needed, pieceSize)) {
+                return true;
+            }
+        }
+        return bytes.tryHold(needed, pieceSize);
+    }
+
+    /** Takes memory of the system that was counted as held. */
+    private <T> T system(long byteSize, long held, Supplier<T> source) {
+        boolean taken = false;
+        try {
+            T memory = source.get();
+            taken = true;
+            return memory;
+        } catch (OutOfMemoryError e) {
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE,
+                    "out of memory for a tensor of " + byteSize + " bytes: the system gives no more, " + bytes.inUse()
+                            + " bytes are in use");
+        } finally {
+            if (!taken) {
+                bytes.free(held);
+            }
+        }
+    }
+
+    private InferenceException refusal(long needed, long pieceSize) {
+        String problem = "no memory for a tensor of " + pieceSize + " bytes: " + bytes.inUse() + " bytes of at most "
+                + bytes.limit() + " are in use";
+        return bytes.canEverFit(Math.max(needed, pieceSize))
+                ? InferenceException.overloaded(problem, PAUSE)
+                : new InferenceException(
+                        ErrorCode.UNAVAILABLE, // nor will there ever be
+                        problem + ". Use --tensor-memory-pool-byte-size to increase the limit.");
     }
 }

@@ -3,9 +3,11 @@ package dev.nereid.server.plugin;
 import dev.nereid.spi.BackendContext;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** What one backend may use of the server. Immutable. */
 final class PluginBackendContext implements BackendContext {
@@ -36,10 +38,24 @@ final class PluginBackendContext implements BackendContext {
     public Path cacheDirectory() {
         try {
             String content = plugin.name() + "-" + PluginContent.hash(plugin.jars());
-            return Files.createDirectories(environment.cacheRoot().resolve(content));
+            Path directory = Files.createDirectories(environment.cacheRoot().resolve(content));
+            if (!Files.isWritable(directory) && isEmpty(directory)) {
+                throw new AccessDeniedException(directory.toString());
+            }
+            return directory;
         } catch (IOException e) {
             throw new UncheckedIOException(
-                    "cache directory: cannot be made in " + environment.cacheRoot() + ": " + e.getMessage(), e);
+                    "cache directory: cannot be made in " + environment.cacheRoot() + ": " + e.getMessage()
+                            + " (expected: a directory that can be written; set another one by --plugin-cache-directory"
+                            + " or NEREID_PLUGIN_CACHE_DIRECTORY)",
+                    e);
+        }
+    }
+
+    /** What was unpacked before may be used by those who cannot write. */
+    private static boolean isEmpty(Path directory) throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.findAny().isEmpty();
         }
     }
 

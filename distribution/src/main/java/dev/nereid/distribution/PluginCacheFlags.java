@@ -1,0 +1,86 @@
+package dev.nereid.distribution;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.EnumSet;
+import java.util.Optional;
+import java.util.Set;
+
+/** The flag of the directory in which plugins unpack. Written by the command line reader, then only read. */
+final class PluginCacheFlags {
+    private static final Set<PosixFilePermission> OWNER_ALONE = EnumSet.of(
+            PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
+
+    private Optional<Path> given = Optional.empty();
+
+    /** Adds the flag that sets this field. */
+    void declare(Flags flags) {
+        flags.add(Flag.of(
+                "--plugin-cache-directory",
+                FlagValue.FOLDER,
+                "Where plugins unpack native libraries. Default: the first of these that can be written: .cache in the"
+                        + " server's plugins, $XDG_CACHE_HOME/nereid, $HOME/.cache/nereid, and one of the user's own in"
+                        + " the directory for temporary files.",
+                value -> given = Optional.of(value)));
+    }
+
+    /**
+     * Returns the directory. It need not exist; if none can be had, the first place is returned, and the plugin that
+     * needs it says what is wrong.
+     */
+    Path directory(Surroundings surroundings) {
+        if (given.isPresent()) {
+            return given.get();
+        }
+        Path own = surroundings.home().resolve("plugins").resolve(".cache");
+        if (Files.isDirectory(own.getParent()) && canBeMade(own)) {
+            return own;
+        }
+        Optional<Path> ofUser = place(surroundings, "XDG_CACHE_HOME", "nereid")
+                .filter(PluginCacheFlags::canBeMade)
+                .or(() -> place(surroundings, "HOME", ".cache/nereid")
+                        .filter(place -> Files.isDirectory(place.getParent().getParent()) && canBeMade(place)));
+        return ofUser.or(() -> Optional.of(surroundings.temporary()).filter(PluginCacheFlags::isMadeForUserAlone))
+                .orElse(own);
+    }
+
+    private static Optional<Path> place(Surroundings surroundings, String variable, String directory) {
+        String root = surroundings.environment().getOrDefault(variable, "");
+        return root.isEmpty() ? Optional.empty() : Optional.of(Path.of(root).resolve(directory));
+    }
+
+    /** Says whether a directory is there and can be written, or can be made. */
+    private static boolean canBeMade(Path directory) {
+        Path existing = directory.toAbsolutePath();
+        while (existing != null && !Files.exists(existing)) {
+            existing = existing.getParent();
+        }
+        return existing != null && Files.isDirectory(existing) && Files.isWritable(existing);
+    }
+
+    /**
+     * Makes a directory where every user may make some, and says whether it is this user's alone: libraries are loaded
+     * from it.
+     */
+    private static boolean isMadeForUserAlone(Path directory) {
+        try {
+            if (!Files.exists(directory, LinkOption.NOFOLLOW_LINKS)) {
+                Files.createDirectory(directory, PosixFilePermissions.asFileAttribute(OWNER_ALONE));
+            }
+            Path probe = Files.createTempFile(directory, "owner", "");
+            try {
+                return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+                        && Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).equals(Files.getOwner(probe))
+                        && OWNER_ALONE.containsAll(Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS));
+            } finally {
+                Files.delete(probe);
+            }
+        } catch (IOException | UnsupportedOperationException e) {
+            return false; // said by the plugin that needs it
+        }
+    }
+}

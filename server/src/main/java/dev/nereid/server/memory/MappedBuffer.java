@@ -1,0 +1,60 @@
+package dev.nereid.server.memory;
+
+import dev.nereid.api.GrowingBuffer;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A buffer with a mapping of its own. The memory is the holder's; the mapping goes back to its class, or to the system,
+ * when the buffer is closed.
+ */
+final class MappedBuffer implements GrowingBuffer {
+    private final TensorPool pool;
+    private final Mapping mapping;
+    private final @Nullable MappedClass home;
+    private final long capacity;
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private long used;
+    private MemorySegment segment;
+
+    /**
+     * Hands out a mapping.
+     *
+     * @param home where the mapping is kept idle; {@code null} for the system
+     * @param capacity how large the buffer may become
+     * @param used how much of it counts as in use
+     */
+    MappedBuffer(TensorPool pool, Mapping mapping, @Nullable MappedClass home, long capacity, long used) {
+        this.pool = pool;
+        this.mapping = mapping;
+        this.home = home;
+        this.capacity = capacity;
+        this.used = used;
+        this.segment = mapping.slice(used);
+    }
+
+    @Override
+    public MemorySegment segment() {
+        return segment;
+    }
+
+    @Override
+    public MemorySegment grow(long byteSize) {
+        if (byteSize > used) {
+            long larger = pool.grow(mapping, byteSize, capacity);
+            pool.use(larger - used);
+            used = larger;
+            segment = mapping.slice(used);
+        }
+        return segment;
+    }
+
+    @Override
+    public void close() {
+        if (!closed.compareAndSet(false, true)) {
+            throw new IllegalStateException("buffer: " + used + " bytes, closed before (expected: closed once)");
+        }
+        pool.giveBack(mapping, home, used);
+    }
+}

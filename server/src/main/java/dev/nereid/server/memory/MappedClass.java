@@ -1,0 +1,48 @@
+package dev.nereid.server.memory;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/** The idle mappings of one size. Guarded by its lock, under which nothing is allocated, closed or called. */
+final class MappedClass {
+    private final PoolBytes bytes;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Deque<Mapping> idle = new ArrayDeque<>(); // guarded by lock
+
+    MappedClass(PoolBytes bytes) {
+        this.bytes = bytes;
+    }
+
+    /** Hands out the mapping that was used last, if one is idle; what is counted of it stays held. */
+    @Nullable
+    Mapping take() {
+        lock.lock();
+        try {
+            Mapping mapping = idle.pollFirst();
+            if (mapping != null) {
+                bytes.idle(-mapping.counted());
+            }
+            return mapping;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Takes a mapping back, unless the pool has enough idle memory; says whether it did. */
+    boolean giveBack(Mapping mapping) {
+        lock.lock();
+        try {
+            bytes.idle(mapping.counted());
+            if (bytes.isIdleTooMuch()) {
+                bytes.idle(-mapping.counted());
+                return false;
+            }
+            idle.addFirst(mapping);
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+}

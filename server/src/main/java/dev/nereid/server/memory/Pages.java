@@ -1,0 +1,114 @@
+package dev.nereid.server.memory;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.Optional;
+
+/**
+ * Takes address space from the system, which the kernel fills with zeroed pages as they are touched. Immutable; safe
+ * for use by any thread.
+ *
+ * <p>An arena clears all that it allocates at once, on the calling thread; a mapping costs microseconds, whatever its
+ * size. Linux only; elsewhere there are none.
+ */
+final class Pages {
+    /** Links once for all pools: that takes up to a third of a second on a cold JVM. */
+    private static final class Linked {
+        private static final Optional<Pages> PAGES = link();
+    }
+
+    private static final int READ_AND_WRITE = 3;
+    /** MAP_PRIVATE, MAP_ANONYMOUS and MAP_NORESERVE of Linux. */
+    private static final int PRIVATE_ANONYMOUS = 0x2 | 0x20 | 0x4000;
+
+    private static final int NO_FILE = -1;
+    private static final int NO_HUGE_PAGES = 15;
+
+    /** A function that other systems lack, whose constants differ. */
+    private static final String LINUX_ONLY = "mremap";
+
+    private final MethodHandle map;
+    private final MethodHandle unmap;
+    private final MethodHandle advise;
+
+    private Pages(MethodHandle map, MethodHandle unmap, MethodHandle advise) {
+        this.map = map;
+        this.unmap = unmap;
+        this.advise = advise;
+    }
+
+    /** Returns the pages of the system, if it gives any. Takes long at the first call. */
+    static Optional<Pages> system() {
+        return Linked.PAGES;
+    }
+
+    /**
+     * Takes address space.
+     *
+     * @param arena gives it back when it is closed
+     * @return so much memory, zeroed
+     * @throws OutOfMemoryError if the system gives none
+     */
+    MemorySegment map(long byteSize, Arena arena) {
+        long address;
+        try {
+            address = (long) map.invokeExact(0L, byteSize, READ_AND_WRITE, PRIVATE_ANONYMOUS, NO_FILE, 0L);
+        } catch (Throwable e) {
+            throw new IllegalStateException("mmap: not called", e);
+        }
+        if (address == -1) {
+            throw new OutOfMemoryError("mmap of " + byteSize + " bytes");
+        }
+        return MemorySegment.ofAddress(address).reinterpret(byteSize, arena, this::unmap);
+    }
+
+    /** Has the kernel touch no more than is used: a huge page is 2 MiB, for a single byte. */
+    void keepSmall(MemorySegment mapped) {
+        try {
+            int ignored = (int) advise.invokeExact(mapped.address(), mapped.byteSize(), NO_HUGE_PAGES);
+        } catch (Throwable e) {
+            throw new IllegalStateException("madvise: not called", e);
+        }
+    }
+
+    private void unmap(MemorySegment mapped) {
+        try {
+            int ignored = (int) unmap.invokeExact(mapped.address(), mapped.byteSize());
+        } catch (Throwable e) {
+            throw new IllegalStateException("munmap: not called", e);
+        }
+    }
+
+    private static Optional<Pages> link() {
+        try {
+            Linker linker = Linker.nativeLinker();
+            SymbolLookup symbols = linker.defaultLookup();
+            if (symbols.find(LINUX_ONLY).isEmpty()) {
+                return Optional.empty();
+            }
+            FunctionDescriptor map = FunctionDescriptor.of(
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_INT,
+                    ValueLayout.JAVA_INT,
+                    ValueLayout.JAVA_INT,
+                    ValueLayout.JAVA_LONG);
+            FunctionDescriptor unmap =
+                    FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+            FunctionDescriptor advise = FunctionDescriptor.of(
+                    ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT);
+            return Optional.of(new Pages(
+                    linker.downcallHandle(symbols.findOrThrow("mmap"), map),
+                    linker.downcallHandle(symbols.findOrThrow("munmap"), unmap),
+                    linker.downcallHandle(symbols.findOrThrow("madvise"), advise)));
+        } catch (UnsupportedOperationException | IllegalCallerException e) {
+            return Optional.empty(); // no native access for this program
+        }
+    }
+}

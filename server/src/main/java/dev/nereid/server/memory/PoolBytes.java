@@ -1,0 +1,109 @@
+package dev.nereid.server.memory;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * How many bytes a pool has, how many of them are idle, and how many it may have. Lock-free: three atomic totals.
+ *
+ * <p>What the pool has of the system is <em>held</em>: handed out, idle, or lost to rounding. It never exceeds the
+ * limit. A part of the limit is kept for small pieces, so that bodies of hundreds of megabytes do not starve requests
+ * of a few bytes.
+ */
+final class PoolBytes {
+    /** Pieces up to here may use all of the limit. */
+    static final long SMALL_PIECE = 256L << 10;
+
+    /** Smaller limits keep nothing for small pieces. */
+    private static final long LEAST_DIVIDED = 64L << 20;
+
+    private static final int PART_FOR_SMALL = 16;
+
+    private final long limit;
+    private final long largeLimit;
+    private final AtomicLong held = new AtomicLong();
+    private final AtomicLong inUse = new AtomicLong();
+    private final AtomicLong idle = new AtomicLong();
+    private volatile long idleLimit;
+
+    PoolBytes(long limit, long idleLimit) {
+        this.limit = limit;
+        this.largeLimit = limit < LEAST_DIVIDED ? limit : limit - limit / PART_FOR_SMALL;
+        this.idleLimit = idleLimit;
+    }
+
+    /** Returns how much may be held at a time. */
+    long limit() {
+        return limit;
+    }
+
+    /** Returns the size of the largest piece that there can be. */
+    long largest() {
+        return Math.max(largeLimit, Math.min(limit, SMALL_PIECE));
+    }
+
+    /** Says whether a piece could be had if nothing else were held. */
+    boolean canEverFit(long pieceSize) {
+        return pieceSize <= limitFor(pieceSize);
+    }
+
+    /**
+     * Counts memory that is to be taken from the system, if there is room.
+     *
+     * @param bytes how much
+     * @param pieceSize the size of the piece that it is for
+     */
+    boolean tryHold(long bytes, long pieceSize) {
+        long most = limitFor(pieceSize);
+        while (true) {
+            long before = held.get();
+            if (bytes > most - before) {
+                return false;
+            }
+            if (held.compareAndSet(before, before + bytes)) {
+                return true;
+            }
+        }
+    }
+
+    /** Returns how much is missing for {@link #tryHold}. */
+    long missing(long bytes, long pieceSize) {
+        return Math.max(1, held.get() + bytes - limitFor(pieceSize));
+    }
+
+    /** Takes off memory that goes back to the system. */
+    void free(long bytes) {
+        held.addAndGet(-bytes);
+    }
+
+    long held() {
+        return held.get();
+    }
+
+    void use(long bytes) {
+        inUse.addAndGet(bytes);
+    }
+
+    long inUse() {
+        return inUse.get();
+    }
+
+    void idle(long change) {
+        idle.addAndGet(change);
+    }
+
+    long idle() {
+        return idle.get();
+    }
+
+    boolean isIdleTooMuch() {
+        return idle.get() > idleLimit;
+    }
+
+    void keepNothing() {
+        idleLimit = 0;
+    }
+
+    private long limitFor(long pieceSize) {
+        return pieceSize > SMALL_PIECE ? largeLimit : limit;
+    }
+}

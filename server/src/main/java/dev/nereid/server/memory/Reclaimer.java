@@ -1,0 +1,47 @@
+package dev.nereid.server.memory;
+
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Gives mappings back to the system: large ones on a thread of its own, since the kernel takes a millisecond for 16 MiB.
+ * Safe for use by any thread.
+ */
+final class Reclaimer implements AutoCloseable {
+    /** Mappings of which more was touched are left to the thread. */
+    private static final long LARGEST_INLINE = 2L << 20;
+
+    private static final long IDLE_SECONDS = 10;
+
+    private final ThreadPoolExecutor thread = new ThreadPoolExecutor(
+            1,
+            1,
+            IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> Thread.ofPlatform().daemon().name("tensor-memory").unstarted(task));
+
+    Reclaimer() {
+        thread.allowCoreThreadTimeOut(true);
+    }
+
+    void close(Mapping mapping) {
+        if (mapping.counted() <= LARGEST_INLINE) {
+            mapping.close();
+            return;
+        }
+        try {
+            thread.execute(mapping::close);
+        } catch (RejectedExecutionException | OutOfMemoryError e) { // the pool was closed, or there are no threads
+            mapping.close();
+        }
+    }
+
+    /** Closes what is left, and lets the thread end. */
+    @Override
+    public void close() {
+        thread.shutdown();
+    }
+}

@@ -1,0 +1,76 @@
+package dev.nereid.server.memory;
+
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
+
+/**
+ * How much memory tensors may take, and why. Immutable.
+ *
+ * @param bytes the bound, at least 1
+ * @param shortage what is wrong with the memory that it was derived from; empty if nothing is, or if it was set
+ */
+public record TensorMemoryBound(long bytes, String shortage) {
+    /** No default is less. */
+    static final long LEAST = 64L << 20;
+
+    /** The part of the bound that inputs in flight may take by default. */
+    private static final double IN_FLIGHT_PART = 0.75;
+
+    private static final long MIB = 1L << 20;
+
+    /** Checks the components. */
+    public TensorMemoryBound {
+        if (bytes < 1) {
+            throw new IllegalArgumentException("memoryLimit: " + bytes + " (expected: 1 byte or more)");
+        }
+    }
+
+    /**
+     * Returns a bound that was set.
+     *
+     * @param bytes the bound
+     * @return the bound
+     * @throws IllegalArgumentException if it is less than 1
+     */
+    public static TensorMemoryBound of(long bytes) {
+        return new TensorMemoryBound(bytes, "");
+    }
+
+    /**
+     * Derives the bound of this process: of the memory of the machine or of the container, and the largest heap.
+     *
+     * @return the bound
+     */
+    public static TensorMemoryBound ofProcess() {
+        long heap = Runtime.getRuntime().maxMemory();
+        return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
+                ? derive(system.getTotalMemorySize(), heap)
+                : derive(2 * heap, heap);
+    }
+
+    /**
+     * Derives a bound: half of what the heap leaves; the other half is for native parts of backends.
+     *
+     * @param memory how much memory the process may have, in bytes
+     * @param heap how large its heap may become, in bytes
+     * @return the bound, at least 64 MiB
+     */
+    static TensorMemoryBound derive(long memory, long heap) {
+        long half = (memory - heap) / 2;
+        return half >= LEAST
+                ? new TensorMemoryBound(half, "")
+                : new TensorMemoryBound(
+                        LEAST,
+                        "a heap of " + heap / MIB + " MiB leaves too little of " + memory / MIB
+                                + " MiB: lower -Xmx in NEREID_JAVA_OPTIONS, or set --tensor-memory-pool-byte-size");
+    }
+
+    /**
+     * Returns how many bytes the inputs of requests in flight may have by default, which leaves room for outputs.
+     *
+     * @return three quarters of the bound, at least 1
+     */
+    public long inFlightBytes() {
+        return Math.max(1, (long) (bytes * IN_FLIGHT_PART));
+    }
+}
