@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.api.Quoted;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Base64;
@@ -89,7 +90,7 @@ final class ControlRequests {
     }
 
     private static InferenceException unreadable(String name) {
-        return JsonFields.invalid("Unable to parse '" + name + "': not a text in base64");
+        return JsonFields.invalid("Unable to parse '" + Quoted.text(name) + "': not a text in base64");
     }
 
     /**

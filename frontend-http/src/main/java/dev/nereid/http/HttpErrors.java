@@ -1,6 +1,7 @@
 package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
@@ -74,8 +75,8 @@ final class HttpErrors {
                         HttpURLConnection.HTTP_BAD_REQUEST,
                         contentLength == null || isLength(contentLength)
                                 ? "this is no request of HTTP/1.1"
-                                        + (problem == null ? "" : ": " + problem.getMessage())
-                                : "Unable to parse Content-Length, got: " + contentLength,
+                                        + (problem == null ? "" : ": " + Quoted.text(String.valueOf(problem.getMessage())))
+                                : "Unable to parse Content-Length, got: " + Quoted.text(contentLength),
                         TEXT);
         }
     }

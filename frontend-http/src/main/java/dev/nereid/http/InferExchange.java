@@ -182,6 +182,9 @@ final class InferExchange {
                 memory,
                 handler.options().maxJsonBytes());
         InferRequest read = reader.read();
+        if (reader.ignoredData() && description.maxBatchSize() == 0) {
+            throw JsonTensorReader.tooManyElements();
+        }
         if (!isReadElsewhere && reader.usesBodyAlone()) {
             handler.texts().keep(model.name(), body.bytes(), jsonLength, read);
         }

@@ -1,6 +1,7 @@
 package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
@@ -99,7 +100,7 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
             try {
                 return Long.parseLong(length);
             } catch (NumberFormatException e) {
-                throw JsonFields.invalid("Unable to parse Content-Length, got: " + length);
+                throw JsonFields.invalid("Unable to parse Content-Length, got: " + Quoted.text(length));
             }
         }
         return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null ? 0 : UNKNOWN;
@@ -119,14 +120,14 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
         if (end == digits) {
             // Of an empty value the reference server sees the blank before it.
             throw JsonFields.invalid(
-                    "Unable to parse Inference-Header-Content-Length, got: " + (header.isEmpty() ? " " : header));
+                    "Unable to parse Inference-Header-Content-Length, got: " + (header.isEmpty() ? " " : Quoted.text(header)));
         }
         long length;
         try {
             length = Integer.parseInt(text, 0, end, 10);
         } catch (NumberFormatException e) {
             throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, value is out of range [ "
-                    + Integer.MIN_VALUE + ", " + Integer.MAX_VALUE + " ], got: " + header);
+                    + Integer.MIN_VALUE + ", " + Integer.MAX_VALUE + " ], got: " + Quoted.text(header));
         }
         // A negative length is wrong; it must not look like an absent one.
         return length < 0 ? length + UNKNOWN : length;

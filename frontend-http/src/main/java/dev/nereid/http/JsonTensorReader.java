@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.DataType;
 import java.lang.foreign.MemorySegment;
 
@@ -15,6 +16,7 @@ final class JsonTensorReader {
 
     private final long maxBytes;
     private final JsonNumber number = new JsonNumber();
+    private boolean ignoredData;
 
     /**
      * Creates a reader.
@@ -38,15 +40,15 @@ final class JsonTensorReader {
     MemorySegment read(JsonReader json, int at, InputClaim input, CallMemory memory) {
         long expected = InputTensor.elementCount(input.name(), input.dims());
         json.moveTo(at);
-        if (expected == 0) {
-            json.skipValue();
-            return memory.allocate(0);
-        }
         if (json.peek() != '[') {
             throw JsonFields.unparsable("data", JsonFields.NOT_ARRAY);
         }
+        if (expected == 0) {
+            readNone(json, at, input);
+            return memory.allocate(0);
+        }
         DataType type = DataType.ofName(input.datatype())
-                .orElseThrow(() -> JsonFields.invalid("invalid datatype for input " + input.name()));
+                .orElseThrow(() -> JsonFields.invalid("invalid datatype for input " + Quoted.text(input.name())));
         if (type == DataType.BYTES) {
             return readBytes(json, at, input, memory);
         }
@@ -62,6 +64,30 @@ final class JsonTensorReader {
         MemorySegment data = memory.allocate(atMost * type.byteSize());
         readFixed(json, at, input, type, expected, data);
         return data;
+    }
+
+    /**
+     * Says whether data was passed over that came with a shape whose first dimension is 0. Where that is the batch, the
+     * server refuses it in the words that clients know; elsewhere it is for the caller to refuse.
+     */
+    boolean ignoredData() {
+        return ignoredData;
+    }
+
+    /** Returns the error for more elements than the shape has. */
+    static InferenceException tooManyElements() {
+        return JsonFields.invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
+    }
+
+    /** Checks that no elements come with a shape that has none. */
+    private void readNone(JsonReader json, int at, InputClaim input) {
+        boolean hasElements = new JsonElements(json).next();
+        if (hasElements && input.dims()[0] != 0) {
+            throw tooManyElements();
+        }
+        ignoredData |= hasElements;
+        json.moveTo(at);
+        json.skipValue();
     }
 
     private static boolean isSingle(JsonReader json, int at) {
@@ -80,7 +106,7 @@ final class JsonTensorReader {
         while (elements.next()) {
             long index = elements.index();
             if (index >= expected) {
-                throw JsonFields.invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
+                throw tooManyElements();
             }
             if (type == DataType.BOOL) {
                 data.set(LittleEndian.BYTE, index, readBool(json));
@@ -169,7 +195,7 @@ final class JsonTensorReader {
         long limit = largest(type);
         String value = signed ? Long.toString(number.bits()) : Long.toUnsignedString(number.bits());
         String range = signed ? (-limit - 1) + " to " + limit : "0 to " + (2 * limit + 1);
-        return JsonFields.invalid("input '" + name + "': value " + value + " at index " + index
+        return JsonFields.invalid("input '" + Quoted.text(name) + "': value " + value + " at index " + index
                 + " is out of range for " + type + " (expected: " + range + ")");
     }
 
@@ -219,7 +245,7 @@ final class JsonTensorReader {
 
     private void checkSize(InputClaim input, long byteSize) {
         if (byteSize > maxBytes) {
-            throw JsonFields.invalid("JSON input '" + input.name() + "' has a byte_size (" + byteSize
+            throw JsonFields.invalid("JSON input '" + Quoted.text(input.name()) + "' has a byte_size (" + byteSize
                     + " bytes) that exceeds the maximum allowed value of " + maxBytes
                     + " bytes. Use --http-max-input-size to increase the limit.");
         }

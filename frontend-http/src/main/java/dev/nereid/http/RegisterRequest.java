@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -25,7 +26,7 @@ final class RegisterRequest {
         long offset = offsetAt == JsonFields.ABSENT ? 0 : unsigned(offsetAt);
         long byteSize = unsigned(require("byte_size"));
         if (offset < 0 || byteSize < 0) {
-            throw JsonFields.invalid("failed to register shared memory region '" + region + "': invalid args");
+            throw JsonFields.invalid("failed to register shared memory region '" + Quoted.text(region) + "': invalid args");
         }
         memory.register(region, key, offset, byteSize);
     }

@@ -1,6 +1,7 @@
 package dev.nereid.http;
 
 import dev.nereid.api.CallOptions;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.nio.charset.StandardCharsets;
@@ -110,6 +111,6 @@ final class RequestParameters {
             return number.isSigned() ? new ParameterValue.Int(number.bits()) : new ParameterValue.Real(number.value());
         }
         throw JsonFields.invalid(
-                "parameter '" + name + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
+                "parameter '" + Quoted.text(name) + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
     }
 }

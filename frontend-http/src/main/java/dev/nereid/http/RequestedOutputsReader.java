@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestedOutput;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -63,7 +64,7 @@ final class RequestedOutputsReader {
         }
         String name = JsonFields.string(json, members[0], "name");
         if (!names.add(name)) {
-            throw JsonFields.invalid(RequestTexts.prefix(id) + "output '" + name + "' already exists in request");
+            throw JsonFields.invalid(RequestTexts.prefix(id) + "output '" + Quoted.text(name) + "' already exists in request");
         }
         long classes = readClasses(parameters[1]);
         if (isShared) {

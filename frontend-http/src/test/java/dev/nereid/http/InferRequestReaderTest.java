@@ -118,6 +118,14 @@ class InferRequestReaderTest {
         assertThat(hex(request.inputs().getFirst().data())).isEqualTo("02 00 00 00 ff fe");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"[1]", "[[],[1]]", "[\"a\"]", "[{}]"})
+    void refusesDataForAnEmptyShape(String data) {
+        assertThatThrownBy(() -> read(input("FP32", "[1,0]", data.replace('"', '\''))))
+                .isInstanceOf(InferenceException.class)
+                .hasMessageStartingWith("Unable to parse 'data': Shape does not match true shape of 'data' field");
+    }
+
     @Test
     void readsNoDataForShapesWithoutElements() {
         assertThat(read(input("FP32", "[1,0]", "[]")).inputs().getFirst().data().byteSize())

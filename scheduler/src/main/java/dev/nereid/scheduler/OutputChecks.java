@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -83,7 +84,7 @@ final class OutputChecks {
         if (target.byteSize() < byteSize) {
             throw new BackendException(
                     ErrorCode.INTERNAL,
-                    "shared memory size specified with the request for output '" + output + "' (" + target.byteSize()
+                    "shared memory size specified with the request for output '" + Quoted.text(output) + "' (" + target.byteSize()
                             + " bytes) should be at least " + byteSize + " bytes to hold the results");
         }
     }

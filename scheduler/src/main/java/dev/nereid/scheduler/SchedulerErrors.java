@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -63,7 +64,7 @@ final class SchedulerErrors {
     }
 
     private static String withId(CheckedCall call, String problem) {
-        String id = call.id().isEmpty() ? "<id_unknown>" : call.id();
+        String id = call.id().isEmpty() ? "<id_unknown>" : Quoted.text(call.id());
         return "[request id: " + id + "] " + problem;
     }
 
