@@ -198,8 +198,9 @@ public final class InputTensor {
         if (type.isFixedSize() && elements > Long.MAX_VALUE / type.byteSize()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "byte size overflow for input '" + Quoted.text(name) + "': element count (" + elements + ") * data type size ("
-                            + type.byteSize() + ") exceeds maximum allowed size (" + Long.MAX_VALUE + ")");
+                    "byte size overflow for input '" + Quoted.text(name) + "': element count (" + elements
+                            + ") * data type size (" + type.byteSize() + ") exceeds maximum allowed size ("
+                            + Long.MAX_VALUE + ")");
         }
         return elements * type.byteSize();
     }

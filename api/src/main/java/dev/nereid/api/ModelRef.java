@@ -56,7 +56,8 @@ public record ModelRef(String name, long version) {
         if (number < 0) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "invalid model version specified '" + Quoted.text(version) + "' , version should be an integral value > 0");
+                    "invalid model version specified '" + Quoted.text(version)
+                            + "' , version should be an integral value > 0");
         }
         return new ModelRef(name, number);
     }

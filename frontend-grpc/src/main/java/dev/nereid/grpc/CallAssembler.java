@@ -161,7 +161,8 @@ final class CallAssembler {
         size = Math.max(size, 1);
         for (long dim : input.shape().toArray()) {
             if (dim > 0 && size > Long.MAX_VALUE / dim) {
-                throw invalid("byte size for tensor '" + Quoted.text(input.name()) + "' exceeds maximum size of " + Long.MAX_VALUE);
+                throw invalid("byte size for tensor '" + Quoted.text(input.name()) + "' exceeds maximum size of "
+                        + Long.MAX_VALUE);
             }
             size *= Math.max(dim, 1);
         }
@@ -173,16 +174,16 @@ final class CallAssembler {
         }
         Optional<TensorParameters.Region> region = TensorParameters.region(input.name(), input.parameters());
         if (region.isPresent() && !input.contents().isEmpty()) {
-            throw invalid("unexpected 'content' provided when using shared memory for input tensor '" + Quoted.text(input.name())
-                    + "' for model '" + Quoted.text(message.model()) + "'");
+            throw invalid("unexpected 'content' provided when using shared memory for input tensor '"
+                    + Quoted.text(input.name()) + "' for model '" + Quoted.text(message.model()) + "'");
         }
         return region;
     }
 
     private static InputContent typed(InferMessage message, InferMessage.Input input) {
         if (!message.rawContents().isEmpty()) {
-            throw invalid("contents field must not be specified when using raw_input_contents for '" + Quoted.text(input.name())
-                    + "' for model '" + Quoted.text(message.model()) + "'");
+            throw invalid("contents field must not be specified when using raw_input_contents for '"
+                    + Quoted.text(input.name()) + "' for model '" + Quoted.text(message.model()) + "'");
         }
         return new InputContent.Typed(input, TypedContents.read(message.bytes(), message.model(), input));
     }

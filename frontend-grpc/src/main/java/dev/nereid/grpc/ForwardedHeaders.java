@@ -71,7 +71,8 @@ final class ForwardedHeaders {
         if (reserved.isPresent()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "Header '" + Quoted.text(reserved.get()) + "' is reserved for Triton usage and cannot be forwarded.");
+                    "Header '" + Quoted.text(reserved.get())
+                            + "' is reserved for Triton usage and cannot be forwarded.");
         }
         if (headers.isEmpty()) {
             return parameters;

@@ -52,7 +52,8 @@ final class HealthService {
     private HealthCheckResponse check(HealthCheckRequest request) {
         ServingStatus status = status(request.getService());
         if (status == ServingStatus.SERVICE_UNKNOWN) {
-            throw new InferenceException(ErrorCode.NOT_FOUND, "unknown service '" + Quoted.text(request.getService()) + "'");
+            throw new InferenceException(
+                    ErrorCode.NOT_FOUND, "unknown service '" + Quoted.text(request.getService()) + "'");
         }
         return HealthCheckResponse.newBuilder().setStatus(status).build();
     }

@@ -76,7 +76,8 @@ final class RepositoryMethods {
                         name.substring(FILE_PREFIX.length()),
                         value.getBytesParam().asReadOnlyByteBuffer());
             } else {
-                throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "unrecognized load parameter '" + Quoted.text(name) + "'.");
+                throw new InferenceException(
+                        ErrorCode.INVALID_ARGUMENT, "unrecognized load parameter '" + Quoted.text(name) + "'.");
             }
         }
         return server.control()

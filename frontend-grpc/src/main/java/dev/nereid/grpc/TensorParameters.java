@@ -83,8 +83,8 @@ final class TensorParameters {
             return 0;
         }
         if (!hasRegion) {
-            throw invalid("'" + name + "' can not be specified without '" + REGION + "' parameter for tensor '" + Quoted.text(tensor)
-                    + "'");
+            throw invalid("'" + name + "' can not be specified without '" + REGION + "' parameter for tensor '"
+                    + Quoted.text(tensor) + "'");
         }
         if (!(value instanceof WireParameter.Known(ParameterValue.Int(long number)))) {
             throw invalid("invalid value type for '" + name + "' parameter for tensor '" + Quoted.text(tensor)

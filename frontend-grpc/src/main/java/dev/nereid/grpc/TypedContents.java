@@ -96,7 +96,8 @@ final class TypedContents {
     }
 
     private void check(String model, String input, Optional<DataType> claimed) {
-        String text = "unexpected explicit tensor data for input tensor '" + Quoted.text(input) + "' for model '" + Quoted.text(model) + "'";
+        String text = "unexpected explicit tensor data for input tensor '" + Quoted.text(input) + "' for model '"
+                + Quoted.text(model) + "'";
         boolean found = false;
         for (Field field : Field.VALUES) {
             long count = counts[field.number];

@@ -75,7 +75,9 @@ final class HttpErrors {
                         HttpURLConnection.HTTP_BAD_REQUEST,
                         contentLength == null || isLength(contentLength)
                                 ? "this is no request of HTTP/1.1"
-                                        + (problem == null ? "" : ": " + Quoted.text(String.valueOf(problem.getMessage())))
+                                        + (problem == null
+                                                ? ""
+                                                : ": " + Quoted.text(String.valueOf(problem.getMessage())))
                                 : "Unable to parse Content-Length, got: " + Quoted.text(contentLength),
                         TEXT);
         }

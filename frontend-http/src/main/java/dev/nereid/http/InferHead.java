@@ -119,8 +119,8 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
         }
         if (end == digits) {
             // Of an empty value the reference server sees the blank before it.
-            throw JsonFields.invalid(
-                    "Unable to parse Inference-Header-Content-Length, got: " + (header.isEmpty() ? " " : Quoted.text(header)));
+            throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, got: "
+                    + (header.isEmpty() ? " " : Quoted.text(header)));
         }
         long length;
         try {

@@ -130,7 +130,8 @@ final class InferRequestReader {
         String datatype = JsonFields.string(json, index.member(input, RequestIndex.DATATYPE), "datatype");
         long[] dims = readShape(index.member(input, RequestIndex.SHAPE));
         if (!names.add(name)) {
-            throw JsonFields.invalid(RequestTexts.prefix(id) + "input '" + Quoted.text(name) + "' already exists in request");
+            throw JsonFields.invalid(
+                    RequestTexts.prefix(id) + "input '" + Quoted.text(name) + "' already exists in request");
         }
         MemorySegment bytes;
         if (sources[0] != JsonFields.ABSENT) {

@@ -26,7 +26,8 @@ final class RegisterRequest {
         long offset = offsetAt == JsonFields.ABSENT ? 0 : unsigned(offsetAt);
         long byteSize = unsigned(require("byte_size"));
         if (offset < 0 || byteSize < 0) {
-            throw JsonFields.invalid("failed to register shared memory region '" + Quoted.text(region) + "': invalid args");
+            throw JsonFields.invalid(
+                    "failed to register shared memory region '" + Quoted.text(region) + "': invalid args");
         }
         memory.register(region, key, offset, byteSize);
     }

@@ -110,7 +110,7 @@ final class RequestParameters {
         } else if (json.readNumber(number)) {
             return number.isSigned() ? new ParameterValue.Int(number.bits()) : new ParameterValue.Real(number.value());
         }
-        throw JsonFields.invalid(
-                "parameter '" + Quoted.text(name) + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
+        throw JsonFields.invalid("parameter '" + Quoted.text(name)
+                + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
     }
 }

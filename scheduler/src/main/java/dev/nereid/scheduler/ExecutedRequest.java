@@ -54,8 +54,8 @@ final class ExecutedRequest implements InferenceRequest {
     /** Returns the call, as long as the backend may use it. */
     private CheckedCall call() {
         if (finished && !request.answers().areSent()) {
-            throw new IllegalStateException(
-                    "request '" + Quoted.text(request.call().id()) + "': its execution is finished (expected: not yet)");
+            throw new IllegalStateException("request '"
+                    + Quoted.text(request.call().id()) + "': its execution is finished (expected: not yet)");
         }
         return request.call();
     }

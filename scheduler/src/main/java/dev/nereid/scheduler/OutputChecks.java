@@ -84,8 +84,9 @@ final class OutputChecks {
         if (target.byteSize() < byteSize) {
             throw new BackendException(
                     ErrorCode.INTERNAL,
-                    "shared memory size specified with the request for output '" + Quoted.text(output) + "' (" + target.byteSize()
-                            + " bytes) should be at least " + byteSize + " bytes to hold the results");
+                    "shared memory size specified with the request for output '" + Quoted.text(output) + "' ("
+                            + target.byteSize() + " bytes) should be at least " + byteSize
+                            + " bytes to hold the results");
         }
     }
 

@@ -266,8 +266,8 @@ final class ResponseDraft implements InferenceResponse {
 
     private void checkOpen() {
         if (ended) {
-            throw new IllegalStateException(
-                    "response to request '" + Quoted.text(request.call().id()) + "': sent or given up (expected: not yet)");
+            throw new IllegalStateException("response to request '"
+                    + Quoted.text(request.call().id()) + "': sent or given up (expected: not yet)");
         }
     }
 }

@@ -59,7 +59,10 @@ final class RequestErrors {
     }
 
     static InferenceException noBatchDimension(String id, String input, String model) {
-        return of(id, "input '" + Quoted.text(input) + "' has no shape but model requires batch dimension for '" + model + "'");
+        return of(
+                id,
+                "input '" + Quoted.text(input) + "' has no shape but model requires batch dimension for '" + model
+                        + "'");
     }
 
     static InferenceException differingBatch(String id, String input, String model) {
@@ -78,15 +81,15 @@ final class RequestErrors {
         String claimed = DataType.ofName(input.datatype()).isPresent() ? input.datatype() : "<invalid>";
         return of(
                 id,
-                "inference input '" + Quoted.text(input.name()) + "' data-type is '" + claimed + "', but model '" + model
-                        + "' expects '" + expected + "'");
+                "inference input '" + Quoted.text(input.name()) + "' data-type is '" + claimed + "', but model '"
+                        + model + "' expects '" + expected + "'");
     }
 
     static InferenceException unspecifiedDimension(String id, InputTensor input, String model) {
         return of(
                 id,
-                "All input dimensions should be specified for input '" + Quoted.text(input.name()) + "' for model '" + model
-                        + "', got " + Quoted.dims(input.dims()));
+                "All input dimensions should be specified for input '" + Quoted.text(input.name()) + "' for model '"
+                        + model + "', got " + Quoted.dims(input.dims()));
     }
 
     static InferenceException shape(String id, InputTensor input, String model, Shape dims, boolean batches) {
@@ -100,14 +103,15 @@ final class RequestErrors {
     static InferenceException byteSize(String id, String input, String model, long expected, long given) {
         return of(
                 id,
-                "input byte size mismatch for input '" + Quoted.text(input) + "' for model '" + model + "'. Expected " + expected
-                        + ", got " + given);
+                "input byte size mismatch for input '" + Quoted.text(input) + "' for model '" + model + "'. Expected "
+                        + expected + ", got " + given);
     }
 
     static InferenceException cutLength(String id, String input, String model, long available) {
         return of(
                 id,
-                "incomplete string length indicator for inference input '" + Quoted.text(input) + "' for model '" + model
+                "incomplete string length indicator for inference input '" + Quoted.text(input) + "' for model '"
+                        + model
                         + "', expecting 4 bytes but only " + available + " bytes available. Please make sure the"
                         + " string length indicator is in one buffer.");
     }
@@ -129,8 +133,8 @@ final class RequestErrors {
     static InferenceException tooFewStrings(String id, String input, String model, long expected, long given) {
         return of(
                 id,
-                "expected " + expected + " string elements for inference input '" + Quoted.text(input) + "' for model '" + model
-                        + "', got " + given);
+                "expected " + expected + " string elements for inference input '" + Quoted.text(input) + "' for model '"
+                        + model + "', got " + given);
     }
 
     private static InferenceException of(String id, String message) {

@@ -46,7 +46,8 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     @Override
     public void register(String name, String key, long offset, long byteSize) {
         if (!files.isValid(key)) {
-            throw invalid("cannot register shared memory region '" + Quoted.text(name) + "' - invalid shm key '" + Quoted.text(key) + "'");
+            throw invalid("cannot register shared memory region '" + Quoted.text(name) + "' - invalid shm key '"
+                    + Quoted.text(key) + "'");
         }
         if (regions.containsKey(name)) {
             throw taken(name);
