@@ -44,13 +44,18 @@ final class ControlRequests {
                 String name = json.key();
                 RequestLimits.checkRoom("files", files.size(), RequestLimits.MOST_PARTS);
                 if (json.peek() != '"') {
-                    throw JsonFields.internal(JsonFields.NOT_STRING);
+                    throw JsonMistakes.value(
+                            JsonFields.NOT_STRING, "parameters." + Quoted.text(name), "a string", json.describeValue());
                 } else if (name.equals("config")) {
                     config = Optional.of(json.readString());
                 } else if (name.startsWith(FILE_PREFIX)) {
                     files.put(name.substring(FILE_PREFIX.length()), readFile(json, name));
                 } else {
-                    throw JsonFields.internal("unexpected error on creating Triton parameter");
+                    throw JsonMistakes.value(
+                            "unexpected error on creating Triton parameter",
+                            "parameters",
+                            "config or file:<path>",
+                            "'" + Quoted.text(name) + "'");
                 }
             }
         }
@@ -76,7 +81,7 @@ final class ControlRequests {
         }
         json.moveTo(parameters);
         if (json.peek() != '{') {
-            throw JsonFields.internal(JsonFields.NO_MEMBERS);
+            throw JsonMistakes.value(JsonFields.NO_MEMBERS, "parameters", "an object", json.describeValue());
         }
         return json.firstMember();
     }

@@ -101,7 +101,7 @@ final class HttpErrors {
                         HttpHeaders.RETRY_AFTER, Long.toString(Math.max(1, Math.ceilDiv(pause.toMillis(), 1_000)))));
     }
 
-    private static int status(ErrorCode code) {
+    static int status(ErrorCode code) {
         return switch (code) {
             case INTERNAL -> HttpURLConnection.HTTP_INTERNAL_ERROR;
             case NOT_FOUND -> HttpURLConnection.HTTP_NOT_FOUND;

@@ -3,6 +3,7 @@ package dev.nereid.http;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpServerResponse;
@@ -30,14 +31,16 @@ final class InferAnswer implements ResponseObserver {
     private final InferHandler handler;
     private final HttpServerResponse http;
     private final ModelRef model;
+    private final String id;
     private final AnswerForm form;
     /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
     private int surplus;
 
-    InferAnswer(InferHandler handler, HttpServerResponse http, ModelRef model, AnswerForm form) {
+    InferAnswer(InferHandler handler, HttpServerResponse http, ModelRef model, String id, AnswerForm form) {
         this.handler = handler;
         this.http = http;
         this.model = model;
+        this.id = id;
         this.form = form;
     }
 
@@ -66,12 +69,24 @@ final class InferAnswer implements ResponseObserver {
 
     @Override
     public void onRefused(InferenceException error) {
+        RequestFailures.log(id, model, error);
         // Clients of the reference server see these types: that of a request refused, that of one that failed.
-        HttpErrors.send(http, error, HttpErrors.JSON);
+        if (handler.isOnEventLoop()) {
+            HttpErrors.send(http, error, HttpErrors.JSON);
+        } else {
+            handler.loop().run(() -> HttpErrors.send(http, error, HttpErrors.JSON));
+        }
+    }
+
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.HTTP;
     }
 
     private void fail(InferenceException error) {
-        onEventLoop(null, error);
+        InferenceException told = handler.server().refusals().told(error);
+        RequestFailures.log(id, model, told);
+        onEventLoop(null, told);
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
@@ -127,6 +142,7 @@ final class InferAnswer implements ResponseObserver {
 
     private void fail(InferResponse response, Failure failure) {
         response.close();
+        RequestFailures.log(id, model, failure.error());
         HttpErrors.send(http, failure.error(), failure.contentType());
     }
 

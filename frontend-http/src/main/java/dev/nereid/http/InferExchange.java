@@ -34,6 +34,9 @@ final class InferExchange {
     private final InferHead head;
     private final RequestBody body;
     private Cancellation cancellation = NOTHING_TO_CANCEL;
+    /** The client's name for the request, once it was read. */
+    private String id = "";
+
     /** Whether the body is no longer of interest. */
     private boolean refused;
     /** Whether a worker reads the body, which nobody may close meanwhile. */
@@ -99,7 +102,10 @@ final class InferExchange {
         boolean isLong;
         try {
             body.finish();
-            isLong = head.jsonLength(body.size()) > handler.options().maxInlineBytes();
+            long jsonLength = head.jsonLength(body.size());
+            // Of a body that is the data of the only input, strings are copied.
+            isLong = (jsonLength == 0 ? body.size() : jsonLength)
+                    > handler.options().maxInlineBytes();
         } catch (InferenceException e) {
             refuse(e);
             return;
@@ -153,6 +159,7 @@ final class InferExchange {
             log.atError().addKeyValue("model", model).setCause(e).log("request not read");
             return () -> {
                 body.close();
+                RequestFailures.logInternal(id, model);
                 HttpErrors.sendInternal(http);
             };
         }
@@ -160,7 +167,7 @@ final class InferExchange {
 
     private void infer(InferCall call, RequestedOutputs outputs, CallMemory memory) {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
-        InferAnswer answer = new InferAnswer(handler, http, model, new AnswerForm(outputs, coding, memory));
+        InferAnswer answer = new InferAnswer(handler, http, model, call.id(), new AnswerForm(outputs, coding, memory));
         cancellation = handler.server().infer(call, answer);
     }
 
@@ -181,7 +188,12 @@ final class InferExchange {
                 jsonLength,
                 memory,
                 handler.options().maxJsonBytes());
-        InferRequest read = reader.read();
+        InferRequest read;
+        try {
+            read = reader.read();
+        } finally {
+            id = reader.id();
+        }
         if (reader.ignoredData() && description.maxBatchSize() == 0) {
             throw JsonTensorReader.tooManyElements();
         }
@@ -220,7 +232,8 @@ final class InferExchange {
     private void refuse(InferenceException error) {
         refused = true;
         body.close();
-        HttpErrors.send(http, error, head.coding() == ContentCoding.IDENTITY ? HttpErrors.JSON : HttpErrors.TEXT);
+        InferenceException told = RequestFailures.refuse(handler.server(), id, model, error);
+        HttpErrors.send(http, told, head.coding() == ContentCoding.IDENTITY ? HttpErrors.JSON : HttpErrors.TEXT);
     }
 
     private void clientLeft() {

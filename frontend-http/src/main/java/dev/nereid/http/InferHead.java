@@ -61,13 +61,14 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
     void checkLimits(long size, HttpOptions options) {
         long json = jsonLength == UNKNOWN && coding == ContentCoding.IDENTITY ? size : jsonLength;
         if (json > options.maxJsonBytes()) {
-            throw JsonFields.invalid(
+            throw InferenceException.tooLarge(
                     "request JSON size of " + json + " bytes exceeds the maximum allowed input size of "
                             + options.maxJsonBytes() + " bytes. Use --http-max-input-size to increase the limit.");
         }
         if (size > options.maxRequestBytes()) {
-            throw JsonFields.invalid((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (") + size
-                    + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes() + " bytes.");
+            throw InferenceException.tooLarge((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (")
+                    + size + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes()
+                    + " bytes.");
         }
     }
 
@@ -78,8 +79,9 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
 
     /** Returns the error of a body that becomes larger. */
     InferenceException tooMuchInflated(HttpOptions options) {
-        return JsonFields.invalid("Decompressed data size exceeds the maximum allowed value of " + mostInflated(options)
-                + " bytes." + (jsonLength == UNKNOWN ? " Use --http-max-input-size to increase the limit." : ""));
+        return InferenceException.tooLarge(
+                "Decompressed data size exceeds the maximum allowed value of " + mostInflated(options) + " bytes."
+                        + (jsonLength == UNKNOWN ? " Use --http-max-input-size to increase the limit." : ""));
     }
 
     private void checkJsonLength(long size) {

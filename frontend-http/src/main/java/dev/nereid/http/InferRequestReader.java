@@ -92,6 +92,11 @@ final class InferRequestReader {
         return new InferRequest(id, inputs, outputs, parameters, options);
     }
 
+    /** Returns the client's name for the request as far as it was read. */
+    String id() {
+        return id;
+    }
+
     /** Says whether an input views the body, so that it is still needed. */
     boolean usesBody() {
         return payloads > 0;
@@ -113,8 +118,10 @@ final class InferRequestReader {
         inputCount = index.inputCount();
         List<InputTensor> inputs = new ArrayList<>(inputCount);
         for (int i = 0; i < inputCount; i++) {
+            json.place().enter("inputs", i);
             inputs.add(readInput(index, i, names));
         }
+        json.place().leave();
         if (payload != body.byteSize()) {
             throw JsonFields.invalid("unexpected additional input data for model '" + Quoted.text(model) + "'");
         }
@@ -168,7 +175,8 @@ final class InferRequestReader {
             if (rank == dims.length) {
                 dims = Arrays.copyOf(dims, 2 * rank);
             }
-            dims[rank++] = JsonFields.readUnsigned(json, number, "shape");
+            dims[rank] = JsonFields.readUnsigned(json, number, "shape", rank);
+            rank++;
         }
         return rank == dims.length ? dims : Arrays.copyOf(dims, rank);
     }

@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
 import io.vertx.core.Future;
@@ -43,13 +44,14 @@ final class RepositoryHandler {
         try {
             check(path);
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, e, HttpErrors.JSON);
+            UnwantedBody.refuse(
+                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON);
             return;
         }
         HttpServerResponse response = request.response();
         JsonBody.receive(
                 request,
-                server.memory(),
+                server,
                 options,
                 new EventLoop(context),
                 body -> JsonBody.Prepared.of(prepare(path, body, response)));

@@ -38,7 +38,11 @@ final class RequestParameters {
         this.json = json;
         json.moveTo(at);
         if (json.peek() != '{') {
-            throw JsonFields.internal("failed to get request params.: attempt to get members for non-object");
+            throw JsonMistakes.value(
+                    "failed to get request params.: attempt to get members for non-object",
+                    "parameters",
+                    "an object",
+                    json.describeValue());
         }
         for (boolean more = json.firstMember(); more; more = json.nextMember()) {
             int value = json.position();

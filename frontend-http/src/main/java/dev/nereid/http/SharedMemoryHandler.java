@@ -33,7 +33,7 @@ final class SharedMemoryHandler {
 
     /** Waits for the body, and does what is asked. */
     void handle(HttpServerRequest request, RegionPath path) {
-        JsonBody.receive(request, server.memory(), options, loop, body -> {
+        JsonBody.receive(request, server, options, loop, body -> {
             byte[] answer = answer(path, body);
             HttpServerResponse response = request.response();
             return JsonBody.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON)

@@ -78,12 +78,17 @@ final class SchedulerErrors {
 
     /** A failure of a backend as its client sees it: the same kind, the same text. */
     static InferenceException of(BackendException error) {
+        if (error.getCause() instanceof InferenceException mistake && mistake.isClientMistake()) {
+            return mistake;
+        }
         return new InferenceException(error.code(), String.valueOf(error.getMessage()));
     }
 
     /** A failure of the server as a backend sees it: the same kind, the same text. */
     static BackendException of(InferenceException error) {
-        return new BackendException(error.code(), error.publicMessage());
+        return error.isClientMistake()
+                ? new BackendException(error.code(), error.publicMessage(), error)
+                : new BackendException(error.code(), error.publicMessage());
     }
 
     /** Something that a backend must not throw. */
