@@ -26,6 +26,7 @@ final class ServerFlags {
     private final HostFlags host = new HostFlags();
     private final LoadFlags load = new LoadFlags();
     private final RateFlags rate = new RateFlags();
+    private final ErrorFlags errors = new ErrorFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -41,6 +42,7 @@ final class ServerFlags {
         host.declare(flags);
         load.declare(flags);
         rate.declare(flags);
+        errors.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -139,6 +141,7 @@ final class ServerFlags {
         responses.ifPresent(builder::cache);
         host.set(builder, surroundings.environment());
         load.apply(builder);
+        errors.apply(builder);
         rate.options().ifPresent(builder::rateLimit);
         try {
             return builder.startLoading();

@@ -96,7 +96,7 @@ final class CallAssembler {
             }
         }
         if (size > maxInputBytes) {
-            throw invalid("inputs for model '" + Quoted.text(message.model()) + "' take " + size
+            throw InferenceException.tooLarge("inputs for model '" + Quoted.text(message.model()) + "' take " + size
                     + " bytes, which exceeds the maximum allowed value of " + maxInputBytes
                     + " bytes. Use --grpc-max-input-size to increase the limit.");
         }

@@ -9,7 +9,7 @@ import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.Optional;
 import java.util.concurrent.CancellationException;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -90,7 +90,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (response != null && form.jsonBytes(response) > handler.options().maxInlineBytes()) {
+        if (response != null && form.work(response) > handler.options().maxInlineBytes()) {
             writeElsewhere(response);
         } else if (handler.isOnEventLoop()) {
             answer(response, error);
@@ -116,20 +116,30 @@ final class InferAnswer implements ResponseObserver {
 
     private void writeText(InferResponse response) {
         TextPieces text = new TextPieces(http::closed);
-        AtomicLong binaryBytes = new AtomicLong();
+        AtomicReference<InferResponseWriter.Written> written = new AtomicReference<>();
         Optional<Failure> failure = attempt(() -> {
             JsonWriter json = new JsonWriter(text);
-            binaryBytes.set(new InferResponseText(json).write(response, form.outputs()));
+            long binaryBytes = new InferResponseText(json).write(response, form.outputs());
             json.flush();
+            written.set(InferResponseWriter.collect(response, form, text, binaryBytes));
         });
-        boolean handedOver = failure.isPresent()
-                ? handler.loop().run(() -> fail(response, failure.get()))
-                : handler.loop()
-                        .run(() -> send(
-                                response, () -> handler.writer().write(http, response, form, text, binaryBytes.get())));
+        InferResponseWriter.Written body = written.get();
+        boolean handedOver = body == null
+                ? handler.loop().run(() -> fail(response, failure.orElseThrow()))
+                : handler.loop().run(() -> sendWritten(response, body));
         if (!handedOver) {
             response.close();
+            if (body != null) {
+                body.body().close();
+            }
         }
+    }
+
+    private void sendWritten(InferResponse response, InferResponseWriter.Written written) {
+        if (http.closed()) {
+            written.body().close();
+        }
+        send(response, () -> handler.writer().send(http, response, form, written));
     }
 
     private void send(InferResponse response, Runnable writing) {

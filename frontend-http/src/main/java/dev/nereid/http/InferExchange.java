@@ -5,6 +5,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.ParameterValue;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
@@ -102,10 +103,7 @@ final class InferExchange {
         boolean isLong;
         try {
             body.finish();
-            long jsonLength = head.jsonLength(body.size());
-            // Of a body that is the data of the only input, strings are copied.
-            isLong = (jsonLength == 0 ? body.size() : jsonLength)
-                    > handler.options().maxInlineBytes();
+            isLong = bytesToRead() > handler.options().maxInlineBytes();
         } catch (InferenceException e) {
             refuse(e);
             return;
@@ -120,6 +118,15 @@ final class InferExchange {
                 body.close();
             }
         }
+    }
+
+    /** How much of the body is looked at: its JSON, or the string that it is, which is copied. */
+    private long bytesToRead() {
+        long jsonLength = head.jsonLength(body.size());
+        boolean isString = jsonLength == 0
+                && !description.inputs().isEmpty()
+                && description.inputs().getFirst().type() == DataType.BYTES;
+        return isString ? body.size() : jsonLength;
     }
 
     /** Reads a long text, on a worker. */

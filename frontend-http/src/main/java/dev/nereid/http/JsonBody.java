@@ -19,6 +19,8 @@ import org.slf4j.LoggerFactory;
 final class JsonBody {
     private static final Logger log = LoggerFactory.getLogger(JsonBody.class);
 
+    private static final long NOTHING_INLINE = -1;
+
     private final InferenceServer server;
     private final HttpServerRequest request;
     private final HttpServerResponse response;
@@ -75,6 +77,26 @@ final class JsonBody {
             InferenceServer server,
             HttpOptions options,
             EventLoop loop,
+            Function<MemorySegment, Prepared> reader) {
+        receive(request, server, options, loop, options.maxInlineBytes(), reader);
+    }
+
+    /** Waits for a body, as {@link #receive} does, that a worker reads whatever its length. */
+    static void receiveForWorker(
+            HttpServerRequest request,
+            InferenceServer server,
+            HttpOptions options,
+            EventLoop loop,
+            Function<MemorySegment, Prepared> reader) {
+        receive(request, server, options, loop, NOTHING_INLINE, reader);
+    }
+
+    private static void receive(
+            HttpServerRequest request,
+            InferenceServer server,
+            HttpOptions options,
+            EventLoop loop,
+            long maxInlineBytes,
             Function<MemorySegment, Prepared> reader) {
         InferHead head;
         try {

@@ -8,7 +8,6 @@ import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
 import io.vertx.core.Future;
-import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
@@ -109,6 +108,10 @@ final class RepositoryHandler {
     }
 
     private void sendIndex(HttpServerResponse response, boolean readyOnly) {
+        WorkerAnswer.send(response, () -> index(readyOnly));
+    }
+
+    private byte[] index(boolean readyOnly) {
         JsonWriter json = new JsonWriter();
         String separator = "[";
         for (ModelStatus model : server.models().index()) {
@@ -118,8 +121,7 @@ final class RepositoryHandler {
                 separator = ",";
             }
         }
-        json.raw(separator.equals("[") ? "[]" : "]");
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+        return json.raw(separator.equals("[") ? "[]" : "]").toByteArray();
     }
 
     /** Writes a version; of a model that was never loaded, the name is all there is to say. */
