@@ -19,6 +19,9 @@ final class HttpErrors {
     /** RFC 6585. */
     private static final int HEADERS_TOO_LARGE = 431;
 
+    /** The number of characters of an error that are told; messages of backends have any length. */
+    private static final int MAX_TEXT = 64 << 10;
+
     private HttpErrors() {}
 
     /** Answers with an error that a handler of the protocol found. */
@@ -128,8 +131,9 @@ final class HttpErrors {
 
     /** Returns the body that tells of an error. */
     static Buffer body(String message) {
+        String text = message.length() <= MAX_TEXT ? message : message.substring(0, MAX_TEXT) + "…";
         JsonWriter json = new JsonWriter();
-        json.raw("{\"error\":").string(message).raw("}");
+        json.raw("{\"error\":").string(text).raw("}");
         return Buffer.buffer(json.toByteArray());
     }
 

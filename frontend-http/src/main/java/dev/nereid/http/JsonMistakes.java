@@ -109,7 +109,7 @@ final class JsonMistakes {
     }
 
     private static String rest(MemorySegment text, int at, int maxBytes) {
-        int length = (int) Math.clamp(text.byteSize() - at, 0, maxBytes);
+        int length = Math.clamp(text.byteSize() - at, 0, maxBytes);
         byte[] bytes = text.asSlice(Math.min(at, text.byteSize()), length).toArray(ValueLayout.JAVA_BYTE);
         return new String(bytes, StandardCharsets.UTF_8);
     }

@@ -164,16 +164,34 @@ final class LargeCalls implements AutoCloseable {
 
         @Override
         public void run() {
-            if (withdrawn) {
-                call.release().run();
-                observer.onError(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
-                return;
+            try {
+                if (withdrawn) {
+                    fail(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
+                } else {
+                    submit();
+                }
+            } catch (RuntimeException | Error e) { // an observer that throws, or no heap: other calls go on
+                LOG.atError().addKeyValue("model", call.model()).setCause(e).log("call not checked");
             }
-            Cancellation handle = submission.submit(call, observer);
+        }
+
+        private void submit() {
+            Cancellation handle;
+            try {
+                handle = submission.submit(call, observer);
+            } catch (Error e) { // thrown before a queue has the call
+                fail(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+                throw e;
+            }
             submitted = handle;
             if (withdrawn) {
                 handle.cancel();
             }
+        }
+
+        private void fail(InferenceException error) {
+            call.release().run();
+            observer.onError(error);
         }
 
         @Override
