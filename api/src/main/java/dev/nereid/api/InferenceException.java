@@ -21,6 +21,9 @@ public final class InferenceException extends RuntimeException {
     /** How long to wait before asking again; {@code null} if that is not known. */
     private final @Nullable Duration retryAfter;
 
+    /** Why a request with this error is refused. */
+    private final RefusalCause refusalCause;
+
     /**
      * Creates a failure.
      *
@@ -28,13 +31,15 @@ public final class InferenceException extends RuntimeException {
      * @param message what was wrong, where, what was expected, and what to do; safe to show to clients
      */
     public InferenceException(ErrorCode code, String message) {
-        this(code, message, null);
+        this(code, message, null, RefusalCause.of(code));
     }
 
-    private InferenceException(ErrorCode code, String message, @Nullable Duration retryAfter) {
+    private InferenceException(
+            ErrorCode code, String message, @Nullable Duration retryAfter, RefusalCause refusalCause) {
         super(requireNonNull(message, "message"), null, false, false);
         this.code = requireNonNull(code, "code");
         this.retryAfter = retryAfter;
+        this.refusalCause = requireNonNull(refusalCause, "refusalCause");
     }
 
     /**
@@ -45,7 +50,65 @@ public final class InferenceException extends RuntimeException {
      * @return a failure of kind {@link ErrorCode#UNAVAILABLE} that says so
      */
     public static InferenceException overloaded(String message, Duration retryAfter) {
-        return new InferenceException(ErrorCode.UNAVAILABLE, message, requireNonNull(retryAfter, "retryAfter"));
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE, message, requireNonNull(retryAfter, "retryAfter"), RefusalCause.OVERLOADED);
+    }
+
+    /**
+     * Creates the error of a mistake of a client that the reference server calls an error of its own.
+     *
+     * @param message what was wrong: the text of the reference server, then what was expected, where, and what was got
+     * @return a failure of kind {@link ErrorCode#INTERNAL}, which {@link #isClientMistake()}
+     */
+    public static InferenceException clientMistake(String message) {
+        return refusal(ErrorCode.INTERNAL, RefusalCause.MALFORMED, message);
+    }
+
+    /**
+     * Creates the refusal of a request that is larger than the server accepts.
+     *
+     * @param message which limit is exceeded
+     * @return a failure of kind {@link ErrorCode#INVALID_ARGUMENT}
+     */
+    public static InferenceException tooLarge(String message) {
+        return refusal(ErrorCode.INVALID_ARGUMENT, RefusalCause.TOO_LARGE, message);
+    }
+
+    /**
+     * Creates the refusal of a request.
+     *
+     * @param code the kind of failure
+     * @param cause why the request is refused
+     * @param message what was wrong; safe to show to clients
+     * @return the failure
+     */
+    public static InferenceException refusal(ErrorCode code, RefusalCause cause, String message) {
+        return new InferenceException(code, message, null, cause);
+    }
+
+    /**
+     * Returns why a request with this error is refused, if it is refused before it reaches a queue.
+     *
+     * @return the cause that is counted
+     */
+    public RefusalCause refusalCause() {
+        return refusalCause;
+    }
+
+    /**
+     * Returns whether this is the mistake of a client although its kind is {@link ErrorCode#INTERNAL}.
+     *
+     * @return whether it is one of {@link #clientMistake}
+     */
+    public boolean isClientMistake() {
+        return code == ErrorCode.INTERNAL && refusalCause != RefusalCause.INTERNAL;
+    }
+
+    /** Returns this failure, as one of kind {@link ErrorCode#INVALID_ARGUMENT} if it is a mistake of a client. */
+    InferenceException asBadRequest() {
+        return isClientMistake()
+                ? new InferenceException(ErrorCode.INVALID_ARGUMENT, publicMessage(), retryAfter, refusalCause)
+                : this;
     }
 
     /**

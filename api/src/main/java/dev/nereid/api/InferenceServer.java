@@ -48,6 +48,16 @@ public interface InferenceServer {
     TensorMemory memory();
 
     /**
+     * Returns what counts requests that are refused before they are queued. Front ends report their own refusals there;
+     * those of {@link #infer} are counted by the server.
+     *
+     * @return the counters, the same at every call
+     */
+    default Refusals refusals() {
+        return Refusals.NONE;
+    }
+
+    /**
      * Returns what the server is.
      *
      * @return name, version and extensions

@@ -136,7 +136,7 @@ public final class InputTensor {
     /** Returns name, type and dimensions, for logs. */
     @Override
     public String toString() {
-        return name + " " + datatype + " " + text(dims);
+        return Quoted.text(name) + " " + Quoted.text(datatype) + " " + Quoted.dims(dims);
     }
 
     /**
@@ -198,8 +198,9 @@ public final class InputTensor {
         if (type.isFixedSize() && elements > Long.MAX_VALUE / type.byteSize()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "byte size overflow for input '" + name + "': element count (" + elements + ") * data type size ("
-                            + type.byteSize() + ") exceeds maximum allowed size (" + Long.MAX_VALUE + ")");
+                    "byte size overflow for input '" + Quoted.text(name) + "': element count (" + elements
+                            + ") * data type size (" + type.byteSize() + ") exceeds maximum allowed size ("
+                            + Long.MAX_VALUE + ")");
         }
         return elements * type.byteSize();
     }
@@ -207,14 +208,6 @@ public final class InputTensor {
     private static InferenceException invalidShape(String name, long[] dims, String problem) {
         return new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,
-                "invalid shape for input '" + name + "': shape " + text(dims) + " " + problem);
-    }
-
-    private static String text(long[] dims) {
-        StringBuilder text = new StringBuilder("[");
-        for (int i = 0; i < dims.length; i++) {
-            text.append(i == 0 ? "" : ",").append(dims[i]);
-        }
-        return text.append(']').toString();
+                "invalid shape for input '" + Quoted.text(name) + "': shape " + Quoted.dims(dims) + " " + problem);
     }
 }

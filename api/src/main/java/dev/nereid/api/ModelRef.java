@@ -50,13 +50,14 @@ public record ModelRef(String name, long version) {
         } catch (NumberFormatException e) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "failed to get model version from specified version string '" + version
+                    "failed to get model version from specified version string '" + Quoted.text(version)
                             + "' (details: stol), version should be an integral value > 0");
         }
         if (number < 0) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "invalid model version specified '" + version + "' , version should be an integral value > 0");
+                    "invalid model version specified '" + Quoted.text(version)
+                            + "' , version should be an integral value > 0");
         }
         return new ModelRef(name, number);
     }
@@ -64,6 +65,7 @@ public record ModelRef(String name, long version) {
     /** Returns the name and, if one is given, the version, as in error messages. */
     @Override
     public String toString() {
-        return version == LATEST ? "'" + name + "'" : "'" + name + "' version " + version;
+        String quoted = "'" + Quoted.text(name) + "'";
+        return version == LATEST ? quoted : quoted + " version " + version;
     }
 }

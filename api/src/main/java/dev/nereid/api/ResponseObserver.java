@@ -30,13 +30,23 @@ public interface ResponseObserver {
     void onError(InferenceException error);
 
     /**
-     * Ends a call that was refused: it is wrong, or the server does not take it, and it was never queued. Called by the
-     * thread that called {@link InferenceServer#infer}, before that returns, in place of {@link #onError}; by default
-     * the same. For front ends whose protocol tells the two apart.
+     * Ends a call that was refused: it is wrong, or the server does not take it, and it was never queued. Called in place
+     * of {@link #onError}, and by default the same; for front ends whose protocol tells the two apart. Called by the
+     * thread that called {@link InferenceServer#infer}, before that returns, unless the inputs are so large that another
+     * thread checks them.
      *
      * @param error what is wrong
      */
     default void onRefused(InferenceException error) {
         onError(error);
+    }
+
+    /**
+     * Returns how the request came, for metrics.
+     *
+     * @return the protocol; that of embedding programs by default
+     */
+    default RequestProtocol protocol() {
+        return RequestProtocol.EMBEDDED;
     }
 }

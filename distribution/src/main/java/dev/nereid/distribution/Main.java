@@ -1,7 +1,10 @@
 package dev.nereid.distribution;
 
+import dev.nereid.distribution.log.LogFactory;
+import dev.nereid.distribution.log.LogProvider;
 import java.nio.file.Path;
 import org.slf4j.LoggerFactory;
+import org.slf4j.bridge.SLF4JBridgeHandler;
 
 /**
  * Runs a command line. The only place that touches standard streams, environment, system properties, signals, and the
@@ -12,9 +15,6 @@ public final class Main {
     private static final String UNVERSIONED = "development";
     private static final String LOG_PROVIDER = "slf4j.provider";
     private static final String LOG_SETUP_LEVEL = "slf4j.internal.verbosity";
-    private static final String LOG_LEVEL = "org.slf4j.simpleLogger.defaultLogLevel";
-    private static final String OWN_LOG_LEVEL = "org.slf4j.simpleLogger.log.dev.nereid";
-    private static final String BACKEND_LOG_LEVEL = "org.slf4j.simpleLogger.log.nereid";
 
     private Main() {}
 
@@ -69,15 +69,16 @@ public final class Main {
     }
 
     private static void setLogLevels(String nereid, String libraries) {
-        System.setProperty(OWN_LOG_LEVEL, nereid);
-        System.setProperty(BACKEND_LOG_LEVEL, nereid);
-        System.setProperty(LOG_LEVEL, libraries);
         // Named, since a search would open every jar of the class path.
-        System.setProperty(LOG_PROVIDER, "org.slf4j.simple.SimpleServiceProvider");
+        System.setProperty(LOG_PROVIDER, LogProvider.class.getName());
         System.setProperty(LOG_SETUP_LEVEL, "WARN");
         // On one thread: loggers asked for while another thread sets the log up would be of a kind that replays later.
-        LoggerFactory.getILoggerFactory();
+        if (LoggerFactory.getILoggerFactory() instanceof LogFactory log) {
+            log.setLevels(nereid, libraries);
+        }
         // The SLF4J of a plugin reads the same property, and its loader does not show it this provider.
         System.clearProperty(LOG_PROVIDER);
+        SLF4JBridgeHandler.removeHandlersForRootLogger();
+        SLF4JBridgeHandler.install();
     }
 }

@@ -28,6 +28,7 @@ final class ServerFlags {
     private final MemoryFlags memory = new MemoryFlags();
     private final PluginCacheFlags pluginCache = new PluginCacheFlags();
     private final RateFlags rate = new RateFlags();
+    private final ErrorFlags errors = new ErrorFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -45,6 +46,7 @@ final class ServerFlags {
         memory.declare(flags);
         pluginCache.declare(flags);
         rate.declare(flags);
+        errors.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -144,6 +146,7 @@ final class ServerFlags {
         host.set(builder, surroundings.environment());
         memory.apply(builder);
         load.apply(builder, memory.bound());
+        errors.apply(builder);
         rate.options().ifPresent(builder::rateLimit);
         try {
             return builder.startLoading();

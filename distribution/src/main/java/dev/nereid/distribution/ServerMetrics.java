@@ -51,6 +51,7 @@ final class ServerMetrics {
         try {
             writer.write(text, snapshots.build());
             text.write(models.counters());
+            text.write(RefusalMetrics.text(server.refusals()));
         } catch (IOException e) {
             throw new UncheckedIOException(e); // memory does not fail
         }

@@ -105,7 +105,7 @@ final class CacheIT {
                 InstalledServer.Result result = other.awaitEnd();
                 assertThat(result.out() + result.err())
                         .as("what the SLF4J of the plugin says of the server's own provider")
-                        .doesNotContain("SimpleServiceProvider");
+                        .doesNotContain("LogProvider");
             }
         } finally {
             store.destroyForcibly();

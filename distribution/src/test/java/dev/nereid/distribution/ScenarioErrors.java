@@ -172,22 +172,24 @@ final class ScenarioErrors {
                 Scenario.of("content where there are no elements", FLOATS)
                         .in("INPUT0", "FP32", FOUR, 1, 0)
                         .fails(INVALID_ARGUMENT, "")
-                        .not(COUNTED, HTTP_JSON),
+                        .but(HTTP_JSON, INVALID_ARGUMENT, "Unable to parse 'data': Shape does not match"),
                 Scenario.of("a string too few", words)
                         .in("INPUT0", "BYTES", strings("a"), 1, 2)
                         .fails(INVALID_ARGUMENT, ANONYMOUS + "expected 2 string elements for inference input 'INPUT0'"),
                 Scenario.of("a string too many", words)
                         .in("INPUT0", "BYTES", strings("a", "b"), 1, 1)
                         .fails(INVALID_ARGUMENT, ANONYMOUS + "unexpected number of string elements 2"),
-                Scenario.of("a last string cut short, as recorded", words)
+                Scenario.of("a last string cut short", words)
                         .in("INPUT0", "BYTES", cut, 1, 2)
+                        .fails(INVALID_ARGUMENT, ANONYMOUS + "incomplete string data for inference input 'INPUT0'")
                         .not("JSON ends its strings itself", HTTP_JSON),
                 Scenario.of("a string's length cut short", words)
                         .in("INPUT0", "BYTES", cutLength, 1, 2)
                         .fails(INVALID_ARGUMENT, ANONYMOUS + "incomplete string length indicator")
                         .not("JSON ends its strings itself", HTTP_JSON),
-                Scenario.of("a last string longer than its input, as recorded", words)
+                Scenario.of("a last string longer than its input", words)
                         .in("INPUT0", "BYTES", tooLong, 1, 1)
+                        .fails(INVALID_ARGUMENT, ANONYMOUS + "incomplete string data for inference input 'INPUT0'")
                         .not("JSON ends its strings itself", HTTP_JSON));
     }
 

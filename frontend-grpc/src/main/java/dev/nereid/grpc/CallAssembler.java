@@ -4,6 +4,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
@@ -95,7 +96,7 @@ final class CallAssembler {
             }
         }
         if (size > maxInputBytes) {
-            throw invalid("inputs for model '" + message.model() + "' take " + size
+            throw InferenceException.tooLarge("inputs for model '" + Quoted.text(message.model()) + "' take " + size
                     + " bytes, which exceeds the maximum allowed value of " + maxInputBytes
                     + " bytes. Use --grpc-max-input-size to increase the limit.");
         }
@@ -147,8 +148,8 @@ final class CallAssembler {
                 contents.add(new InputContent.Raw(
                         input, message.bytes(), message.rawContents().get(nextRaw++)));
             } else {
-                throw invalid("unable to find data for input tensor '" + input.name() + "' for model '"
-                        + message.model() + "' in request.");
+                throw invalid("unable to find data for input tensor '" + Quoted.text(input.name()) + "' for model '"
+                        + Quoted.text(message.model()) + "' in request.");
             }
         }
         return contents;
@@ -160,7 +161,8 @@ final class CallAssembler {
         size = Math.max(size, 1);
         for (long dim : input.shape().toArray()) {
             if (dim > 0 && size > Long.MAX_VALUE / dim) {
-                throw invalid("byte size for tensor '" + input.name() + "' exceeds maximum size of " + Long.MAX_VALUE);
+                throw invalid("byte size for tensor '" + Quoted.text(input.name()) + "' exceeds maximum size of "
+                        + Long.MAX_VALUE);
             }
             size *= Math.max(dim, 1);
         }
@@ -172,16 +174,16 @@ final class CallAssembler {
         }
         Optional<TensorParameters.Region> region = TensorParameters.region(input.name(), input.parameters());
         if (region.isPresent() && !input.contents().isEmpty()) {
-            throw invalid("unexpected 'content' provided when using shared memory for input tensor '" + input.name()
-                    + "' for model '" + message.model() + "'");
+            throw invalid("unexpected 'content' provided when using shared memory for input tensor '"
+                    + Quoted.text(input.name()) + "' for model '" + Quoted.text(message.model()) + "'");
         }
         return region;
     }
 
     private static InputContent typed(InferMessage message, InferMessage.Input input) {
         if (!message.rawContents().isEmpty()) {
-            throw invalid("contents field must not be specified when using raw_input_contents for '" + input.name()
-                    + "' for model '" + message.model() + "'");
+            throw invalid("contents field must not be specified when using raw_input_contents for '"
+                    + Quoted.text(input.name()) + "' for model '" + Quoted.text(message.model()) + "'");
         }
         return new InputContent.Typed(input, TypedContents.read(message.bytes(), message.model(), input));
     }

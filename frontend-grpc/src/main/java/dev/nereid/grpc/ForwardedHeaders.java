@@ -1,6 +1,7 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import io.grpc.Metadata;
@@ -70,7 +71,8 @@ final class ForwardedHeaders {
         if (reserved.isPresent()) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "Header '" + reserved.get() + "' is reserved for Triton usage and cannot be forwarded.");
+                    "Header '" + Quoted.text(reserved.get())
+                            + "' is reserved for Triton usage and cannot be forwarded.");
         }
         if (headers.isEmpty()) {
             return parameters;

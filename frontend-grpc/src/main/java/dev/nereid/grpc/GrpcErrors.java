@@ -38,7 +38,7 @@ final class GrpcErrors {
 
     /** Returns the error for bytes that are no message. */
     static InferenceException malformed() {
-        return new InferenceException(ErrorCode.INTERNAL, "Unable to parse request");
+        return InferenceException.clientMistake("Unable to parse request");
     }
 
     /** Returns the error for a message that the transport refuses while it is read, for instance for its size. */
@@ -57,6 +57,11 @@ final class GrpcErrors {
         return new InferenceException(ErrorCode.INTERNAL, "internal error");
     }
 
+    /** Returns the name of the status that an error has. */
+    static String name(InferenceException error) {
+        return status(error).getCode().name();
+    }
+
     private static Status status(InferenceException error) {
         Status status = switch (error.code()) {
             case UNKNOWN -> Status.UNKNOWN;
@@ -68,6 +73,7 @@ final class GrpcErrors {
             case ALREADY_EXISTS -> Status.ALREADY_EXISTS;
             case CANCELLED -> Status.CANCELLED;
         };
-        return status.withDescription(error.publicMessage());
+        Status described = status.withDescription(error.publicMessage());
+        return error.isClientMistake() ? described.withCause(error) : described; // which does not travel
     }
 }

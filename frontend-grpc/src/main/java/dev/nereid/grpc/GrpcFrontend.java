@@ -75,12 +75,15 @@ public final class GrpcFrontend implements AutoCloseable {
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
         NettyServerBuilder builder = transport(options, groups)
                 // The last one is asked first.
-                .intercept(new RestrictedMethods(options.policy().access()))
+                .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
                 .intercept(stopping)
                 .addService(InferenceService.of(server, inference(server, options, groups, stopping)))
                 .addService(health.definition())
                 .addService(ProtoReflectionServiceV1.newInstance())
                 .addService(earlyReflection());
+        if (server.refusals().changesCodes()) {
+            builder.intercept(new BadRequestErrors());
+        }
         Optional<TlsEndpoint> tls = Optional.empty();
         if (options.connections().tls().isPresent()) {
             tls = Optional.of(TlsEndpoint.of(options.connections().tls().get(), timer));

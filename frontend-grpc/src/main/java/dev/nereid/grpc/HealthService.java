@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.health.v1.HealthCheckRequest;
@@ -51,7 +52,8 @@ final class HealthService {
     private HealthCheckResponse check(HealthCheckRequest request) {
         ServingStatus status = status(request.getService());
         if (status == ServingStatus.SERVICE_UNKNOWN) {
-            throw new InferenceException(ErrorCode.NOT_FOUND, "unknown service '" + request.getService() + "'");
+            throw new InferenceException(
+                    ErrorCode.NOT_FOUND, "unknown service '" + Quoted.text(request.getService()) + "'");
         }
         return HealthCheckResponse.newBuilder().setStatus(status).build();
     }

@@ -6,6 +6,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.Metadata;
@@ -39,6 +40,8 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private @Nullable InferCall request; // event loop only, and null once the server has it
     private SharedTensors shared = SharedTensors.NONE; // written before the request is asked
     private @Nullable InferenceException refusal; // event loop only
+    private String model = ""; // written before the request is asked, as the id is
+    private String id = "";
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
     private final UnsentResponse unsent = new UnsentResponse();
@@ -74,11 +77,13 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
         if (ended.get() || request != null || refusal != null) {
             return; // gRPC cancels a call with a second message
         }
-        ModelRef model = ModelRef.parse(message.model(), message.version());
-        if (server.models().describe(model).decoupled()) {
+        model = message.model();
+        id = message.id();
+        ModelRef asked = ModelRef.parse(message.model(), message.version());
+        if (server.models().describe(asked).decoupled()) {
             throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
         }
-        AssembledCall assembled = calls.assembler().assemble(message, model, origin);
+        AssembledCall assembled = calls.assembler().assemble(message, asked, origin);
         shared = assembled.shared();
         request = assembled.call();
     }
@@ -90,9 +95,9 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
         }
         InferCall asked = request;
         if (refusal != null) {
-            fail(refusal);
+            refuse(refusal);
         } else if (asked == null) {
-            fail(new InferenceException(ErrorCode.INTERNAL, "Half-closed without a request"));
+            refuse(InferenceException.clientMistake("Half-closed without a request"));
         } else {
             request = null;
             Cancellation handle = server.infer(asked, this);
@@ -180,8 +185,19 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
         fail(error);
     }
 
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.GRPC;
+    }
+
+    /** Fails a call that the server was not asked. */
+    private void refuse(InferenceException error) {
+        fail(server.refusals().refuse(RequestProtocol.GRPC, error));
+    }
+
     private void fail(InferenceException error) {
         if (end()) {
+            RequestFailures.log(id, model, error);
             GrpcErrors.fail(call, error);
         }
     }

@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
@@ -100,7 +101,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     }
 
     private void refuse(StreamedRequest.Names names, boolean isDecoupled, InferenceException error) {
-        enter(names, isDecoupled, 0).ifPresent(request -> request.refuse(error));
+        InferenceException told = method.server().refusals().refuse(RequestProtocol.GRPC, error);
+        enter(names, isDecoupled, 0).ifPresent(request -> request.refuse(told));
     }
 
     private Optional<StreamedRequest> enter(StreamedRequest.Names names, boolean isDecoupled, long bytes) {

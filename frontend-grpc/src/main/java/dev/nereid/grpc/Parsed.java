@@ -1,7 +1,6 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ErrorCode;
 import io.grpc.MethodDescriptor.Marshaller;
 import java.io.InputStream;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +40,7 @@ sealed interface Parsed<T> {
         return switch (request) {
             case Ok<T>(T message) -> message;
             case Failed<T>(InferenceException error) -> throw error;
-            case null -> throw new InferenceException(ErrorCode.INTERNAL, "Half-closed without a request");
+            case null -> throw InferenceException.clientMistake("Half-closed without a request");
         };
     }
 

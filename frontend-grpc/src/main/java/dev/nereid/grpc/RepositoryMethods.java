@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelRepositoryParameter;
@@ -67,15 +68,16 @@ final class RepositoryMethods {
             String name = parameter.getKey();
             ModelRepositoryParameter value = parameter.getValue();
             if (name.equals(CONFIG)) {
-                check(value.hasStringParam(), "load parameter '" + name + "', expected string_param.");
+                check(value.hasStringParam(), "load parameter '" + Quoted.text(name) + "', expected string_param.");
                 config = Optional.of(value.getStringParam());
             } else if (name.startsWith(FILE_PREFIX)) {
-                check(value.hasBytesParam(), "load parameter '" + name + "', expected bytes_param.");
+                check(value.hasBytesParam(), "load parameter '" + Quoted.text(name) + "', expected bytes_param.");
                 files.put(
                         name.substring(FILE_PREFIX.length()),
                         value.getBytesParam().asReadOnlyByteBuffer());
             } else {
-                throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "unrecognized load parameter '" + name + "'.");
+                throw new InferenceException(
+                        ErrorCode.INVALID_ARGUMENT, "unrecognized load parameter '" + Quoted.text(name) + "'.");
             }
         }
         return server.control()

@@ -2,6 +2,7 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
@@ -123,7 +124,7 @@ final class RequestParameters {
     }
 
     private static InferenceException wrongType(String name, String expected) {
-        return invalid("invalid value type for '" + name + "' parameter, expected " + expected + ".");
+        return invalid("invalid value type for '" + Quoted.text(name) + "' parameter, expected " + expected + ".");
     }
 
     private static InferenceException invalid(String text) {

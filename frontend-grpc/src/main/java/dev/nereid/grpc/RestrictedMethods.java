@@ -3,6 +3,9 @@ package dev.nereid.grpc;
 import dev.nereid.api.ApiAccess;
 import dev.nereid.api.ApiGroup;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.Metadata;
@@ -45,9 +48,11 @@ final class RestrictedMethods implements ServerInterceptor {
             Map.entry("LogSettings", ApiGroup.LOGGING)));
 
     private final ApiAccess access;
+    private final Refusals refusals;
 
-    RestrictedMethods(ApiAccess access) {
+    RestrictedMethods(ApiAccess access, Refusals refusals) {
         this.access = access;
+        this.refusals = refusals;
     }
 
     /** Returns the part of the protocol that a method belongs to; empty for methods of this server's own. */
@@ -72,11 +77,13 @@ final class RestrictedMethods implements ServerInterceptor {
         if (missing.isEmpty()) {
             return next.startCall(call, headers);
         }
-        GrpcErrors.fail(
-                call,
-                new InferenceException(
-                        ErrorCode.UNAVAILABLE,
-                        "This protocol is restricted, expecting header '" + PREFIX + missing.get() + "'"));
+        InferenceException error = InferenceException.refusal(
+                ErrorCode.UNAVAILABLE,
+                RefusalCause.RESTRICTED,
+                "This protocol is restricted, expecting header '" + PREFIX + missing.get() + "'");
+        refusals.count(RequestProtocol.GRPC, error.refusalCause());
+        RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
+        GrpcErrors.fail(call, error);
         return new ServerCall.Listener<>() {};
     }
 

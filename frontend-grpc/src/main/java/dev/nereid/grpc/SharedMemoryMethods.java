@@ -1,6 +1,7 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.spi.ErrorCode;
 import inference.CudaSharedMemoryRegisterRequest;
@@ -100,7 +101,7 @@ final class SharedMemoryMethods {
             // Over gRPC, clients know this text whether or not they may share memory.
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "failed to register CUDA shared memory region: '" + name + "', GPUs not supported");
+                    "failed to register CUDA shared memory region: '" + Quoted.text(name) + "', GPUs not supported");
         }
         return CudaSharedMemoryRegisterResponse.getDefaultInstance();
     }

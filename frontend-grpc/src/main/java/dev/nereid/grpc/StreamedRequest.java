@@ -4,6 +4,7 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import org.jspecify.annotations.Nullable;
@@ -71,6 +72,7 @@ final class StreamedRequest implements ResponseObserver {
 
     /** Answers with an error, as of a request that was never asked. */
     void refuse(InferenceException error) {
+        RequestFailures.log(names.id(), names.model(), error);
         offer(new Outgoing.Failure(error, true));
     }
 
@@ -101,7 +103,13 @@ final class StreamedRequest implements ResponseObserver {
 
     @Override
     public void onError(InferenceException error) {
+        RequestFailures.log(names.id(), names.model(), error);
         offer(new Outgoing.Failure(error, false));
+    }
+
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.GRPC;
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
@@ -47,12 +48,12 @@ final class TensorParameters {
             return Optional.empty();
         }
         if (!(region instanceof WireParameter.Known(ParameterValue.Text(String name)))) {
-            throw invalid("invalid value type for '" + REGION + "' parameter for tensor '" + tensor
+            throw invalid("invalid value type for '" + REGION + "' parameter for tensor '" + Quoted.text(tensor)
                     + "', expected string_param.");
         }
         if (!parameters.containsKey(BYTE_SIZE)) {
             throw invalid("'" + BYTE_SIZE + "' must be specified along with '" + REGION + "' parameter for tensor '"
-                    + tensor + "'");
+                    + Quoted.text(tensor) + "'");
         }
         return Optional.of(new Region(name, offset, byteSize));
     }
@@ -82,11 +83,11 @@ final class TensorParameters {
             return 0;
         }
         if (!hasRegion) {
-            throw invalid("'" + name + "' can not be specified without '" + REGION + "' parameter for tensor '" + tensor
-                    + "'");
+            throw invalid("'" + name + "' can not be specified without '" + REGION + "' parameter for tensor '"
+                    + Quoted.text(tensor) + "'");
         }
         if (!(value instanceof WireParameter.Known(ParameterValue.Int(long number)))) {
-            throw invalid("invalid value type for '" + name + "' parameter for tensor '" + tensor
+            throw invalid("invalid value type for '" + name + "' parameter for tensor '" + Quoted.text(tensor)
                     + "', expected int64_param.");
         }
         return number;

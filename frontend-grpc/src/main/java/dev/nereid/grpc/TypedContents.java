@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import static java.nio.ByteOrder.LITTLE_ENDIAN;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.MemorySegment;
@@ -95,7 +96,8 @@ final class TypedContents {
     }
 
     private void check(String model, String input, Optional<DataType> claimed) {
-        String text = "unexpected explicit tensor data for input tensor '" + input + "' for model '" + model + "'";
+        String text = "unexpected explicit tensor data for input tensor '" + Quoted.text(input) + "' for model '"
+                + Quoted.text(model) + "'";
         boolean found = false;
         for (Field field : Field.VALUES) {
             long count = counts[field.number];

@@ -107,7 +107,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
             try {
                 response = answer.apply(Parsed.message(request));
             } catch (InferenceException error) {
-                GrpcErrors.fail(call, error);
+                fail(error);
                 return;
             }
             response.whenComplete(this::end);
@@ -119,8 +119,13 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
                 call.sendMessage(response);
                 GrpcErrors.succeed(call);
             } else {
-                GrpcErrors.fail(call, GrpcErrors.error(failure));
+                fail(GrpcErrors.error(failure));
             }
+        }
+
+        private void fail(InferenceException error) {
+            RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
+            GrpcErrors.fail(call, error);
         }
     }
 }

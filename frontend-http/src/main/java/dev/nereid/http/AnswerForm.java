@@ -13,13 +13,16 @@ import java.util.List;
  * @param memory the memory of the request, which outputs may lie in
  */
 record AnswerForm(RequestedOutputs outputs, ContentCoding coding, CallMemory memory) {
-    /** Returns how many bytes of tensors are to be written as JSON. */
-    long jsonBytes(InferResponse response) {
-        long bytes = 0;
+    /** Returns how much work the response is: its text, the tensors to be written as JSON, and those to be copied. */
+    long work(InferResponse response) {
+        long bytes = response.id().length();
         List<NamedTensor> tensors = response.outputs();
         for (int i = 0; i < tensors.size(); i++) {
-            if (outputs.form(tensors.get(i).name()) == RequestedOutputs.Form.JSON) {
-                bytes += tensors.get(i).tensor().byteSize();
+            Tensor tensor = tensors.get(i).tensor();
+            RequestedOutputs.Form form = outputs.form(tensors.get(i).name());
+            if (form == RequestedOutputs.Form.JSON
+                    || (form == RequestedOutputs.Form.BINARY && memory.hasShared() && isShared(tensor))) {
+                bytes += tensor.byteSize();
             }
         }
         return bytes;

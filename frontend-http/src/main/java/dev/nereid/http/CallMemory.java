@@ -51,6 +51,11 @@ final class CallMemory implements Runnable {
         buffers.add(buffer);
     }
 
+    /** Says whether the call uses memory that the client shares. Not to be asked after the call ended. */
+    boolean hasShared() {
+        return !leased.isEmpty();
+    }
+
     /** Says whether data lies in memory that the client shares, even in part. Not to be asked after the call ended. */
     boolean isShared(MemorySegment data) {
         for (MemorySegment segment : leased) {

@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelControl;
+import dev.nereid.api.Quoted;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Base64;
@@ -43,13 +44,18 @@ final class ControlRequests {
                 String name = json.key();
                 RequestLimits.checkRoom("files", files.size(), RequestLimits.MOST_PARTS);
                 if (json.peek() != '"') {
-                    throw JsonFields.internal(JsonFields.NOT_STRING);
+                    throw JsonMistakes.value(
+                            JsonFields.NOT_STRING, "parameters." + Quoted.text(name), "a string", json.describeValue());
                 } else if (name.equals("config")) {
                     config = Optional.of(json.readString());
                 } else if (name.startsWith(FILE_PREFIX)) {
                     files.put(name.substring(FILE_PREFIX.length()), readFile(json, name));
                 } else {
-                    throw JsonFields.internal("unexpected error on creating Triton parameter");
+                    throw JsonMistakes.value(
+                            "unexpected error on creating Triton parameter",
+                            "parameters",
+                            "config or file:<path>",
+                            "'" + Quoted.text(name) + "'");
                 }
             }
         }
@@ -75,7 +81,7 @@ final class ControlRequests {
         }
         json.moveTo(parameters);
         if (json.peek() != '{') {
-            throw JsonFields.internal(JsonFields.NO_MEMBERS);
+            throw JsonMistakes.value(JsonFields.NO_MEMBERS, "parameters", "an object", json.describeValue());
         }
         return json.firstMember();
     }
@@ -89,7 +95,7 @@ final class ControlRequests {
     }
 
     private static InferenceException unreadable(String name) {
-        return JsonFields.invalid("Unable to parse '" + name + "': not a text in base64");
+        return JsonFields.invalid("Unable to parse '" + Quoted.text(name) + "': not a text in base64");
     }
 
     /**

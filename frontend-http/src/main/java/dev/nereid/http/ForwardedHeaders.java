@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ParameterValue;
 import io.vertx.core.MultiMap;
 import java.nio.charset.StandardCharsets;
@@ -33,7 +34,8 @@ final class ForwardedHeaders {
                 continue;
             }
             if (RESERVED.contains(name) || name.startsWith(RESERVED_PREFIX)) {
-                throw JsonFields.invalid("Header '" + name + "' is reserved for Triton usage and cannot be forwarded.");
+                throw JsonFields.invalid(
+                        "Header '" + Quoted.text(name) + "' is reserved for Triton usage and cannot be forwarded.");
             }
             all.put(name, new ParameterValue.Text(text(header.getValue())));
         }

@@ -5,6 +5,8 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
@@ -28,6 +30,8 @@ final class GenerateExchange implements ResponseObserver {
     private final GenerateResponseWriter writer;
     private final long maxInlineBytes;
     private Cancellation cancellation = () -> {};
+    private Refusals refusals = Refusals.NONE;
+    private @Nullable InferCall asked;
     /** The response, as one text or, if it is long, as pieces. */
     private @Nullable Buffer text;
 
@@ -45,6 +49,8 @@ final class GenerateExchange implements ResponseObserver {
     /** Makes the call. A client that leaves withdraws it. */
     void start(InferenceServer server, InferCall call) {
         http.closeHandler(left -> cancellation.cancel());
+        refusals = server.refusals();
+        asked = call;
         cancellation = server.infer(call, this);
     }
 
@@ -74,7 +80,8 @@ final class GenerateExchange implements ResponseObserver {
 
     @Override
     public void onError(InferenceException error) {
-        steps.add(() -> HttpErrors.send(http, error, HttpErrors.JSON));
+        InferenceException told = failed(error);
+        steps.add(() -> HttpErrors.send(http, told, HttpErrors.JSON));
     }
 
     private void keep(InferResponse response) {
@@ -98,7 +105,7 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     private void fail(InferenceException error) {
-        HttpErrors.send(http, error, HttpErrors.JSON);
+        HttpErrors.send(http, failed(error), HttpErrors.JSON);
         cancellation.cancel();
     }
 
@@ -119,5 +126,19 @@ final class GenerateExchange implements ResponseObserver {
         } else {
             http.end(text == null ? HttpErrors.body(NOT_ONE) : text);
         }
+    }
+
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.HTTP;
+    }
+
+    private InferenceException failed(InferenceException error) {
+        InferenceException told = refusals.told(error);
+        InferCall call = asked;
+        if (call != null) {
+            RequestFailures.log(call.id(), call.model(), told);
+        }
+        return told;
     }
 }

@@ -6,6 +6,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.Quoted;
 import io.vertx.core.Context;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
@@ -61,12 +62,13 @@ final class GenerateHandler {
             ModelRef model = path.ref();
             ModelDescription description = server.models().describe(model);
             checkEncoding(request);
-            JsonBody.receive(request, server.memory(), options, loop, body -> {
+            JsonBody.receive(request, server, options, loop, body -> {
                 InferCall call = read(model, description, body);
                 return new JsonBody.Prepared(() -> exchange.start(call), call.release());
             });
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, e, HttpErrors.JSON);
+            UnwantedBody.refuse(
+                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON);
         }
     }
 

@@ -70,7 +70,11 @@ final class GenerateRequestReader {
     private void readMembers(int at, boolean outermost) {
         json.moveTo(at);
         if (json.peek() != '{') {
-            throw JsonFields.internal(outermost ? JsonFields.NO_MEMBERS : JsonFields.NOT_OBJECT);
+            throw JsonMistakes.value(
+                    outermost ? JsonFields.NO_MEMBERS : JsonFields.NOT_OBJECT,
+                    outermost ? "the request" : NESTED,
+                    "an object",
+                    json.describeValue());
         }
         for (boolean more = json.firstMember(); more; more = json.nextMember()) {
             int value = json.position();
@@ -94,9 +98,10 @@ final class GenerateRequestReader {
         boolean isArray = json.peek() == '[';
         long[] dims = fill(input, isArray ? count(at) : 1);
         InputClaim claim = new InputClaim(input.name(), input.type().name(), dims);
-        MemorySegment data = isArray
-                ? tensors.read(json, at, claim, memory)
-                : tensors.read(new JsonReader(inBrackets(at)), 0, claim, memory);
+        JsonReader values = isArray ? json : new JsonReader(inBrackets(at));
+        values.place().enterInput(input.name());
+        MemorySegment data = tensors.read(values, isArray ? at : 0, claim, memory);
+        values.place().leave();
         // Of nothing, clients are used to hear that it has no shape.
         long[] shape = data.byteSize() == 0 ? new long[0] : dims;
         return InputTensor.of(input.name(), input.type().name(), shape, data, MemoryPlace.HOST);

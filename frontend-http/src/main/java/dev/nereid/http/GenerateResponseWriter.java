@@ -38,7 +38,7 @@ final class GenerateResponseWriter {
 
     /** Says how many bytes of tensors are to be written. */
     static long jsonBytes(InferResponse response) {
-        long bytes = 0;
+        long bytes = response.id().length();
         for (NamedTensor output : response.outputs()) {
             bytes += output.tensor().byteSize();
         }

@@ -1,6 +1,7 @@
 package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
@@ -17,6 +18,9 @@ final class HttpErrors {
 
     /** RFC 6585. */
     private static final int HEADERS_TOO_LARGE = 431;
+
+    /** The number of characters of an error that are told; messages of backends have any length. */
+    private static final int MAX_TEXT = 64 << 10;
 
     private HttpErrors() {}
 
@@ -74,8 +78,10 @@ final class HttpErrors {
                         HttpURLConnection.HTTP_BAD_REQUEST,
                         contentLength == null || isLength(contentLength)
                                 ? "this is no request of HTTP/1.1"
-                                        + (problem == null ? "" : ": " + problem.getMessage())
-                                : "Unable to parse Content-Length, got: " + contentLength,
+                                        + (problem == null
+                                                ? ""
+                                                : ": " + Quoted.text(String.valueOf(problem.getMessage())))
+                                : "Unable to parse Content-Length, got: " + Quoted.text(contentLength),
                         TEXT);
         }
     }
@@ -98,7 +104,7 @@ final class HttpErrors {
                         HttpHeaders.RETRY_AFTER, Long.toString(Math.max(1, Math.ceilDiv(pause.toMillis(), 1_000)))));
     }
 
-    private static int status(ErrorCode code) {
+    static int status(ErrorCode code) {
         return switch (code) {
             case INTERNAL -> HttpURLConnection.HTTP_INTERNAL_ERROR;
             case NOT_FOUND -> HttpURLConnection.HTTP_NOT_FOUND;
@@ -125,8 +131,9 @@ final class HttpErrors {
 
     /** Returns the body that tells of an error. */
     static Buffer body(String message) {
+        String text = message.length() <= MAX_TEXT ? message : message.substring(0, MAX_TEXT) + "…";
         JsonWriter json = new JsonWriter();
-        json.raw("{\"error\":").string(message).raw("}");
+        json.raw("{\"error\":").string(text).raw("}");
         return Buffer.buffer(json.toByteArray());
     }
 

@@ -3,12 +3,13 @@ package dev.nereid.http;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.Optional;
 import java.util.concurrent.CancellationException;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -30,14 +31,16 @@ final class InferAnswer implements ResponseObserver {
     private final InferHandler handler;
     private final HttpServerResponse http;
     private final ModelRef model;
+    private final String id;
     private final AnswerForm form;
     /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
     private int surplus;
 
-    InferAnswer(InferHandler handler, HttpServerResponse http, ModelRef model, AnswerForm form) {
+    InferAnswer(InferHandler handler, HttpServerResponse http, ModelRef model, String id, AnswerForm form) {
         this.handler = handler;
         this.http = http;
         this.model = model;
+        this.id = id;
         this.form = form;
     }
 
@@ -66,16 +69,28 @@ final class InferAnswer implements ResponseObserver {
 
     @Override
     public void onRefused(InferenceException error) {
+        RequestFailures.log(id, model, error);
         // Clients of the reference server see these types: that of a request refused, that of one that failed.
-        HttpErrors.send(http, error, HttpErrors.JSON);
+        if (handler.isOnEventLoop()) {
+            HttpErrors.send(http, error, HttpErrors.JSON);
+        } else {
+            handler.loop().run(() -> HttpErrors.send(http, error, HttpErrors.JSON));
+        }
+    }
+
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.HTTP;
     }
 
     private void fail(InferenceException error) {
-        onEventLoop(null, error);
+        InferenceException told = handler.server().refusals().told(error);
+        RequestFailures.log(id, model, told);
+        onEventLoop(null, told);
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (response != null && form.jsonBytes(response) > handler.options().maxInlineBytes()) {
+        if (response != null && form.work(response) > handler.options().maxInlineBytes()) {
             writeElsewhere(response);
         } else if (handler.isOnEventLoop()) {
             answer(response, error);
@@ -101,20 +116,30 @@ final class InferAnswer implements ResponseObserver {
 
     private void writeText(InferResponse response) {
         TextPieces text = new TextPieces(http::closed);
-        AtomicLong binaryBytes = new AtomicLong();
+        AtomicReference<InferResponseWriter.Written> written = new AtomicReference<>();
         Optional<Failure> failure = attempt(() -> {
             JsonWriter json = new JsonWriter(text);
-            binaryBytes.set(new InferResponseText(json).write(response, form.outputs()));
+            long binaryBytes = new InferResponseText(json).write(response, form.outputs());
             json.flush();
+            written.set(InferResponseWriter.collect(response, form, text, binaryBytes));
         });
-        boolean handedOver = failure.isPresent()
-                ? handler.loop().run(() -> fail(response, failure.get()))
-                : handler.loop()
-                        .run(() -> send(
-                                response, () -> handler.writer().write(http, response, form, text, binaryBytes.get())));
+        InferResponseWriter.Written body = written.get();
+        boolean handedOver = body == null
+                ? handler.loop().run(() -> fail(response, failure.orElseThrow()))
+                : handler.loop().run(() -> sendWritten(response, body));
         if (!handedOver) {
             response.close();
+            if (body != null) {
+                body.body().close();
+            }
         }
+    }
+
+    private void sendWritten(InferResponse response, InferResponseWriter.Written written) {
+        if (http.closed()) {
+            written.body().close();
+        }
+        send(response, () -> handler.writer().send(http, response, form, written));
     }
 
     private void send(InferResponse response, Runnable writing) {
@@ -127,6 +152,7 @@ final class InferAnswer implements ResponseObserver {
 
     private void fail(InferResponse response, Failure failure) {
         response.close();
+        RequestFailures.log(id, model, failure.error());
         HttpErrors.send(http, failure.error(), failure.contentType());
     }
 

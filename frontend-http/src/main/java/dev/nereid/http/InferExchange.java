@@ -5,6 +5,7 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.spi.DataType;
 import dev.nereid.spi.ParameterValue;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
@@ -34,6 +35,9 @@ final class InferExchange {
     private final InferHead head;
     private final RequestBody body;
     private Cancellation cancellation = NOTHING_TO_CANCEL;
+    /** The client's name for the request, once it was read. */
+    private String id = "";
+
     /** Whether the body is no longer of interest. */
     private boolean refused;
     /** Whether a worker reads the body, which nobody may close meanwhile. */
@@ -99,7 +103,7 @@ final class InferExchange {
         boolean isLong;
         try {
             body.finish();
-            isLong = head.jsonLength(body.size()) > handler.options().maxInlineBytes();
+            isLong = bytesToRead() > handler.options().maxInlineBytes();
         } catch (InferenceException e) {
             refuse(e);
             return;
@@ -114,6 +118,15 @@ final class InferExchange {
                 body.close();
             }
         }
+    }
+
+    /** How much of the body is looked at: its JSON, or the string that it is, which is copied. */
+    private long bytesToRead() {
+        long jsonLength = head.jsonLength(body.size());
+        boolean isString = jsonLength == 0
+                && !description.inputs().isEmpty()
+                && description.inputs().getFirst().type() == DataType.BYTES;
+        return isString ? body.size() : jsonLength;
     }
 
     /** Reads a long text, on a worker. */
@@ -153,6 +166,7 @@ final class InferExchange {
             log.atError().addKeyValue("model", model).setCause(e).log("request not read");
             return () -> {
                 body.close();
+                RequestFailures.logInternal(id, model);
                 HttpErrors.sendInternal(http);
             };
         }
@@ -160,7 +174,7 @@ final class InferExchange {
 
     private void infer(InferCall call, RequestedOutputs outputs, CallMemory memory) {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
-        InferAnswer answer = new InferAnswer(handler, http, model, new AnswerForm(outputs, coding, memory));
+        InferAnswer answer = new InferAnswer(handler, http, model, call.id(), new AnswerForm(outputs, coding, memory));
         cancellation = handler.server().infer(call, answer);
     }
 
@@ -181,7 +195,15 @@ final class InferExchange {
                 jsonLength,
                 memory,
                 handler.options().maxJsonBytes());
-        InferRequest read = reader.read();
+        InferRequest read;
+        try {
+            read = reader.read();
+        } finally {
+            id = reader.id();
+        }
+        if (reader.ignoredData() && description.maxBatchSize() == 0) {
+            throw JsonTensorReader.tooManyElements();
+        }
         if (!isReadElsewhere && reader.usesBodyAlone()) {
             handler.texts().keep(model.name(), body.bytes(), jsonLength, read);
         }
@@ -217,7 +239,8 @@ final class InferExchange {
     private void refuse(InferenceException error) {
         refused = true;
         body.close();
-        HttpErrors.send(http, error, head.coding() == ContentCoding.IDENTITY ? HttpErrors.JSON : HttpErrors.TEXT);
+        InferenceException told = RequestFailures.refuse(handler.server(), id, model, error);
+        HttpErrors.send(http, told, head.coding() == ContentCoding.IDENTITY ? HttpErrors.JSON : HttpErrors.TEXT);
     }
 
     private void clientLeft() {

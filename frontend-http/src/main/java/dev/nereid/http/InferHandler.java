@@ -4,6 +4,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
 import io.vertx.core.http.HttpServerRequest;
@@ -50,9 +51,13 @@ final class InferHandler {
             UnwantedBody.invite(request);
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, e, HttpErrors.TEXT);
+            UnwantedBody.refuse(
+                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.TEXT);
         } catch (RuntimeException e) {
-            log.atError().addKeyValue("model", path.model()).setCause(e).log("inference not begun");
+            log.atError()
+                    .addKeyValue("model", Quoted.text(path.model()))
+                    .setCause(e)
+                    .log("inference not begun");
             HttpErrors.sendInternal(request.response());
             UnwantedBody.discard(request);
         }

@@ -1,6 +1,7 @@
 package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
@@ -60,13 +61,14 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
     void checkLimits(long size, HttpOptions options) {
         long json = jsonLength == UNKNOWN && coding == ContentCoding.IDENTITY ? size : jsonLength;
         if (json > options.maxJsonBytes()) {
-            throw JsonFields.invalid(
+            throw InferenceException.tooLarge(
                     "request JSON size of " + json + " bytes exceeds the maximum allowed input size of "
                             + options.maxJsonBytes() + " bytes. Use --http-max-input-size to increase the limit.");
         }
         if (size > options.maxRequestBytes()) {
-            throw JsonFields.invalid((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (") + size
-                    + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes() + " bytes.");
+            throw InferenceException.tooLarge((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (")
+                    + size + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes()
+                    + " bytes.");
         }
     }
 
@@ -77,8 +79,9 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
 
     /** Returns the error of a body that becomes larger. */
     InferenceException tooMuchInflated(HttpOptions options) {
-        return JsonFields.invalid("Decompressed data size exceeds the maximum allowed value of " + mostInflated(options)
-                + " bytes." + (jsonLength == UNKNOWN ? " Use --http-max-input-size to increase the limit." : ""));
+        return InferenceException.tooLarge(
+                "Decompressed data size exceeds the maximum allowed value of " + mostInflated(options) + " bytes."
+                        + (jsonLength == UNKNOWN ? " Use --http-max-input-size to increase the limit." : ""));
     }
 
     private void checkJsonLength(long size) {
@@ -99,7 +102,7 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
             try {
                 return Long.parseLong(length);
             } catch (NumberFormatException e) {
-                throw JsonFields.invalid("Unable to parse Content-Length, got: " + length);
+                throw JsonFields.invalid("Unable to parse Content-Length, got: " + Quoted.text(length));
             }
         }
         return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null ? 0 : UNKNOWN;
@@ -118,15 +121,15 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
         }
         if (end == digits) {
             // Of an empty value the reference server sees the blank before it.
-            throw JsonFields.invalid(
-                    "Unable to parse Inference-Header-Content-Length, got: " + (header.isEmpty() ? " " : header));
+            throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, got: "
+                    + (header.isEmpty() ? " " : Quoted.text(header)));
         }
         long length;
         try {
             length = Integer.parseInt(text, 0, end, 10);
         } catch (NumberFormatException e) {
             throw JsonFields.invalid("Unable to parse Inference-Header-Content-Length, value is out of range [ "
-                    + Integer.MIN_VALUE + ", " + Integer.MAX_VALUE + " ], got: " + header);
+                    + Integer.MIN_VALUE + ", " + Integer.MAX_VALUE + " ], got: " + Quoted.text(header));
         }
         // A negative length is wrong; it must not look like an absent one.
         return length < 0 ? length + UNKNOWN : length;

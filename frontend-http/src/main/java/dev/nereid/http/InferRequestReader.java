@@ -3,6 +3,7 @@ package dev.nereid.http;
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import java.lang.foreign.MemorySegment;
@@ -91,6 +92,11 @@ final class InferRequestReader {
         return new InferRequest(id, inputs, outputs, parameters, options);
     }
 
+    /** Returns the client's name for the request as far as it was read. */
+    String id() {
+        return id;
+    }
+
     /** Says whether an input views the body, so that it is still needed. */
     boolean usesBody() {
         return payloads > 0;
@@ -101,16 +107,23 @@ final class InferRequestReader {
         return payloads > 0 && payloads == inputCount;
     }
 
+    /** Says whether data was ignored, as {@link JsonTensorReader#ignoredData} does. */
+    boolean ignoredData() {
+        return tensors.ignoredData();
+    }
+
     private List<InputTensor> readInputs(RequestIndex index) {
         JsonFields.enterArray(json, index.inputs(), "inputs");
         DistinctNames names = new DistinctNames();
         inputCount = index.inputCount();
         List<InputTensor> inputs = new ArrayList<>(inputCount);
         for (int i = 0; i < inputCount; i++) {
+            json.place().enter("inputs", i);
             inputs.add(readInput(index, i, names));
         }
+        json.place().leave();
         if (payload != body.byteSize()) {
-            throw JsonFields.invalid("unexpected additional input data for model '" + model + "'");
+            throw JsonFields.invalid("unexpected additional input data for model '" + Quoted.text(model) + "'");
         }
         return inputs;
     }
@@ -124,7 +137,8 @@ final class InferRequestReader {
         String datatype = JsonFields.string(json, index.member(input, RequestIndex.DATATYPE), "datatype");
         long[] dims = readShape(index.member(input, RequestIndex.SHAPE));
         if (!names.add(name)) {
-            throw JsonFields.invalid(RequestTexts.prefix(id) + "input '" + name + "' already exists in request");
+            throw JsonFields.invalid(
+                    RequestTexts.prefix(id) + "input '" + Quoted.text(name) + "' already exists in request");
         }
         MemorySegment bytes;
         if (sources[0] != JsonFields.ABSENT) {
@@ -161,7 +175,8 @@ final class InferRequestReader {
             if (rank == dims.length) {
                 dims = Arrays.copyOf(dims, 2 * rank);
             }
-            dims[rank++] = JsonFields.readUnsigned(json, number, "shape");
+            dims[rank] = JsonFields.readUnsigned(json, number, "shape", rank);
+            rank++;
         }
         return rank == dims.length ? dims : Arrays.copyOf(dims, rank);
     }
@@ -171,8 +186,8 @@ final class InferRequestReader {
         long size = JsonFields.readUnsigned(json, number, "binary_data_size");
         long left = body.byteSize() - payload;
         if (Long.compareUnsigned(size, left) > 0) {
-            throw JsonFields.invalid("unexpected size for input '" + name + "', expecting "
-                    + Long.toUnsignedString(size - left) + " additional bytes for model '" + model + "'");
+            throw JsonFields.invalid("unexpected size for input '" + Quoted.text(name) + "', expecting "
+                    + Long.toUnsignedString(size - left) + " additional bytes for model '" + Quoted.text(model) + "'");
         }
         MemorySegment bytes = body.asSlice(payload, size);
         payload += size;

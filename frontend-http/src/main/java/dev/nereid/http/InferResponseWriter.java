@@ -87,14 +87,33 @@ final class InferResponseWriter {
      * @param binaryBytes how many bytes of binary outputs follow it
      */
     void write(HttpServerResponse http, InferResponse response, AnswerForm form, TextPieces text, long binaryBytes) {
+        send(http, response, form, collect(response, form, text, binaryBytes));
+    }
+
+    /**
+     * A body that was written elsewhere. Owned by the thread that has it.
+     *
+     * @param body the body
+     * @param textBytes how many bytes of text it begins with
+     * @param binaryBytes how many bytes of outputs follow
+     */
+    record Written(LargeBody body, long textBytes, long binaryBytes) {}
+
+    /** Puts outputs behind a text, on any thread; those in memory of the client are copied. Throws as {@link #write}. */
+    static Written collect(InferResponse response, AnswerForm form, TextPieces text, long binaryBytes) {
         LargeBody body =
                 collect(new LargeBody(text.toList(), TextPieces.PIECE_SIZE), response.outputs(), binaryBytes > 0, form);
-        putHeaders(http, binaryBytes, text.size());
-        if (binaryBytes > 0) {
-            send(body, http, response::close, form.coding());
+        return new Written(body, text.size(), binaryBytes);
+    }
+
+    /** Answers a request with a body that was written elsewhere, and takes body and response over. */
+    void send(HttpServerResponse http, InferResponse response, AnswerForm form, Written written) {
+        putHeaders(http, written.binaryBytes(), written.textBytes());
+        if (written.binaryBytes() > 0) {
+            send(written.body(), http, response::close, form.coding());
         } else {
             response.close();
-            send(body, http, () -> {}, form.coding());
+            send(written.body(), http, () -> {}, form.coding());
         }
     }
 

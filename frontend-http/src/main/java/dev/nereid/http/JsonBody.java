@@ -1,7 +1,8 @@
 package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.Quoted;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
@@ -18,6 +19,9 @@ import org.slf4j.LoggerFactory;
 final class JsonBody {
     private static final Logger log = LoggerFactory.getLogger(JsonBody.class);
 
+    private static final long NOTHING_INLINE = -1;
+
+    private final InferenceServer server;
     private final HttpServerRequest request;
     private final HttpServerResponse response;
     private final RequestBody body;
@@ -43,11 +47,13 @@ final class JsonBody {
     }
 
     private JsonBody(
+            InferenceServer server,
             HttpServerRequest request,
             RequestBody body,
             EventLoop loop,
             long maxInlineBytes,
             Function<MemorySegment, Prepared> reader) {
+        this.server = server;
         this.request = request;
         this.response = request.response();
         this.body = body;
@@ -60,7 +66,7 @@ final class JsonBody {
      * Waits for a body. What is wrong with it is answered here.
      *
      * @param request the request, of whose body nothing was read
-     * @param memory where to put the body
+     * @param server whose memory takes the body
      * @param options the limits
      * @param loop the event loop
      * @param reader reads the body, on the event loop or, if the text is long, on a worker; its bytes are valid until it
@@ -68,18 +74,45 @@ final class JsonBody {
      */
     static void receive(
             HttpServerRequest request,
-            TensorMemory memory,
+            InferenceServer server,
             HttpOptions options,
             EventLoop loop,
+            Function<MemorySegment, Prepared> reader) {
+        receive(request, server, options, loop, options.maxInlineBytes(), reader);
+    }
+
+    /** Waits for a body, as {@link #receive} does, that a worker reads whatever its length. */
+    static void receiveForWorker(
+            HttpServerRequest request,
+            InferenceServer server,
+            HttpOptions options,
+            EventLoop loop,
+            Function<MemorySegment, Prepared> reader) {
+        receive(request, server, options, loop, NOTHING_INLINE, reader);
+    }
+
+    private static void receive(
+            HttpServerRequest request,
+            InferenceServer server,
+            HttpOptions options,
+            EventLoop loop,
+            long maxInlineBytes,
             Function<MemorySegment, Prepared> reader) {
         InferHead head;
         try {
             head = InferHead.ofJson(request, options);
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, e, HttpErrors.JSON);
+            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON);
             return;
         }
-        new JsonBody(request, new RequestBody(memory, head, options), loop, options.maxInlineBytes(), reader).start();
+        new JsonBody(
+                        server,
+                        request,
+                        new RequestBody(server.memory(), head, options),
+                        loop,
+                        options.maxInlineBytes(),
+                        reader)
+                .start();
     }
 
     private void start() {
@@ -103,8 +136,12 @@ final class JsonBody {
         } catch (InferenceException e) {
             refused = true;
             body.close();
-            UnwantedBody.refuse(request, e, HttpErrors.JSON);
+            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON);
         }
+    }
+
+    private static InferenceException refuse(InferenceServer server, HttpServerRequest request, InferenceException e) {
+        return RequestFailures.refuse(server, "", Quoted.text(request.path()), e);
     }
 
     private void read() {
@@ -137,7 +174,8 @@ final class JsonBody {
         try {
             return reader.apply(body.bytes());
         } catch (InferenceException e) {
-            return Prepared.of(() -> HttpErrors.send(response, e, HttpErrors.JSON));
+            InferenceException told = refuse(server, request, e);
+            return Prepared.of(() -> HttpErrors.send(response, told, HttpErrors.JSON));
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             return Prepared.of(() -> HttpErrors.sendInternal(response));
@@ -153,7 +191,7 @@ final class JsonBody {
         try {
             read.next().run();
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
+            HttpErrors.send(response, refuse(server, request, e), HttpErrors.JSON);
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(response);

@@ -84,9 +84,13 @@ final class JsonElements {
         return index;
     }
 
-    private static void require(boolean valid) {
+    private void require(boolean valid) {
         if (!valid) {
-            throw JsonFields.unparsable("data", "invalid array");
+            throw JsonMistakes.value(
+                    "Unable to parse 'data': invalid array",
+                    json.place().path("data"),
+                    "elements and arrays with commas between them",
+                    json.describeValue());
         }
     }
 

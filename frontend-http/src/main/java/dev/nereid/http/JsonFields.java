@@ -49,10 +49,10 @@ final class JsonFields {
 
     /** Returns the text of a member that must be a string. */
     static String string(JsonReader json, int at, String name) {
-        require(at, name);
+        require(json, at, name);
         json.moveTo(at);
         if (json.peek() != '"') {
-            throw unparsable(name, NOT_STRING);
+            throw unparsable(json, name, NOT_STRING);
         }
         return json.readString();
     }
@@ -87,10 +87,10 @@ final class JsonFields {
 
     /** Moves into a member that must be an array; says whether it has elements, as {@link JsonReader#firstElement}. */
     static boolean enterArray(JsonReader json, int at, String name) {
-        require(at, name);
+        require(json, at, name);
         json.moveTo(at);
         if (json.peek() != '[') {
-            throw unparsable(name, NOT_ARRAY);
+            throw unparsable(json, name, NOT_ARRAY);
         }
         return json.firstElement();
     }
@@ -100,21 +100,38 @@ final class JsonFields {
         json.moveTo(at);
         byte first = json.peek();
         if (first != 't' && first != 'f') {
-            throw unparsable(name, NOT_BOOLEAN);
+            throw unparsable(json, name, NOT_BOOLEAN);
         }
         return first == 't';
     }
 
     /** Reads the unsigned 64-bit number that the reader stands at, which belongs to a member. */
     static long readUnsigned(JsonReader json, JsonNumber number, String name) {
+        return readUnsigned(json, number, name, ABSENT);
+    }
+
+    /** Reads an unsigned 64-bit number, which is an element of a member. */
+    static long readUnsigned(JsonReader json, JsonNumber number, String name, int index) {
+        int at = json.position();
         if (!json.readNumber(number) || !number.isUnsigned()) {
-            throw unparsable(name, NOT_UNSIGNED);
+            json.moveTo(at);
+            String path = json.place().path(name) + (index == ABSENT ? "" : "[" + index + "]");
+            throw JsonMistakes.value(
+                    "Unable to parse '" + name + "': " + NOT_UNSIGNED,
+                    path,
+                    JsonMistakes.expectedInstead(NOT_UNSIGNED),
+                    json.describeValue());
         }
         return number.bits();
     }
 
-    static InferenceException unparsable(String name, String problem) {
-        return internal("Unable to parse '" + name + "': " + problem);
+    /** Returns the error of a member whose value, which the reader stands at, has the wrong type. */
+    static InferenceException unparsable(JsonReader json, String name, String problem) {
+        return JsonMistakes.value(
+                "Unable to parse '" + name + "': " + problem,
+                json.place().path(name),
+                JsonMistakes.expectedInstead(problem),
+                json.describeValue());
     }
 
     static InferenceException internal(String message) {
@@ -125,9 +142,13 @@ final class JsonFields {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, message);
     }
 
-    private static void require(int at, String name) {
+    private static void require(JsonReader json, int at, String name) {
         if (at == ABSENT) {
-            throw unparsable(name, "attempt to access non-existing object member '" + name + "'");
+            throw JsonMistakes.value(
+                    "Unable to parse '" + name + "': attempt to access non-existing object member '" + name + "'",
+                    json.place().path(name),
+                    name.equals("inputs") || name.equals("shape") ? "an array" : "a string",
+                    "nothing");
         }
     }
 }

@@ -149,7 +149,7 @@ final class JsonNumber {
             return;
         }
         if (writtenExponent > LARGEST_EXPONENT + fractionDigits || Double.isInfinite(value())) {
-            throw JsonReader.syntaxError("Number too big to be stored in double.", start);
+            throw JsonMistakes.syntax("Number too big to be stored in double.", start, text.text());
         }
     }
 
@@ -289,14 +289,14 @@ final class JsonNumber {
     private void expectWord(String rest) {
         for (int i = 0; i < rest.length(); i++) {
             if (!consume(rest.charAt(i))) {
-                throw JsonReader.syntaxError("Invalid value.", at);
+                throw JsonMistakes.syntax("Invalid value.", at, text.text());
             }
         }
     }
 
     private void readDigits(byte first) {
         if (!isDigit(first)) {
-            throw JsonReader.syntaxError("Invalid value.", at);
+            throw JsonMistakes.syntax("Invalid value.", at, text.text());
         }
         if (first == '0') {
             at++;
@@ -317,7 +317,7 @@ final class JsonNumber {
     private void readFraction() {
         whole = false;
         if (!isDigit(peek())) {
-            throw JsonReader.syntaxError("Miss fraction part in number.", at);
+            throw JsonMistakes.syntax("Miss fraction part in number.", at, text.text());
         }
         int before = at;
         readRun();
@@ -332,7 +332,7 @@ final class JsonNumber {
             consume('+');
         }
         if (!isDigit(peek())) {
-            throw JsonReader.syntaxError("Miss exponent in number.", at);
+            throw JsonMistakes.syntax("Miss exponent in number.", at, text.text());
         }
         for (; isDigit(peek()); at++) {
             writtenExponent = Math.min(EXPONENT_CAP, writtenExponent * 10 + peek() - '0');

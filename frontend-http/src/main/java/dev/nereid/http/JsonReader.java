@@ -1,7 +1,6 @@
 package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -32,6 +31,7 @@ final class JsonReader {
     private long[] stack = new long[1];
 
     private final JsonNumber skipped = new JsonNumber();
+    private final JsonPlace place = new JsonPlace();
 
     /**
      * Begins at the start of a text.
@@ -42,6 +42,16 @@ final class JsonReader {
         this.text = text;
         this.window = new JsonWindow(text);
         this.end = window.end();
+    }
+
+    /** Returns which part of the request is read, for errors. */
+    JsonPlace place() {
+        return place;
+    }
+
+    /** Describes the value that the reader stands at, for errors. */
+    String describeValue() {
+        return JsonMistakes.describe(text, at);
     }
 
     /** Moves to the first value; a text without one is an error. */
@@ -381,8 +391,7 @@ final class JsonReader {
         return (stack[depth / STACK_WORD] & 1L << depth) != 0;
     }
 
-    static InferenceException syntaxError(String problem, int position) {
-        return new InferenceException(
-                ErrorCode.INTERNAL, "failed to parse the request JSON buffer: " + problem + " at " + position);
+    private InferenceException syntaxError(String problem, int position) {
+        return JsonMistakes.syntax(problem, position, text);
     }
 }

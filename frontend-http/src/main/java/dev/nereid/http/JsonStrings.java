@@ -29,7 +29,7 @@ final class JsonStrings {
         byte kind = byteAt(text, escape + 1, end);
         if (kind != 'u') {
             if (SHORT_ESCAPES.indexOf(kind) < 0) {
-                throw JsonReader.syntaxError("Invalid escape character in string.", escape);
+                throw JsonMistakes.syntax("Invalid escape character in string.", escape, text);
             }
             return escape + 2;
         }
@@ -43,7 +43,7 @@ final class JsonStrings {
                 && byteAt(text, after + 1, end) == 'u'
                 && Character.isLowSurrogate((char) hex(text, escape, after + 2, end));
         if (!pair) {
-            throw JsonReader.syntaxError("The surrogate pair in string is invalid.", escape);
+            throw JsonMistakes.syntax("The surrogate pair in string is invalid.", escape, text);
         }
         return after + 2 + HEX_DIGITS;
     }
@@ -130,7 +130,7 @@ final class JsonStrings {
         for (int i = from; i < from + HEX_DIGITS; i++) {
             int digit = Character.digit(byteAt(text, i, end), HEX_BASE);
             if (digit < 0) {
-                throw JsonReader.syntaxError("Incorrect hex digit after \\u escape in string.", escape);
+                throw JsonMistakes.syntax("Incorrect hex digit after \\u escape in string.", escape, text);
             }
             value = value * HEX_BASE + digit;
         }

@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.DataType;
 import java.lang.foreign.MemorySegment;
 
@@ -15,6 +16,7 @@ final class JsonTensorReader {
 
     private final long maxBytes;
     private final JsonNumber number = new JsonNumber();
+    private boolean ignoredData;
 
     /**
      * Creates a reader.
@@ -38,15 +40,15 @@ final class JsonTensorReader {
     MemorySegment read(JsonReader json, int at, InputClaim input, CallMemory memory) {
         long expected = InputTensor.elementCount(input.name(), input.dims());
         json.moveTo(at);
+        if (json.peek() != '[') {
+            throw JsonFields.unparsable(json, "data", JsonFields.NOT_ARRAY);
+        }
         if (expected == 0) {
-            json.skipValue();
+            readNone(json, at, input);
             return memory.allocate(0);
         }
-        if (json.peek() != '[') {
-            throw JsonFields.unparsable("data", JsonFields.NOT_ARRAY);
-        }
         DataType type = DataType.ofName(input.datatype())
-                .orElseThrow(() -> JsonFields.invalid("invalid datatype for input " + input.name()));
+                .orElseThrow(() -> JsonFields.invalid("invalid datatype for input " + Quoted.text(input.name())));
         if (type == DataType.BYTES) {
             return readBytes(json, at, input, memory);
         }
@@ -62,6 +64,30 @@ final class JsonTensorReader {
         MemorySegment data = memory.allocate(atMost * type.byteSize());
         readFixed(json, at, input, type, expected, data);
         return data;
+    }
+
+    /**
+     * Says whether data was passed over that came with a shape whose first dimension is 0. Where that is the batch, the
+     * server refuses it in the words that clients know; elsewhere it is for the caller to refuse.
+     */
+    boolean ignoredData() {
+        return ignoredData;
+    }
+
+    /** Returns the error for more elements than the shape has. */
+    static InferenceException tooManyElements() {
+        return JsonFields.invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
+    }
+
+    /** Checks that no elements come with a shape that has none. */
+    private void readNone(JsonReader json, int at, InputClaim input) {
+        boolean hasElements = new JsonElements(json).next();
+        if (hasElements && input.dims()[0] != 0) {
+            throw tooManyElements();
+        }
+        ignoredData |= hasElements;
+        json.moveTo(at);
+        json.skipValue();
     }
 
     private static boolean isSingle(JsonReader json, int at) {
@@ -80,16 +106,16 @@ final class JsonTensorReader {
         while (elements.next()) {
             long index = elements.index();
             if (index >= expected) {
-                throw JsonFields.invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
+                throw tooManyElements();
             }
             if (type == DataType.BOOL) {
-                data.set(LittleEndian.BYTE, index, readBool(json));
+                data.set(LittleEndian.BYTE, index, readBool(json, at, index));
             } else {
-                long plain = readPlainNumbers(json, type, data, index, expected, input.name()) - index;
+                long plain = readPlainNumbers(json, at, type, data, index, expected, input.name()) - index;
                 if (plain > 0) {
                     elements.passOver(plain - 1);
                 } else {
-                    readNumber(json, type, data, index, input.name());
+                    readNumber(json, at, type, data, index, input.name());
                 }
             }
         }
@@ -100,27 +126,27 @@ final class JsonTensorReader {
 
     /** Reads plain numbers as far as each is followed by a comma, and returns the index of the next element. */
     private long readPlainNumbers(
-            JsonReader json, DataType type, MemorySegment data, long first, long expected, String name) {
+            JsonReader json, int at, DataType type, MemorySegment data, long first, long expected, String name) {
         return json.readPlainElements(
                 number,
                 type == DataType.FP32
                         ? (read, i) -> data.set(LittleEndian.FLOAT, i * Float.BYTES, read.floatValue())
-                        : (read, i) -> put(type, data, i, name),
+                        : (read, i) -> put(json, at, type, data, i, name),
                 first,
                 expected);
     }
 
-    private void readNumber(JsonReader json, DataType type, MemorySegment data, long index, String name) {
+    private void readNumber(JsonReader json, int at, DataType type, MemorySegment data, long index, String name) {
         if (!json.readNumber(number)) {
-            throw notNumber(type);
+            throw notNumber(json, at, index, type);
         }
         number.checkRange();
-        put(type, data, index, name);
+        put(json, at, type, data, index, name);
     }
 
-    private void put(DataType type, MemorySegment data, long index, String name) {
+    private void put(JsonReader json, int at, DataType type, MemorySegment data, long index, String name) {
         if (!put(type, data, index)) {
-            throw unfit(name, index, type);
+            throw unfit(json, at, name, index, type);
         }
     }
 
@@ -150,27 +176,43 @@ final class JsonTensorReader {
         return true;
     }
 
-    private static InferenceException notNumber(DataType type) {
-        return JsonFields.unparsable(
-                "data",
-                switch (type) {
-                    case UINT8, UINT16, UINT32, UINT64 -> JsonFields.NOT_UNSIGNED;
-                    case INT8, INT16, INT32, INT64 -> JsonFields.NOT_SIGNED;
-                    case BOOL, BYTES, FP16, BF16, FP32, FP64 -> JsonFields.NOT_NUMBER;
-                });
+    private static InferenceException notNumber(JsonReader json, int at, long index, DataType type) {
+        String problem = switch (type) {
+            case UINT8, UINT16, UINT32, UINT64 -> JsonFields.NOT_UNSIGNED;
+            case INT8, INT16, INT32, INT64 -> JsonFields.NOT_SIGNED;
+            case BOOL, BYTES, FP16, BF16, FP32, FP64 -> JsonFields.NOT_NUMBER;
+        };
+        String expected = problem.equals(JsonFields.NOT_NUMBER) ? "a number" : "a whole number from " + range(type);
+        return unparsable(json, at, index, "Unable to parse 'data': " + problem, expected);
+    }
+
+    /** The error of an element that cannot be read. Looks for it once more: this is rare, and remembering it is not. */
+    private static InferenceException unparsable(JsonReader json, int at, long index, String text, String expected) {
+        json.moveTo(at);
+        JsonElements elements = new JsonElements(json);
+        while (elements.next() && elements.index() < index) {
+            json.skipValue();
+        }
+        String path = json.place().path("data") + "[" + index + "]";
+        return JsonMistakes.value(text, path, expected, json.describeValue());
+    }
+
+    private static String range(DataType type) {
+        long limit = largest(type);
+        return type.name().startsWith("INT")
+                ? (-limit - 1) + " to " + limit
+                : "0 to " + Long.toUnsignedString(2 * limit + 1);
     }
 
     /** The error for a number that its type cannot hold: not a whole one, or out of range. */
-    private InferenceException unfit(String name, long index, DataType type) {
+    private InferenceException unfit(JsonReader json, int at, String name, long index, DataType type) {
         boolean signed = type.name().startsWith("INT");
         if (signed ? !number.isSigned() : !number.isUnsigned()) {
-            return notNumber(type);
+            return notNumber(json, at, index, type);
         }
-        long limit = largest(type);
         String value = signed ? Long.toString(number.bits()) : Long.toUnsignedString(number.bits());
-        String range = signed ? (-limit - 1) + " to " + limit : "0 to " + (2 * limit + 1);
-        return JsonFields.invalid("input '" + name + "': value " + value + " at index " + index
-                + " is out of range for " + type + " (expected: " + range + ")");
+        return JsonFields.invalid("input '" + Quoted.text(name) + "': value " + value + " at index " + index
+                + " is out of range for " + type + " (expected: " + range(type) + ")");
     }
 
     /** The largest signed number of an integer type's size. */
@@ -178,10 +220,10 @@ final class JsonTensorReader {
         return Long.MAX_VALUE >> (Long.SIZE - type.byteSize() * Byte.SIZE);
     }
 
-    private static byte readBool(JsonReader json) {
+    private static byte readBool(JsonReader json, int at, long index) {
         byte first = json.peek();
         if (first != 't' && first != 'f') {
-            throw JsonFields.unparsable("data", JsonFields.NOT_BOOLEAN);
+            throw unparsable(json, at, index, "Unable to parse 'data': " + JsonFields.NOT_BOOLEAN, "true or false");
         }
         json.skipValue();
         return (byte) (first == 't' ? 1 : 0);
@@ -201,7 +243,12 @@ final class JsonTensorReader {
         json.moveTo(at);
         for (JsonElements elements = new JsonElements(json); elements.next(); ) {
             if (json.peek() != '"') {
-                throw JsonFields.internal("Unable to parse JSON bytes array: " + JsonFields.NOT_STRING);
+                throw unparsable(
+                        json,
+                        at,
+                        elements.index(),
+                        "Unable to parse JSON bytes array: " + JsonFields.NOT_STRING,
+                        "a string");
             }
             byteSize += BYTES_PREFIX + json.readStringLength();
         }
@@ -219,9 +266,10 @@ final class JsonTensorReader {
 
     private void checkSize(InputClaim input, long byteSize) {
         if (byteSize > maxBytes) {
-            throw JsonFields.invalid("JSON input '" + input.name() + "' has a byte_size (" + byteSize
-                    + " bytes) that exceeds the maximum allowed value of " + maxBytes
-                    + " bytes. Use --http-max-input-size to increase the limit.");
+            throw InferenceException.tooLarge(
+                    "JSON input '" + Quoted.text(input.name()) + "' has a byte_size (" + byteSize
+                            + " bytes) that exceeds the maximum allowed value of " + maxBytes
+                            + " bytes. Use --http-max-input-size to increase the limit.");
         }
     }
 }

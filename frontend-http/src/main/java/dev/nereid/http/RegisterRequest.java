@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -20,12 +21,13 @@ final class RegisterRequest {
 
     /** Reads what POSIX shared memory is meant, and registers it. */
     void registerSystem(SharedMemory memory) {
-        String key = string(require("key"));
+        String key = string("key");
         int offsetAt = JsonFields.find(json, root, "offset");
-        long offset = offsetAt == JsonFields.ABSENT ? 0 : unsigned(offsetAt);
-        long byteSize = unsigned(require("byte_size"));
+        long offset = offsetAt == JsonFields.ABSENT ? 0 : unsigned(offsetAt, "offset");
+        long byteSize = unsigned(require("byte_size"), "byte_size");
         if (offset < 0 || byteSize < 0) {
-            throw JsonFields.invalid("failed to register shared memory region '" + region + "': invalid args");
+            throw JsonFields.invalid(
+                    "failed to register shared memory region '" + Quoted.text(region) + "': invalid args");
         }
         memory.register(region, key, offset, byteSize);
     }
@@ -38,11 +40,12 @@ final class RegisterRequest {
         int handle = require("raw_handle");
         int text = JsonFields.find(json, handle, "b64");
         if (text == JsonFields.ABSENT) {
-            throw JsonFields.internal("attempt to access non-existing object member 'b64'");
+            throw JsonMistakes.value(
+                    "attempt to access non-existing object member 'b64'", "raw_handle.b64", "a string", "nothing");
         }
         json.moveTo(text);
         if (json.peek() != '"') {
-            throw JsonFields.internal(JsonFields.NOT_STRING);
+            throw JsonMistakes.value(JsonFields.NOT_STRING, "raw_handle.b64", "a string", json.describeValue());
         }
         ByteBuffer bytes;
         try {
@@ -50,8 +53,8 @@ final class RegisterRequest {
         } catch (IllegalArgumentException e) {
             bytes = ByteBuffer.allocate(0);
         }
-        long byteSize = unsigned(require("byte_size"));
-        long device = unsigned(require("device_id"));
+        long byteSize = unsigned(require("byte_size"), "byte_size");
+        long device = unsigned(require("device_id"), "device_id");
         memory.registerCuda(region, bytes.asReadOnlyBuffer(), device, byteSize);
     }
 
@@ -63,18 +66,23 @@ final class RegisterRequest {
         return at;
     }
 
-    private String string(int at) {
-        json.moveTo(at);
+    private String string(String name) {
+        json.moveTo(require(name));
         if (json.peek() != '"') {
-            throw JsonFields.internal(JsonFields.NOT_STRING);
+            throw JsonMistakes.value(JsonFields.NOT_STRING, name, "a string", json.describeValue());
         }
         return json.readString();
     }
 
-    private long unsigned(int at) {
+    private long unsigned(int at, String name) {
         json.moveTo(at);
         if (!json.readNumber(number) || !number.isUnsigned()) {
-            throw JsonFields.internal(JsonFields.NOT_UNSIGNED);
+            json.moveTo(at);
+            throw JsonMistakes.value(
+                    JsonFields.NOT_UNSIGNED,
+                    name,
+                    JsonMistakes.expectedInstead(JsonFields.NOT_UNSIGNED),
+                    json.describeValue());
         }
         return number.bits();
     }

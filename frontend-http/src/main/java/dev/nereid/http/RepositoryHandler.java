@@ -4,10 +4,10 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
 import io.vertx.core.Future;
-import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
@@ -43,13 +43,14 @@ final class RepositoryHandler {
         try {
             check(path);
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, e, HttpErrors.JSON);
+            UnwantedBody.refuse(
+                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON);
             return;
         }
         HttpServerResponse response = request.response();
         JsonBody.receive(
                 request,
-                server.memory(),
+                server,
                 options,
                 new EventLoop(context),
                 body -> JsonBody.Prepared.of(prepare(path, body, response)));
@@ -107,6 +108,10 @@ final class RepositoryHandler {
     }
 
     private void sendIndex(HttpServerResponse response, boolean readyOnly) {
+        WorkerAnswer.send(response, () -> index(readyOnly));
+    }
+
+    private byte[] index(boolean readyOnly) {
         JsonWriter json = new JsonWriter();
         String separator = "[";
         for (ModelStatus model : server.models().index()) {
@@ -116,8 +121,7 @@ final class RepositoryHandler {
                 separator = ",";
             }
         }
-        json.raw(separator.equals("[") ? "[]" : "]");
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+        return json.raw(separator.equals("[") ? "[]" : "]").toByteArray();
     }
 
     /** Writes a version; of a model that was never loaded, the name is all there is to say. */

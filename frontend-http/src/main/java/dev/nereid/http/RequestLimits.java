@@ -1,5 +1,7 @@
 package dev.nereid.http;
 
+import dev.nereid.api.InferenceException;
+
 /**
  * How many parts a request may have. Far more than any model has, and few enough that what is noted of each part takes
  * no more memory than the request itself. Immutable.
@@ -19,7 +21,7 @@ final class RequestLimits {
     /** Checks that there is room for one more part. */
     static void checkRoom(String parts, int count, int most) {
         if (count >= most) {
-            throw JsonFields.invalid(parts + ": more than " + most + " (expected: at most " + most + ")");
+            throw InferenceException.tooLarge(parts + ": more than " + most + " (expected: at most " + most + ")");
         }
     }
 }

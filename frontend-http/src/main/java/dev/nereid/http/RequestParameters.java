@@ -1,6 +1,7 @@
 package dev.nereid.http;
 
 import dev.nereid.api.CallOptions;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.nio.charset.StandardCharsets;
@@ -37,7 +38,11 @@ final class RequestParameters {
         this.json = json;
         json.moveTo(at);
         if (json.peek() != '{') {
-            throw JsonFields.internal("failed to get request params.: attempt to get members for non-object");
+            throw JsonMistakes.value(
+                    "failed to get request params.: attempt to get members for non-object",
+                    "parameters",
+                    "an object",
+                    json.describeValue());
         }
         for (boolean more = json.firstMember(); more; more = json.nextMember()) {
             int value = json.position();
@@ -109,7 +114,7 @@ final class RequestParameters {
         } else if (json.readNumber(number)) {
             return number.isSigned() ? new ParameterValue.Int(number.bits()) : new ParameterValue.Real(number.value());
         }
-        throw JsonFields.invalid(
-                "parameter '" + name + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
+        throw JsonFields.invalid("parameter '" + Quoted.text(name)
+                + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
     }
 }

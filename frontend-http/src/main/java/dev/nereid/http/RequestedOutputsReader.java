@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestedOutput;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -43,6 +44,7 @@ final class RequestedOutputsReader {
         for (; more; more = json.nextElement()) {
             int element = json.position();
             RequestLimits.checkRoom("outputs", wanted.size(), RequestLimits.MOST_PARTS);
+            json.place().enter("outputs", wanted.size());
             readOutput(element);
             json.moveTo(element);
             json.skipValue();
@@ -63,7 +65,8 @@ final class RequestedOutputsReader {
         }
         String name = JsonFields.string(json, members[0], "name");
         if (!names.add(name)) {
-            throw JsonFields.invalid(RequestTexts.prefix(id) + "output '" + name + "' already exists in request");
+            throw JsonFields.invalid(
+                    RequestTexts.prefix(id) + "output '" + Quoted.text(name) + "' already exists in request");
         }
         long classes = readClasses(parameters[1]);
         if (isShared) {
@@ -87,7 +90,11 @@ final class RequestedOutputsReader {
         json.moveTo(binaryData);
         byte first = json.peek();
         if (first != 't' && first != 'f') {
-            throw JsonFields.internal("Unable to set 'binary_data': " + JsonFields.NOT_BOOLEAN);
+            throw JsonMistakes.value(
+                    "Unable to set 'binary_data': " + JsonFields.NOT_BOOLEAN,
+                    json.place().path("binary_data"),
+                    "true or false",
+                    json.describeValue());
         } else if (first == 't') {
             throw JsonFields.invalid("Output can't set both 'shared_memory_region' and 'binary_data'");
         }
@@ -99,7 +106,12 @@ final class RequestedOutputsReader {
         }
         json.moveTo(at);
         if (!json.readNumber(number) || !number.isUnsigned()) {
-            throw JsonFields.internal("Unable to set 'classification': " + JsonFields.NOT_UNSIGNED);
+            json.moveTo(at);
+            throw JsonMistakes.value(
+                    "Unable to set 'classification': " + JsonFields.NOT_UNSIGNED,
+                    json.place().path("classification"),
+                    JsonMistakes.expectedInstead(JsonFields.NOT_UNSIGNED),
+                    json.describeValue());
         }
         // More than a signed number can count is as many as there are.
         return number.bits() < 0 ? Long.MAX_VALUE : number.bits();

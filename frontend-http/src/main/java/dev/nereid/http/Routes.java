@@ -1,10 +1,12 @@
 package dev.nereid.http;
 
 import dev.nereid.api.ApiAccess;
+import dev.nereid.api.RefusalCause;
 import io.vertx.core.Handler;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
+import java.net.HttpURLConnection;
 import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -89,6 +91,7 @@ final class Routes implements Handler<HttpServerRequest> {
     public void handle(HttpServerRequest request) {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
+            refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
             UnwantedBody.announceClose(request);
             HttpErrors.sendNotFound(request.response());
             UnwantedBody.discard(request);
@@ -101,18 +104,24 @@ final class Routes implements Handler<HttpServerRequest> {
     private boolean admits(HttpServerRequest request, Resource resource) {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
+            refused(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
             UnwantedBody.announceClose(request);
             HttpErrors.sendRestricted(request.response(), missing.get());
             UnwantedBody.discard(request);
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
+            refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
             UnwantedBody.announceClose(request);
             HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType());
             UnwantedBody.discard(request);
             return false;
         }
         return true;
+    }
+
+    private void refused(HttpServerRequest request, RefusalCause cause, int status) {
+        RequestFailures.refuse(handlers.server().server(), String.valueOf(request.path()), cause, status);
     }
 
     private Optional<Route> find(String path) {

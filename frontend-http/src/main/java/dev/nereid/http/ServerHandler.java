@@ -15,6 +15,11 @@ final class ServerHandler {
         this.server = server;
     }
 
+    /** Returns the server. */
+    InferenceServer server() {
+        return server;
+    }
+
     /** Answers what the server is. */
     void describe(HttpServerResponse response) {
         ServerInfo info = server.info();

@@ -33,7 +33,8 @@ final class SharedMemoryHandler {
 
     /** Waits for the body, and does what is asked. */
     void handle(HttpServerRequest request, RegionPath path) {
-        JsonBody.receive(request, server.memory(), options, loop, body -> {
+        // Mapping memory, and above all its end, takes time.
+        JsonBody.receiveForWorker(request, server, options, loop, body -> {
             byte[] answer = answer(path, body);
             HttpServerResponse response = request.response();
             return JsonBody.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON)

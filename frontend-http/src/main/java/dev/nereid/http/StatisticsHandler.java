@@ -1,7 +1,6 @@
 package dev.nereid.http;
 
 import dev.nereid.api.BatchStatistics;
-import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelStatistics;
@@ -9,8 +8,6 @@ import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.MemoryUsage;
-import io.vertx.core.buffer.Buffer;
-import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.List;
 
@@ -24,29 +21,21 @@ final class StatisticsHandler {
 
     /** Answers the statistics of all models. */
     void all(HttpServerResponse response) {
-        send(response, models.statistics());
+        WorkerAnswer.send(response, () -> text(models.statistics()));
     }
 
     /** Answers the statistics of one model, or of one of its versions. */
     void ofModel(ModelPath path, HttpServerResponse response) {
-        List<ModelStatistics> statistics;
-        try {
-            statistics = models.statistics(path.ref());
-        } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
-            return;
-        }
-        send(response, statistics);
+        WorkerAnswer.send(response, () -> text(models.statistics(path.ref())));
     }
 
-    private static void send(HttpServerResponse response, List<ModelStatistics> statistics) {
+    private static byte[] text(List<ModelStatistics> statistics) {
         JsonWriter json = new JsonWriter();
         json.raw("{\"model_stats\":[");
         for (int i = 0; i < statistics.size(); i++) {
             write(json.raw(i == 0 ? "" : ","), statistics.get(i));
         }
-        json.raw("]}");
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+        return json.raw("]}").toByteArray();
     }
 
     private static void write(JsonWriter json, ModelStatistics model) {

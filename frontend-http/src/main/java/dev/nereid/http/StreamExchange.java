@@ -5,6 +5,8 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
@@ -12,6 +14,7 @@ import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import io.vertx.core.internal.buffer.BufferInternal;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -44,6 +47,8 @@ final class StreamExchange implements ResponseObserver {
     private volatile boolean cut;
 
     private Cancellation cancellation = () -> {};
+    private Refusals refusals = Refusals.NONE;
+    private @Nullable InferCall asked;
 
     StreamExchange(HttpServerRequest request, EventLoop loop, GenerateResponseWriter writer, long maxInlineBytes) {
         this.request = request;
@@ -57,6 +62,8 @@ final class StreamExchange implements ResponseObserver {
     /** Makes the call. A client that leaves withdraws it. */
     void start(InferenceServer server, InferCall call) {
         http.closeHandler(left -> withdraw());
+        refusals = server.refusals();
+        asked = call;
         cancellation = server.infer(call, this);
     }
 
@@ -84,7 +91,8 @@ final class StreamExchange implements ResponseObserver {
 
     @Override
     public void onRefused(InferenceException error) {
-        HttpErrors.send(http, error, HttpErrors.JSON);
+        InferenceException told = failed(error);
+        steps.add(() -> HttpErrors.send(http, told, HttpErrors.JSON));
     }
 
     /** Counts what is to be sent; if that is too much, gives the client up. */
@@ -157,11 +165,12 @@ final class StreamExchange implements ResponseObserver {
         if (isOver()) {
             return;
         }
+        InferenceException told = failed(error);
         if (!http.headWritten()) {
-            HttpErrors.setStatus(http, error);
+            HttpErrors.setStatus(http, told);
         }
         begin();
-        http.end(GenerateResponseWriter.errorEvent(error));
+        http.end(GenerateResponseWriter.errorEvent(told));
     }
 
     private void breakOff() {
@@ -198,5 +207,19 @@ final class StreamExchange implements ResponseObserver {
                 .addKeyValue("bytes", unsent)
                 .log("client does not read");
         request.connection().close();
+    }
+
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.HTTP;
+    }
+
+    private InferenceException failed(InferenceException error) {
+        InferenceException told = refusals.told(error);
+        InferCall call = asked;
+        if (call != null) {
+            RequestFailures.log(call.id(), call.model(), told);
+        }
+        return told;
     }
 }

@@ -165,7 +165,7 @@ class GenerateIT {
         for (String form : List.of("/generate", "/generate_stream")) {
             HttpConnection.Answer answer = post("/v2/models/" + model + form, body);
 
-            assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+            assertThat(answer.text()).startsWith("{\"error\":\"" + error);
             assertThat(answer.status()).isEqualTo(status);
             assertThat(answer.header("content-type")).isEqualTo("application/json");
         }

@@ -118,6 +118,14 @@ class InferRequestReaderTest {
         assertThat(hex(request.inputs().getFirst().data())).isEqualTo("02 00 00 00 ff fe");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"[1]", "[[],[1]]", "[\"a\"]", "[{}]"})
+    void refusesDataForAnEmptyShape(String data) {
+        assertThatThrownBy(() -> read(input("FP32", "[1,0]", data.replace('"', '\''))))
+                .isInstanceOf(InferenceException.class)
+                .hasMessageStartingWith("Unable to parse 'data': Shape does not match true shape of 'data' field");
+    }
+
     @Test
     void readsNoDataForShapesWithoutElements() {
         assertThat(read(input("FP32", "[1,0]", "[]")).inputs().getFirst().data().byteSize())
@@ -236,7 +244,47 @@ class InferRequestReaderTest {
                 "{'inputs':[{'name':'X','datatype':'BYTES','shape':[1],'data':[1]}]} | Unable to parse JSON bytes array: attempt to access JSON non-string as string",
             })
     void tellsWhatCannotBeParsed(String body, String problem) {
-        assertFails(body, ErrorCode.INTERNAL, problem);
+        assertThatThrownBy(() -> read(body))
+                .isInstanceOfSatisfying(InferenceException.class, error -> {
+                    assertThat(error.code()).isEqualTo(ErrorCode.INTERNAL);
+                    assertThat(error.isClientMistake()).isTrue();
+                })
+                .hasMessageStartingWith(problem + "; ")
+                .hasMessageContaining(": expected ")
+                .hasMessageContaining(", got ");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{'inputs':[{'name':'X','datatype':'BOOL','shape':[4],'data':[true,[false],[true,1.5]]}]} | inputs[0].data[3]: expected true or false, got 1.5",
+                "{'inputs':[{'name':'X','datatype':'INT8','shape':[2],'data':[1,'a\\nb']}]} | inputs[0].data[1]: expected a whole number from -128 to 127, got \"a\\nb\"",
+                "{'inputs':[{'name':'X','datatype':'UINT64','shape':[3],'data':[1, 2,-3,4]}]} | inputs[0].data[2]: expected a whole number from 0 to 18446744073709551615, got -3",
+                "{'inputs':[{'name':'X','datatype':'FP32','shape':[3],'data':[1,2,{'a':1}]}]} | inputs[0].data[2]: expected a number, got an object",
+                "{'inputs':[{'name':'X','datatype':'BYTES','shape':[2],'data':['a',5]}]} | inputs[0].data[1]: expected a string, got 5",
+                "{'inputs':[{'name':'A','datatype':'FP32','shape':[1],'data':[1]},{'name':'X','datatype':'FP32','shape':[1,-1],'data':[1]}]} | inputs[1].shape[1]: expected a whole number from 0 to 18446744073709551615, got -1",
+                "{'inputs':[{'name':'X','datatype':'FP32','shape':[1],'parameters':{'binary_data_size':'16'}}]} | inputs[0].parameters.binary_data_size: expected a whole number from 0 to 18446744073709551615, got \"16\"",
+                "{'inputs':[{'datatype':'FP32','shape':[1],'data':[1]}]} | inputs[0].name: expected a string, got nothing",
+                "{'inputs':[],'outputs':[{'name':'Y'},{'name':'Z','parameters':{'binary_data':1}}]} | outputs[1].parameters.binary_data: expected true or false, got 1",
+                "{'inputs':[],'parameters':{'priority':'1'}} | parameters.priority: expected a whole number from 0 to 18446744073709551615, got \"1\"",
+                "{'inputs':[],'id':[1]} | id: expected a string, got an array",
+                "{'inputs':[nan]} | expected an object, an array, a string, a number, true, false or null, got 'an]}'",
+            })
+    void tellsWhereAMistakeIsWhatWasExpectedAndWhatWasGot(String body, String details) {
+        assertThatThrownBy(() -> read(body)).message().endsWith("; " + details);
+    }
+
+    @Test
+    void quotesNoMoreThanABeginningOfAWrongValue() {
+        String body = "{'inputs':[{'name':'X','datatype':'BOOL','shape':[1],'data':['" + "x".repeat(100_000) + "']}]}";
+
+        assertThatThrownBy(() -> read(body))
+                .message()
+                .contains("got \"xxx")
+                .endsWith("x…")
+                .hasSizeLessThan(500);
     }
 
     @ParameterizedTest
@@ -460,7 +508,7 @@ class InferRequestReaderTest {
         assertThatThrownBy(() -> read(body))
                 .isInstanceOfSatisfying(
                         InferenceException.class, e -> assertThat(e.code()).isEqualTo(code))
-                .hasMessage(message);
+                .hasMessageStartingWith(message);
     }
 
     private InferRequest read(String json) {

@@ -68,12 +68,13 @@ class JsonReaderTest {
     void tellsWhatIsWrongAndWhere(String text, String problem, int offset) {
         assertThatThrownBy(() -> readAll(bytes(text)))
                 .isInstanceOf(InferenceException.class)
-                .hasMessage("failed to parse the request JSON buffer: %s at %d", problem, offset);
+                .hasMessageStartingWith(
+                        "failed to parse the request JSON buffer: %s at %d; expected ", problem, offset);
     }
 
     @Test
     void refusesControlCharactersInStrings() {
-        assertThatThrownBy(() -> readAll(bytes("\"a\nb\""))).hasMessageEndingWith("Invalid encoding in string. at 2");
+        assertThatThrownBy(() -> readAll(bytes("\"a\nb\""))).hasMessageContaining("Invalid encoding in string. at 2");
     }
 
     @ParameterizedTest
@@ -106,7 +107,7 @@ class JsonReaderTest {
         readAll(bytes("[".repeat(depth) + "]".repeat(depth)));
         readAll(bytes("{\"a\":".repeat(depth) + "1" + "}".repeat(depth)));
 
-        assertThatThrownBy(() -> readAll(bytes("[".repeat(depth)))).hasMessageEndingWith("Invalid value. at " + depth);
+        assertThatThrownBy(() -> readAll(bytes("[".repeat(depth)))).hasMessageContaining("Invalid value. at " + depth);
     }
 
     @Test
@@ -115,7 +116,7 @@ class JsonReaderTest {
         readAll(bytes(open + "1" + "}]".repeat(70)));
 
         assertThatThrownBy(() -> readAll(bytes(open + "1" + "]}".repeat(70))))
-                .hasMessageEndingWith("Missing a comma or '}' after an object member. at " + (open.length() + 1));
+                .hasMessageContaining("Missing a comma or '}' after an object member. at " + (open.length() + 1));
     }
 
     @Test

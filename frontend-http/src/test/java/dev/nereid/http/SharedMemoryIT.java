@@ -91,7 +91,7 @@ class SharedMemoryIT {
 
         HttpConnection.Answer answer = post(SYSTEM + region + "/register", body);
 
-        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        assertThat(answer.text()).startsWith("{\"error\":\"" + error);
         assertThat(answer.status()).isEqualTo(status);
         assertThat(answer.header("content-type")).isEqualTo("application/json");
         assertThat(frontend.server.sharedMemory().regions()).hasSize(1);
@@ -112,7 +112,7 @@ class SharedMemoryIT {
     void tellsWhatIsWrongWithMemoryOfAGraphicsProcessor(String body, int status, String error) throws IOException {
         HttpConnection.Answer answer = post(CUDA + "/region/x/register", body);
 
-        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        assertThat(answer.text()).startsWith("{\"error\":\"" + error);
         assertThat(answer.status()).isEqualTo(status);
     }
 

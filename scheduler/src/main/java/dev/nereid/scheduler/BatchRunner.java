@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
+import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import java.util.function.LongConsumer;
 import org.slf4j.Logger;
@@ -77,7 +78,7 @@ final class BatchRunner {
 
     private BackendException failure(PluginInstance instance, Throwable thrown, boolean interrupted) {
         boolean expected = thrown instanceof BackendException;
-        if (!expected || thrown.getCause() != null) {
+        if (!expected || (thrown.getCause() != null && !(thrown.getCause() instanceof InferenceException))) {
             LOG.atLevel(expected ? Level.WARN : Level.ERROR)
                     .addKeyValue("model", model.settings().name())
                     .addKeyValue("version", model.settings().version())

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
+import dev.nereid.api.Quoted;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
@@ -53,8 +54,8 @@ final class ExecutedRequest implements InferenceRequest {
     /** Returns the call, as long as the backend may use it. */
     private CheckedCall call() {
         if (finished && !request.answers().areSent()) {
-            throw new IllegalStateException(
-                    "request '" + request.call().id() + "': its execution is finished (expected: not yet)");
+            throw new IllegalStateException("request '"
+                    + Quoted.text(request.call().id()) + "': its execution is finished (expected: not yet)");
         }
         return request.call();
     }

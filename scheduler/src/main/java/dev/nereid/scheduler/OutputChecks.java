@@ -1,10 +1,10 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
@@ -81,10 +81,10 @@ final class OutputChecks {
     /** Fails unless the memory of a client is large enough for an output. */
     static void checkTarget(String output, MemorySegment target, long byteSize) throws BackendException {
         if (target.byteSize() < byteSize) {
-            throw new BackendException(
-                    ErrorCode.INTERNAL,
-                    "shared memory size specified with the request for output '" + output + "' (" + target.byteSize()
-                            + " bytes) should be at least " + byteSize + " bytes to hold the results");
+            throw SchedulerErrors.of(
+                    InferenceException.clientMistake("shared memory size specified with the request for"
+                            + " output '" + Quoted.text(output) + "' (" + target.byteSize()
+                            + " bytes) should be at least " + byteSize + " bytes to hold the results"));
         }
     }
 

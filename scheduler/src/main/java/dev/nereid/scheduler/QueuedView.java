@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.QueuedRequest;
@@ -30,7 +31,7 @@ final class QueuedView implements QueuedRequest {
     private CheckedCall call() {
         if (closed) {
             throw new IllegalStateException(
-                    "request '" + request.call().id() + "': its batch is formed (expected: not yet)");
+                    "request '" + Quoted.text(request.call().id()) + "': its batch is formed (expected: not yet)");
         }
         return request.call();
     }

@@ -2,6 +2,7 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -279,8 +280,8 @@ final class ResponseDraft implements InferenceResponse {
 
     private void checkOpen() {
         if (ended) {
-            throw new IllegalStateException(
-                    "response to request '" + request.call().id() + "': sent or given up (expected: not yet)");
+            throw new IllegalStateException("response to request '"
+                    + Quoted.text(request.call().id()) + "': sent or given up (expected: not yet)");
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -63,7 +64,7 @@ final class SchedulerErrors {
     }
 
     private static String withId(CheckedCall call, String problem) {
-        String id = call.id().isEmpty() ? "<id_unknown>" : call.id();
+        String id = call.id().isEmpty() ? "<id_unknown>" : Quoted.text(call.id());
         return "[request id: " + id + "] " + problem;
     }
 
@@ -77,12 +78,17 @@ final class SchedulerErrors {
 
     /** A failure of a backend as its client sees it: the same kind, the same text. */
     static InferenceException of(BackendException error) {
+        if (error.getCause() instanceof InferenceException mistake && mistake.isClientMistake()) {
+            return mistake;
+        }
         return new InferenceException(error.code(), String.valueOf(error.getMessage()));
     }
 
     /** A failure of the server as a backend sees it: the same kind, the same text. */
     static BackendException of(InferenceException error) {
-        return new BackendException(error.code(), error.publicMessage());
+        return error.isClientMistake()
+                ? new BackendException(error.code(), error.publicMessage(), error)
+                : new BackendException(error.code(), error.publicMessage());
     }
 
     /** Something that a backend must not throw. */

@@ -9,6 +9,7 @@ import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.Refusals;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerInfo;
 import dev.nereid.api.SharedMemory;
@@ -73,6 +74,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final ModelControl control = new FixedModels();
     private final boolean strictReadiness;
     private final Duration exitTimeout;
+    private final Refusals refusals;
+    private final LargeCalls largeCalls = new LargeCalls();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
 
@@ -84,7 +87,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             ModelLifecycle lifecycle,
             TimerThread timer,
             boolean strictReadiness,
-            Duration exitTimeout) {
+            Duration exitTimeout,
+            Refusals refusals) {
         this.info = info;
         this.memory = memory;
         this.cache = cache;
@@ -94,6 +98,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         models = lifecycle.models();
         this.strictReadiness = strictReadiness;
         this.exitTimeout = exitTimeout;
+        this.refusals = refusals;
     }
 
     /**
@@ -108,6 +113,13 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     @Override
     public Cancellation infer(InferCall call, ResponseObserver observer) {
         long arrivedNanos = System.nanoTime();
+        return largeCalls.takes(call)
+                ? largeCalls.submit(call, observer, (taken, told) -> submit(taken, told, arrivedNanos))
+                : submit(call, observer, arrivedNanos);
+    }
+
+    /** Checks a call and queues it. */
+    private Cancellation submit(InferCall call, ResponseObserver observer, long arrivedNanos) {
         ServedModel model;
         CheckedCall checked;
         InferCall owned = call;
@@ -145,6 +157,11 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     @Override
     public TensorMemory memory() {
         return memory.pool();
+    }
+
+    @Override
+    public Refusals refusals() {
+        return refusals;
     }
 
     @Override
@@ -252,6 +269,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         beginExit();
         boolean drained = lifecycle.close(budget);
         phase.set(Phase.CLOSED);
+        largeCalls.close();
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
@@ -261,10 +279,10 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         memory.close();
     }
 
-    private static Cancellation refuse(InferCall call, ResponseObserver observer, InferenceException error) {
+    private Cancellation refuse(InferCall call, ResponseObserver observer, InferenceException error) {
         call.release().run();
         try {
-            observer.onRefused(error);
+            observer.onRefused(refusals.refuse(observer.protocol(), error));
         } catch (RuntimeException e) {
             LOG.atWarn().addKeyValue("model", call.model()).setCause(e).log("observer failed");
         }

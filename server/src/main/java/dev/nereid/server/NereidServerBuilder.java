@@ -3,6 +3,7 @@ package dev.nereid.server;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Refusals;
 import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.host.HostPolicies;
@@ -10,6 +11,7 @@ import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.LoadOptions;
+import dev.nereid.spi.ErrorCode;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -33,6 +35,7 @@ public final class NereidServerBuilder {
     private List<Integer> gpus = List.of();
     private String serverId = "nereid";
     private String modelConfigName = "";
+    private boolean clientErrorsAsBadRequest;
     private boolean exitOnError = true;
     private boolean strictReadiness = true;
     private boolean autoComplete = true;
@@ -324,6 +327,19 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Sets with which code mistakes of clients are told that the reference server takes for its own, such as JSON that is
+     * none.
+     *
+     * @param value {@code true} for {@link ErrorCode#INVALID_ARGUMENT}; {@code false}, the default, for {@link
+     *     ErrorCode#INTERNAL} as the reference does
+     * @return this builder
+     */
+    public NereidServerBuilder clientErrorsAsBadRequest(boolean value) {
+        clientErrorsAsBadRequest = value;
+        return this;
+    }
+
+    /**
      * Starts the server and waits until every model is loaded or has failed. Blocks meanwhile.
      *
      * @return the server, owned by the caller
@@ -380,6 +396,8 @@ public final class NereidServerBuilder {
                         serverId,
                         strictReadiness,
                         exitTimeout)
-                .start(ServerMemory.of(pool, clientSharedMemory));
+                .start(
+                        ServerMemory.of(pool, clientSharedMemory),
+                        Refusals.counting(clientErrorsAsBadRequest));
     }
 }

@@ -1,6 +1,7 @@
 package dev.nereid.server;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
@@ -26,7 +27,7 @@ final class NoSharedMemory implements SharedMemory {
 
     @Override
     public Region region(String name) {
-        throw unknown("Unable to find system shared memory region: '" + name + "'");
+        throw unknown("Unable to find system shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
@@ -36,7 +37,7 @@ final class NoSharedMemory implements SharedMemory {
 
     @Override
     public TensorBuffer lease(String name, long offset, long byteSize) {
-        throw unknown("Unable to find shared memory region: '" + name + "'");
+        throw unknown("Unable to find shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
@@ -56,7 +57,7 @@ final class NoSharedMemory implements SharedMemory {
 
     @Override
     public CudaRegion cudaRegion(String name) {
-        throw unknown("Unable to find cuda shared memory region: '" + name + "'");
+        throw unknown("Unable to find cuda shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.nereid.server;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Refusals;
 import dev.nereid.api.ServerInfo;
 import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.scheduler.SchedulerEnvironment;
@@ -64,9 +65,10 @@ record ServerStart(
      * Starts a server, which goes on to load its models.
      *
      * @param memory where its tensors lie; owned by the server
+     * @param refusals counts what it refuses
      * @throws InferenceException if a repository cannot be read; all but the memory was closed again
      */
-    NereidServer start(ServerMemory memory) {
+    NereidServer start(ServerMemory memory, Refusals refusals) {
         ServerBuild build = ServerBuild.read();
         Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
         BackendRegistry backends = BackendRegistry.open(
@@ -93,7 +95,8 @@ record ServerStart(
                     lifecycle,
                     timer,
                     strictReadiness,
-                    exitTimeout);
+                    exitTimeout,
+                    refusals);
         } finally {
             if (!started) {
                 timer.close();

@@ -6,6 +6,7 @@ import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.ArrayList;
@@ -79,7 +80,7 @@ public final class ServedModels implements ModelCatalog {
         List<ModelStatistics> versions = entry == null ? List.of() : entry.statistics();
         if (versions.isEmpty()) {
             throw new InferenceException(
-                    ErrorCode.INVALID_ARGUMENT, "requested model '" + model.name() + "' is not available");
+                    ErrorCode.INVALID_ARGUMENT, "requested model '" + Quoted.text(model.name()) + "' is not available");
         }
         if (model.version() == ModelRef.LATEST) {
             return versions;
@@ -91,7 +92,7 @@ public final class ServedModels implements ModelCatalog {
         }
         throw new InferenceException(
                 ErrorCode.INVALID_ARGUMENT,
-                "requested model version is not available for model '" + model.name() + "'");
+                "requested model version is not available for model '" + Quoted.text(model.name()) + "'");
     }
 
     /**

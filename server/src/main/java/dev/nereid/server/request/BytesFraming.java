@@ -12,8 +12,8 @@ final class BytesFraming {
     private BytesFraming() {}
 
     /**
-     * Walks over the strings. As in the reference, a last string whose length reaches beyond the end of the data
-     * passes: it counts as one string of whatever is left.
+     * Walks over the strings. A string that reaches beyond the end of the data is refused, unlike by the reference:
+     * native code must not see such a length.
      *
      * @param data memory that Java code may read
      * @param expected the number of strings
@@ -32,7 +32,10 @@ final class BytesFraming {
             }
             strings++;
             long length = Integer.toUnsignedLong(data.get(LENGTH, position));
-            position += LENGTH_BYTES + length; // at most 4 GiB beyond the end, far from an overflow
+            if (length > available - LENGTH_BYTES) {
+                throw RequestErrors.cutString(id, input, model, length, available - LENGTH_BYTES);
+            }
+            position += LENGTH_BYTES + length;
         }
         if (strings != expected) {
             throw RequestErrors.tooFewStrings(id, input, model, expected, strings);

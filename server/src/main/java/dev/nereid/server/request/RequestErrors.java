@@ -2,12 +2,11 @@ package dev.nereid.server.request;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.Quoted;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
-import java.util.Arrays;
 import java.util.List;
-import java.util.stream.Collectors;
 
 /**
  * The texts with which calls are refused. Clients match on them, so they are the reference server's to the letter: most
@@ -22,19 +21,19 @@ final class RequestErrors {
     private RequestErrors() {}
 
     static InferenceException duplicateInput(String id, String input) {
-        return of(id, "input '" + input + "' already exists in request");
+        return of(id, "input '" + Quoted.text(input) + "' already exists in request");
     }
 
     static InferenceException duplicateOutput(String id, String output) {
-        return of(id, "output '" + output + "' already exists in request");
+        return of(id, "output '" + Quoted.text(output) + "' already exists in request");
     }
 
     static InferenceException unknownInput(String input, String model) {
-        return invalid("unexpected inference input '" + input + "' for model '" + model + "'");
+        return invalid("unexpected inference input '" + Quoted.text(input) + "' for model '" + model + "'");
     }
 
     static InferenceException unknownOutput(String output, String model) {
-        return invalid("unexpected inference output '" + output + "' for model '" + model + "'");
+        return invalid("unexpected inference output '" + Quoted.text(output) + "' for model '" + model + "'");
     }
 
     /**
@@ -54,17 +53,20 @@ final class RequestErrors {
         return of(
                 id,
                 expected + " but got " + given.size() + " inputs for model '" + model + "'. Got input(s) ["
-                        + quoted(given.reversed()) + "], but missing required input(s) "
-                        + (missing.isEmpty() ? "]" : "[" + quoted(missing) + "]")
+                        + Quoted.names(given.reversed()) + "], but missing required input(s) "
+                        + (missing.isEmpty() ? "]" : "[" + Quoted.names(missing) + "]")
                         + ". Please provide all required input(s).");
     }
 
     static InferenceException noBatchDimension(String id, String input, String model) {
-        return of(id, "input '" + input + "' has no shape but model requires batch dimension for '" + model + "'");
+        return of(
+                id,
+                "input '" + Quoted.text(input) + "' has no shape but model requires batch dimension for '" + model
+                        + "'");
     }
 
     static InferenceException differingBatch(String id, String input, String model) {
-        return of(id, "input '" + input + "' batch size does not match other inputs for '" + model + "'");
+        return of(id, "input '" + Quoted.text(input) + "' batch size does not match other inputs for '" + model + "'");
     }
 
     static InferenceException batchTooLarge(String id, String model, int maxBatchSize) {
@@ -79,67 +81,67 @@ final class RequestErrors {
         String claimed = DataType.ofName(input.datatype()).isPresent() ? input.datatype() : "<invalid>";
         return of(
                 id,
-                "inference input '" + input.name() + "' data-type is '" + claimed + "', but model '" + model
-                        + "' expects '" + expected + "'");
+                "inference input '" + Quoted.text(input.name()) + "' data-type is '" + claimed + "', but model '"
+                        + model + "' expects '" + expected + "'");
     }
 
     static InferenceException unspecifiedDimension(String id, InputTensor input, String model) {
         return of(
                 id,
-                "All input dimensions should be specified for input '" + input.name() + "' for model '" + model
-                        + "', got " + text(input.dims()));
+                "All input dimensions should be specified for input '" + Quoted.text(input.name()) + "' for model '"
+                        + model + "', got " + Quoted.dims(input.dims()));
     }
 
     static InferenceException shape(String id, InputTensor input, String model, Shape dims, boolean batches) {
         return of(
                 id,
-                "unexpected shape for input '" + input.name() + "' for model '" + model + "'. Expected "
-                        + (batches ? dims.prepend(Shape.VARIABLE) : dims) + ", got " + text(input.dims()) + ". "
+                "unexpected shape for input '" + Quoted.text(input.name()) + "' for model '" + model + "'. Expected "
+                        + (batches ? dims.prepend(Shape.VARIABLE) : dims) + ", got " + Quoted.dims(input.dims()) + ". "
                         + (batches ? BATCH_NOTE : ""));
     }
 
     static InferenceException byteSize(String id, String input, String model, long expected, long given) {
         return of(
                 id,
-                "input byte size mismatch for input '" + input + "' for model '" + model + "'. Expected " + expected
-                        + ", got " + given);
+                "input byte size mismatch for input '" + Quoted.text(input) + "' for model '" + model + "'. Expected "
+                        + expected + ", got " + given);
     }
 
     static InferenceException cutLength(String id, String input, String model, long available) {
         return of(
                 id,
-                "incomplete string length indicator for inference input '" + input + "' for model '" + model
+                "incomplete string length indicator for inference input '" + Quoted.text(input) + "' for model '"
+                        + model
                         + "', expecting 4 bytes but only " + available + " bytes available. Please make sure the"
                         + " string length indicator is in one buffer.");
+    }
+
+    static InferenceException cutString(String id, String input, String model, long length, long available) {
+        return of(
+                id,
+                "incomplete string data for inference input '" + Quoted.text(input) + "' for model '" + model
+                        + "', expecting string of length " + length + " but only " + available + " bytes available.");
     }
 
     static InferenceException tooManyStrings(String id, String input, String model, long expected) {
         return of(
                 id,
-                "unexpected number of string elements " + (expected + 1) + " for inference input '" + input
+                "unexpected number of string elements " + (expected + 1) + " for inference input '" + Quoted.text(input)
                         + "' for model '" + model + "', expecting " + expected);
     }
 
     static InferenceException tooFewStrings(String id, String input, String model, long expected, long given) {
         return of(
                 id,
-                "expected " + expected + " string elements for inference input '" + input + "' for model '" + model
-                        + "', got " + given);
+                "expected " + expected + " string elements for inference input '" + Quoted.text(input) + "' for model '"
+                        + model + "', got " + given);
     }
 
     private static InferenceException of(String id, String message) {
-        return invalid("[request id: " + (id.isEmpty() ? "<id_unknown>" : id) + "] " + message);
+        return invalid("[request id: " + (id.isEmpty() ? "<id_unknown>" : Quoted.text(id)) + "] " + message);
     }
 
     private static InferenceException invalid(String message) {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, message);
-    }
-
-    private static String quoted(List<String> names) {
-        return names.stream().map(name -> "'" + name + "'").collect(Collectors.joining(","));
-    }
-
-    private static String text(long[] dims) {
-        return Arrays.stream(dims).mapToObj(Long::toString).collect(Collectors.joining(",", "[", "]"));
     }
 }

@@ -1,6 +1,8 @@
 package dev.nereid.server.shared;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
+import dev.nereid.api.RefusalCause;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
@@ -44,7 +46,8 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     @Override
     public void register(String name, String key, long offset, long byteSize) {
         if (!files.isValid(key)) {
-            throw invalid("cannot register shared memory region '" + name + "' - invalid shm key '" + key + "'");
+            throw invalid("cannot register shared memory region '" + Quoted.text(name) + "' - invalid shm key '"
+                    + Quoted.text(key) + "'");
         }
         if (regions.containsKey(name)) {
             throw taken(name);
@@ -76,8 +79,8 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
                 }
             }
         } catch (IOException e) {
-            throw new InferenceException(
-                    ErrorCode.INTERNAL, "Unable to open shared memory region: '" + region.key() + "'");
+            throw InferenceException.clientMistake(
+                    "Unable to open shared memory region: '" + Quoted.text(region.key()) + "'");
         }
     }
 
@@ -109,7 +112,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     public Region region(String name) {
         MappedRegion found = regions.get(name);
         if (found == null) {
-            throw unknown("system shared memory region: '" + name + "'");
+            throw unknown("system shared memory region: '" + Quoted.text(name) + "'");
         }
         return found.region();
     }
@@ -123,7 +126,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     public TensorBuffer lease(String name, long offset, long byteSize) {
         MappedRegion found = regions.get(name);
         if (found == null || !found.retain()) {
-            throw unknown("shared memory region: '" + name + "'");
+            throw unknown("shared memory region: '" + Quoted.text(name) + "'");
         }
         boolean leased = false;
         try {
@@ -142,21 +145,21 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         String name = found.region().name();
         long size = found.region().byteSize();
         if (Long.compareUnsigned(offset, size) >= 0) {
-            throw invalid("Invalid offset for shared memory region: '" + name + "'");
+            throw invalid("Invalid offset for shared memory region: '" + Quoted.text(name) + "'");
         }
         if (Long.compareUnsigned(byteSize, size - offset) > 0) {
-            throw invalid("Invalid offset + byte size for shared memory region: '" + name + "'");
+            throw invalid("Invalid offset + byte size for shared memory region: '" + Quoted.text(name) + "'");
         }
         long now = found.sizeNow();
         if (offset + byteSize > now) {
-            throw invalid("shared memory region '" + name + "': its segment ends " + Math.max(0, now)
+            throw invalid("shared memory region '" + Quoted.text(name) + "': its segment ends " + Math.max(0, now)
                     + " bytes behind the start of the region (expected: not before byte " + (offset + byteSize) + ")");
         }
     }
 
     @Override
     public void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize) {
-        throw invalid("failed to register CUDA shared memory region: '" + name + "', GPUs not supported");
+        throw invalid("failed to register CUDA shared memory region: '" + Quoted.text(name) + "', GPUs not supported");
     }
 
     @Override
@@ -167,7 +170,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
 
     @Override
     public CudaRegion cudaRegion(String name) {
-        throw unknown("cuda shared memory region: '" + name + "'");
+        throw unknown("cuda shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
@@ -182,16 +185,16 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     }
 
     private static String failed(String name) {
-        return "failed to register shared memory region '" + name + "': ";
+        return "failed to register shared memory region '" + Quoted.text(name) + "': ";
     }
 
     private static InferenceException taken(String name) {
         return new InferenceException(
-                ErrorCode.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
+                ErrorCode.ALREADY_EXISTS, "shared memory region '" + Quoted.text(name) + "' already in manager");
     }
 
     private static InferenceException unknown(String what) {
-        return new InferenceException(ErrorCode.NOT_FOUND, "Unable to find " + what);
+        return InferenceException.refusal(ErrorCode.NOT_FOUND, RefusalCause.INVALID, "Unable to find " + what);
     }
 
     private static InferenceException invalid(String text) {

@@ -6,6 +6,7 @@ import static dev.nereid.server.request.Calls.input;
 import static dev.nereid.server.request.Calls.strings;
 import static dev.nereid.server.request.Calls.zeros;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.nereid.api.CallOptions;
@@ -203,6 +204,21 @@ class RequestChecksTest {
                             + " one buffer."),
             Arguments.of(
                     TEXT,
+                    call(input("a", "BYTES", bytes(1, 0, 0, 0, 'a', 'd', 0, 0, 0, 'a'), 1, 2)),
+                    UNKNOWN_ID + "incomplete string data for inference input 'a' for model 'm', expecting string of"
+                            + " length 100 but only 1 bytes available."),
+            Arguments.of(
+                    TEXT,
+                    call(input("a", "BYTES", bytes(255, 255, 255, 255), 1, 1)),
+                    UNKNOWN_ID + "incomplete string data for inference input 'a' for model 'm', expecting string of"
+                            + " length 4294967295 but only 0 bytes available."),
+            Arguments.of(
+                    TEXT,
+                    call(input("a", "BYTES", strings("a"), 1, 0)),
+                    UNKNOWN_ID + "unexpected number of string elements 1 for inference input 'a' for model 'm',"
+                            + " expecting 0"),
+            Arguments.of(
+                    TEXT,
                     call(input("a", "BYTES", strings("a", "b", "c"), 1, 2)),
                     UNKNOWN_ID + "unexpected number of string elements 3 for inference input 'a' for model 'm',"
                             + " expecting 2"),
@@ -372,13 +388,14 @@ class RequestChecksTest {
         assertThat(checked.inputs().getFirst().tensor().data()).isSameAs(data);
     }
 
-    /** As recorded: the last string is then whatever is left. */
     @Test
-    void passesALastLengthBeyondTheEnd() {
-        assertThat(shape(TEXT.check(call(input("a", "BYTES", bytes('d', 0, 0, 0, 'a'), 1, 1)))))
-                .isEqualTo(Shape.of(1, 1));
-        assertThat(shape(TEXT.check(call(input("a", "BYTES", bytes(255, 255, 255, 255), 1, 1)))))
-                .isEqualTo(Shape.of(1, 1));
+    void quotesNoMoreThanABeginningOfLongNames() {
+        String name = "x".repeat(10_000_000);
+        InferCall call = call(name, List.of(input(name, "FP32", strings(), 1, 1)), List.of());
+
+        assertThatThrownBy(() -> TEXT.check(call))
+                .hasMessageContaining("'" + "x".repeat(256) + "…'")
+                .satisfies(error -> assertThat(error.getMessage()).hasSizeLessThan(1000));
     }
 
     @Test

@@ -1,0 +1,97 @@
+package dev.nereid.api;
+
+import dev.nereid.spi.ErrorCode;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * Counts the requests of a server that are refused before they reach a queue, and decides the code of their errors.
+ * Lock-free; safe for use by any thread.
+ *
+ * <p>Requests that a queue refuses are not counted here: they are among the failures of their models.
+ */
+public final class Refusals {
+    /** Counts nothing and changes no code: for servers without such figures. */
+    public static final Refusals NONE = new Refusals(false, false);
+
+    private final boolean counts;
+    private final boolean clientErrorsAsBadRequest;
+    private final LongAdder[] counters;
+
+    private Refusals(boolean counts, boolean clientErrorsAsBadRequest) {
+        this.counts = counts;
+        this.clientErrorsAsBadRequest = clientErrorsAsBadRequest;
+        counters = new LongAdder[RequestProtocol.values().length * RefusalCause.values().length];
+        for (int i = 0; i < counters.length; i++) {
+            counters[i] = new LongAdder();
+        }
+    }
+
+    /**
+     * Begins to count.
+     *
+     * @param clientErrorsAsBadRequest whether mistakes of clients for which the reference server has the code
+     *     {@link ErrorCode#INTERNAL} are told with {@link ErrorCode#INVALID_ARGUMENT}
+     * @return counters that stand at 0
+     */
+    public static Refusals counting(boolean clientErrorsAsBadRequest) {
+        return new Refusals(true, clientErrorsAsBadRequest);
+    }
+
+    /**
+     * Counts the refusal of a request.
+     *
+     * @param protocol how the request came
+     * @param error why it is refused
+     * @return the error that the client is told
+     */
+    public InferenceException refuse(RequestProtocol protocol, InferenceException error) {
+        count(protocol, error.refusalCause());
+        return told(error);
+    }
+
+    /**
+     * Returns an error as the client is told it.
+     *
+     * @param error an error of a request
+     * @return the error; with another code if it is a mistake of the client, and the server is to say so
+     */
+    public InferenceException told(InferenceException error) {
+        return clientErrorsAsBadRequest ? error.asBadRequest() : error;
+    }
+
+    /**
+     * Returns whether some errors are told with another code.
+     *
+     * @return whether {@link #told} may return another error than it is given
+     */
+    public boolean changesCodes() {
+        return clientErrorsAsBadRequest;
+    }
+
+    /**
+     * Counts the refusal of a request for which there is no error of an inference.
+     *
+     * @param protocol how the request came
+     * @param cause why it is refused
+     */
+    public void count(RequestProtocol protocol, RefusalCause cause) {
+        if (counts) {
+            counters[index(protocol, cause)].increment();
+        }
+    }
+
+    /**
+     * Returns how many requests were refused.
+     *
+     * @param protocol how they came
+     * @param cause why they were refused
+     * @return the number since the start of the server
+     */
+    public long refused(RequestProtocol protocol, RefusalCause cause) {
+        return counters[index(protocol, cause)].sum();
+    }
+
+    private static int index(RequestProtocol protocol, RefusalCause cause) {
+        return protocol.ordinal() * RefusalCause.values().length + cause.ordinal();
+    }
+}

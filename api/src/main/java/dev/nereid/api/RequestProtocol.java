@@ -1,0 +1,26 @@
+package dev.nereid.api;
+
+/** The way on which a request came to the server. */
+public enum RequestProtocol {
+    /** The HTTP port. */
+    HTTP("http"),
+    /** The gRPC port. */
+    GRPC("grpc"),
+    /** A call of a program that embeds the server. */
+    EMBEDDED("embedded");
+
+    private final String label;
+
+    RequestProtocol(String label) {
+        this.label = label;
+    }
+
+    /**
+     * Returns the name of the protocol in metrics.
+     *
+     * @return the name, in lower case
+     */
+    public String label() {
+        return label;
+    }
+}

@@ -1,0 +1,81 @@
+package dev.nereid.distribution.log;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Marker;
+import org.slf4j.event.KeyValuePair;
+import org.slf4j.event.Level;
+import org.slf4j.event.LoggingEvent;
+import org.slf4j.helpers.LegacyAbstractLogger;
+import org.slf4j.spi.LoggingEventAware;
+
+/** Decides whether an event is logged, and hands it to the lines of the log. Safe for use by any thread. */
+final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware {
+    private static final long serialVersionUID = 1L;
+
+    private final transient LogLines lines;
+    private volatile int level;
+
+    LineLogger(String name, int level, LogLines lines) {
+        this.name = name;
+        this.level = level;
+        this.lines = lines;
+    }
+
+    void setLevel(int changed) {
+        level = changed;
+    }
+
+    @Override
+    public void log(LoggingEvent event) {
+        Object[] arguments = event.getArgumentArray();
+        List<KeyValuePair> pairs = event.getKeyValuePairs();
+        lines.write(
+                getName(),
+                event.getLevel(),
+                pairs == null ? List.of() : pairs,
+                event.getMessage(),
+                arguments,
+                event.getThrowable());
+    }
+
+    @Override
+    protected void handleNormalizedLoggingCall(
+            Level severity,
+            @Nullable Marker marker,
+            @Nullable String pattern,
+            Object @Nullable [] arguments,
+            @Nullable Throwable thrown) {
+        lines.write(getName(), severity, List.of(), pattern, arguments, thrown);
+    }
+
+    @Override
+    protected @Nullable String getFullyQualifiedCallerName() {
+        return null;
+    }
+
+    @Override
+    public boolean isTraceEnabled() {
+        return level <= Level.TRACE.toInt();
+    }
+
+    @Override
+    public boolean isDebugEnabled() {
+        return level <= Level.DEBUG.toInt();
+    }
+
+    @Override
+    public boolean isInfoEnabled() {
+        return level <= Level.INFO.toInt();
+    }
+
+    @Override
+    public boolean isWarnEnabled() {
+        return level <= Level.WARN.toInt();
+    }
+
+    @Override
+    public boolean isErrorEnabled() {
+        return level <= Level.ERROR.toInt();
+    }
+}

@@ -1,0 +1,121 @@
+package dev.nereid.distribution.log;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.event.Level;
+
+/**
+ * Bounds the warnings and errors of one cause in a second. Guarded by the lock of its owner.
+ *
+ * <p>A cause is a logger, a text before values are put into it, and the type of what was thrown. All causes of one logger
+ * together have a bound too, since the texts of some libraries hold values of clients. Other levels have no bound: they
+ * are about changes of state, or were asked for. Nor has the loading of models, which no client can bring about.
+ */
+final class LogLimit {
+    /** The time in which lines are counted. */
+    static final long WINDOW_NANOS = 1_000_000_000L;
+
+    /** The number of lines of one cause in that time. */
+    static final int MAX_LINES = 10;
+
+    /** The number of lines of one logger in that time. */
+    static final int MAX_LOGGER_LINES = 50;
+
+    private static final int MAX_CAUSES = 1024;
+    private static final List<String> UNBOUNDED =
+            List.of("dev.nereid.server.repository.", "dev.nereid.server.config.", "dev.nereid.server.host.");
+
+    private final LongSupplier nanoTime;
+    private final Map<Cause, Window> windows = new HashMap<>();
+
+    /**
+     * What lines are counted by. Immutable.
+     *
+     * @param logger the name of the logger
+     * @param text the text before values are put into it; {@code null} for all of the logger together
+     * @param thrown the type of what was thrown; {@code null} for nothing
+     */
+    record Cause(
+            String logger, @Nullable String text, @Nullable Class<?> thrown) {}
+
+    /**
+     * Lines that were not written.
+     *
+     * @param cause the cause
+     * @param level the level of the first of them
+     * @param count how many
+     */
+    record Suppressed(Cause cause, Level level, long count) {}
+
+    /** The lines of one cause in a second. */
+    private static final class Window {
+        private long startNanos;
+        private int lines;
+        private long suppressed;
+        private Level level = Level.WARN;
+    }
+
+    LogLimit(LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+    }
+
+    /**
+     * Counts a line, and says whether it is to be written.
+     *
+     * @return {@code false} if it is one too many; {@link #collect} reports it later
+     */
+    boolean admits(String logger, Level level, @Nullable String text, @Nullable Class<?> thrown) {
+        if (level.toInt() < Level.WARN.toInt() || UNBOUNDED.stream().anyMatch(logger::startsWith)) {
+            return true;
+        }
+        long now = nanoTime.getAsLong();
+        Cause cause = new Cause(logger, text, thrown);
+        if (windows.size() >= MAX_CAUSES && !windows.containsKey(cause)) {
+            windows.values().removeIf(window -> window.suppressed == 0 && isOver(window, now));
+            if (windows.size() >= MAX_CAUSES) {
+                cause = new Cause(logger, null, null);
+            }
+        }
+        return admits(cause, level, cause.text() == null ? MAX_LOGGER_LINES : MAX_LINES, now)
+                && (cause.text() == null || admits(new Cause(logger, null, null), level, MAX_LOGGER_LINES, now));
+    }
+
+    private boolean admits(Cause cause, Level level, int most, long now) {
+        Window window = windows.computeIfAbsent(cause, _ -> {
+            Window begun = new Window();
+            begun.startNanos = now;
+            return begun;
+        });
+        if (isOver(window, now)) {
+            window.startNanos = now;
+            window.lines = 0;
+        }
+        if (window.lines < most) {
+            window.lines++;
+            return true;
+        }
+        window.level = level;
+        window.suppressed++;
+        return false;
+    }
+
+    private static boolean isOver(Window window, long now) {
+        return now - window.startNanos >= WINDOW_NANOS;
+    }
+
+    /** Returns what was suppressed since the last call, and counts it as reported. */
+    List<Suppressed> collect() {
+        List<Suppressed> collected = new ArrayList<>();
+        windows.forEach((cause, window) -> {
+            if (window.suppressed > 0) {
+                collected.add(new Suppressed(cause, window.level, window.suppressed));
+                window.suppressed = 0;
+            }
+        });
+        return collected;
+    }
+}

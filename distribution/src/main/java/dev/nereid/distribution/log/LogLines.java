@@ -1,0 +1,133 @@
+package dev.nereid.distribution.log;
+
+import java.io.PrintStream;
+import java.time.InstantSource;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.event.KeyValuePair;
+import org.slf4j.event.Level;
+import org.slf4j.helpers.MessageFormatter;
+
+/** Writes events as lines: time, thread, level, logger, data, text. Safe for use by any thread. */
+final class LogLines {
+    /** The number of characters of one value that are written. */
+    private static final int MAX_VALUE_LENGTH = 4096;
+
+    /** The number of characters of a text that are written. */
+    private static final int MAX_TEXT_LENGTH = 16384;
+
+    private final PrintStream out;
+    private final InstantSource time;
+    private final DateTimeFormatter format;
+    private final Later later;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final LogLimit limit;
+    /** Whether the report of suppressed lines is under way. */
+    private boolean isReportDue;
+
+    /** Runs tasks later. */
+    @FunctionalInterface
+    interface Later {
+        /** Runs a task after {@link LogLimit#WINDOW_NANOS}, on any thread. */
+        void run(Runnable task);
+    }
+
+    LogLines(PrintStream out, InstantSource time, ZoneId zone, LogLimit limit, Later later) {
+        this.out = out;
+        this.time = time;
+        this.format = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss.SSS").withZone(zone);
+        this.limit = limit;
+        this.later = later;
+    }
+
+    /** Writes an event, unless there are too many of its cause. */
+    void write(
+            String logger,
+            Level level,
+            List<KeyValuePair> data,
+            @Nullable String pattern,
+            Object @Nullable [] arguments,
+            @Nullable Throwable thrown) {
+        if (!admits(logger, level, pattern, thrown == null ? null : thrown.getClass())) {
+            return;
+        }
+        StringBuilder line = begin(logger, level);
+        for (KeyValuePair pair : data) {
+            LogText.append(line, pair.key, MAX_VALUE_LENGTH);
+            line.append('=');
+            LogText.append(line, LogText.of(pair.value), MAX_VALUE_LENGTH);
+            line.append(' ');
+        }
+        String text = arguments == null ? pattern : MessageFormatter.basicArrayFormat(pattern, arguments);
+        LogText.append(line, String.valueOf(text), MAX_TEXT_LENGTH);
+        line.append('\n');
+        if (thrown != null) {
+            LogTrace.append(line, thrown);
+        }
+        print(line);
+    }
+
+    private boolean admits(String logger, Level level, @Nullable String text, @Nullable Class<?> thrown) {
+        boolean mustReport = false;
+        lock.lock();
+        try {
+            if (limit.admits(logger, level, text, thrown)) {
+                return true;
+            }
+            mustReport = !isReportDue;
+            isReportDue = true;
+        } finally {
+            lock.unlock();
+        }
+        if (mustReport) {
+            later.run(this::report);
+        }
+        return false;
+    }
+
+    /** Writes a line for each cause of which lines were suppressed. */
+    private void report() {
+        List<LogLimit.Suppressed> suppressed;
+        lock.lock();
+        try {
+            isReportDue = false;
+            suppressed = limit.collect();
+        } finally {
+            lock.unlock();
+        }
+        for (LogLimit.Suppressed one : suppressed) {
+            StringBuilder line =
+                    begin(one.cause().logger(), one.level()).append(one.count()).append(" more suppressed");
+            if (one.cause().text() != null) {
+                LogText.append(line.append(": "), one.cause().text(), MAX_VALUE_LENGTH);
+            }
+            print(line.append('\n'));
+        }
+    }
+
+    private StringBuilder begin(String logger, Level level) {
+        StringBuilder line = new StringBuilder(256);
+        format.formatTo(time.instant(), line);
+        line.append(" [");
+        LogText.append(line, Thread.currentThread().getName(), MAX_VALUE_LENGTH);
+        return line.append("] ")
+                .append(level.name())
+                .append(' ')
+                .append(logger, logger.lastIndexOf('.') + 1, logger.length())
+                .append(" - ");
+    }
+
+    private void print(StringBuilder line) {
+        String text = line.toString();
+        lock.lock();
+        try {
+            out.print(text);
+            out.flush();
+        } finally {
+            lock.unlock();
+        }
+    }
+}

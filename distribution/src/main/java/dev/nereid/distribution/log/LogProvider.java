@@ -1,0 +1,44 @@
+package dev.nereid.distribution.log;
+
+import org.slf4j.ILoggerFactory;
+import org.slf4j.IMarkerFactory;
+import org.slf4j.helpers.BasicMarkerFactory;
+import org.slf4j.helpers.NOPMDCAdapter;
+import org.slf4j.spi.MDCAdapter;
+import org.slf4j.spi.SLF4JServiceProvider;
+
+/** Gives the log to SLF4J, which finds this class by its name. Confined to the thread that sets the log up. */
+public final class LogProvider implements SLF4JServiceProvider {
+    /** The version of SLF4J that this class is written for, as SLF4J asks for it. */
+    private static final String API_VERSION = "2.0.99";
+
+    private final LogFactory loggers = new LogFactory();
+    private final IMarkerFactory markers = new BasicMarkerFactory();
+    private final MDCAdapter contexts = new NOPMDCAdapter();
+
+    /** Creates the provider; called by SLF4J. */
+    public LogProvider() {}
+
+    @Override
+    public ILoggerFactory getLoggerFactory() {
+        return loggers;
+    }
+
+    @Override
+    public IMarkerFactory getMarkerFactory() {
+        return markers;
+    }
+
+    @Override
+    public MDCAdapter getMDCAdapter() {
+        return contexts;
+    }
+
+    @Override
+    public String getRequestedApiVersion() {
+        return API_VERSION;
+    }
+
+    @Override
+    public void initialize() {}
+}

@@ -1,0 +1,67 @@
+package dev.nereid.distribution.log;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes text into lines of the log. Static functions only.
+ *
+ * <p>What would end a line, move the cursor of a terminal or turn the direction of text is written as an escape, wherever
+ * it comes from: ids, names and headers of clients, messages of backends.
+ */
+final class LogText {
+    private static final char LINE_SEPARATOR = 0x2028;
+    private static final char PARAGRAPH_SEPARATOR = 0x2029;
+
+    private LogText() {}
+
+    /** Returns the text of a value; that of one which cannot tell is its type. */
+    static String of(@Nullable Object value) {
+        try {
+            return String.valueOf(value);
+        } catch (RuntimeException _) {
+            return value == null ? "null" : value.getClass().getName();
+        }
+    }
+
+    /** Appends the beginning of a text without anything that controls a terminal. */
+    static void append(StringBuilder line, String text, int maxLength) {
+        int end = Math.min(text.length(), maxLength);
+        for (int i = 0; i < end; i++) {
+            char c = text.charAt(i);
+            if (isPlain(c)) {
+                line.append(c);
+            } else {
+                escape(line, c);
+            }
+        }
+        if (end < text.length()) {
+            line.append('…');
+        }
+    }
+
+    private static boolean isPlain(char c) {
+        if (c >= ' ' && c < 0x7F) {
+            return true;
+        }
+        return c >= 0xA0 && !isFormat(c);
+    }
+
+    /** Says whether a character ends a line, or turns the direction of what follows it, or is not seen. */
+    private static boolean isFormat(char c) {
+        return c == LINE_SEPARATOR || c == PARAGRAPH_SEPARATOR || Character.getType(c) == Character.FORMAT;
+    }
+
+    private static void escape(StringBuilder line, char c) {
+        switch (c) {
+            case '\n' -> line.append("\\n");
+            case '\r' -> line.append("\\r");
+            case '\t' -> line.append("\\t");
+            default -> {
+                line.append("\\u");
+                for (int shift = 12; shift >= 0; shift -= 4) {
+                    line.append(Character.forDigit(c >> shift & 0xF, 16));
+                }
+            }
+        }
+    }
+}

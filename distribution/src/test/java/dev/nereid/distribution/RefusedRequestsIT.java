@@ -1,0 +1,83 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import org.junit.jupiter.api.Test;
+
+/** What is seen of refused requests: in answers, in metrics, and in the log. */
+class RefusedRequestsIT {
+    private static final String INFER = "/v2/models/digits/infer";
+    private static final String WRONG_TYPE =
+            "{\"id\":\"r\\n1\",\"inputs\":[{\"name\":\"IMAGE\",\"shape\":[1],\"datatype\":\"BOOL\",\"data\":[7]}]}";
+
+    @Test
+    void keepsTheStatusOfTheReferenceServerAndTellsWhereTheMistakeIs() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
+            HttpResponse<String> answer = server.post(INFER, WRONG_TYPE);
+
+            assertThat(answer.statusCode()).isEqualTo(500);
+            assertThat(answer.body())
+                    .isEqualTo("{\"error\":\"Unable to parse 'data': attempt to access JSON non-boolean as boolean;"
+                            + " inputs[0].data[0]: expected true or false, got 7\"}");
+            server.interrupt();
+            assertThat(server.awaitEnd().err()).doesNotContain("request failed");
+        }
+    }
+
+    @Test
+    void answersMistakesOfClientsWithBadRequestIfAsked() throws Exception {
+        try (InstalledServer server =
+                InstalledServer.serve(InstalledServer.MODELS, "--client-errors-as-bad-request=true")) {
+            assertThat(server.post(INFER, WRONG_TYPE).statusCode()).isEqualTo(400);
+            assertThat(server.post(INFER, "hello").statusCode()).isEqualTo(400);
+            assertThat(server.post("/v2/models/digits/generate", "hello").statusCode())
+                    .isEqualTo(400);
+        }
+    }
+
+    @Test
+    void countsAndLogsEveryRefusal() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS, "--log-verbose=1")) {
+            server.post(INFER, WRONG_TYPE);
+            server.post(INFER, "hello");
+            server.post(INFER, "{\"inputs\":[]}");
+            server.post("/v2/models/nope/infer", "{}");
+            server.post("/v2/nope", "{}");
+
+            assertCounted(server, "malformed", 2);
+            assertCounted(server, "invalid", 1);
+            assertCounted(server, "unknown_model", 1);
+            assertCounted(server, "unknown_path", 1);
+            server.interrupt();
+            assertThat(server.awaitEnd().err().lines().filter(line -> line.contains("request failed")))
+                    .hasSize(5)
+                    .allMatch(line -> line.contains("DEBUG"))
+                    .anyMatch(line -> line.contains("requestId=r\\n1 model='digits' status=500 text=Unable to parse"))
+                    .anyMatch(line -> line.contains("status=404"));
+        }
+    }
+
+    @Test
+    void quotesLittleOfALongNameAndGoesOn() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
+            String name = "x".repeat(60_000_000);
+
+            HttpResponse<String> answer = server.post(
+                    INFER,
+                    "{\"id\":\"" + name.substring(0, 1_000_000)
+                            + "\",\"inputs\":[{\"name\":\"" + name
+                            + "\",\"shape\":[1],\"datatype\":\"BOOL\",\"data\":[true]}]}");
+
+            assertThat(answer.statusCode()).isEqualTo(400);
+            assertThat(answer.body()).hasSizeLessThan(2000).contains("…");
+        }
+    }
+
+    private static void assertCounted(InstalledServer server, String cause, int count)
+            throws IOException, InterruptedException {
+        assertThat(server.metrics("GET", "/metrics").body())
+                .contains("nereid_requests_refused_total{protocol=\"http\",cause=\"" + cause + "\"} " + count + "\n");
+    }
+}

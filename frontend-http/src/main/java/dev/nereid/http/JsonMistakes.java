@@ -1,0 +1,116 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * The errors of JSON that is not what it should be. Static functions only.
+ *
+ * <p>Each begins with the text of the reference server, which clients know; what was expected, where and what was got
+ * follow. Clients know them as errors of the server, and get them as such unless the server is told otherwise.
+ */
+final class JsonMistakes {
+    /** The number of bytes of a text that are looked at to describe a value. */
+    private static final int MAX_BYTES = 4 * Quoted.MAX_LENGTH;
+
+    /** The number of characters that are quoted of a text that cannot be read. */
+    private static final int MAX_SNIPPET = 16;
+
+    private JsonMistakes() {}
+
+    /** Returns the error of a text that is no JSON. */
+    static InferenceException syntax(String problem, int position, MemorySegment text) {
+        return InferenceException.clientMistake("failed to parse the request JSON buffer: " + problem + " at "
+                + position + "; expected " + expected(problem) + ", got " + snippet(text, position));
+    }
+
+    /**
+     * Returns the error of a value of the wrong type.
+     *
+     * @param text the text that clients know
+     * @param path where the value is
+     * @param expected what it should be
+     * @param got what it is
+     */
+    static InferenceException value(String text, String path, String expected, String got) {
+        return InferenceException.clientMistake(text + "; " + path + ": expected " + expected + ", got " + got);
+    }
+
+    /** Returns what a value should be that is not, in the words of the reference server. */
+    static String expectedInstead(String problem) {
+        return switch (problem) {
+            case JsonFields.NOT_ARRAY -> "an array";
+            case JsonFields.NOT_BOOLEAN -> "true or false";
+            case JsonFields.NOT_NUMBER -> "a number";
+            case JsonFields.NOT_OBJECT, JsonFields.NO_MEMBERS -> "an object";
+            case JsonFields.NOT_SIGNED -> "a whole number from -9223372036854775808 to 9223372036854775807";
+            case JsonFields.NOT_STRING -> "a string";
+            case JsonFields.NOT_UNSIGNED -> "a whole number from 0 to 18446744073709551615";
+            default -> "another value";
+        };
+    }
+
+    private static String expected(String problem) {
+        return switch (problem) {
+            case "Invalid value." -> "an object, an array, a string, a number, true, false or null";
+            case "The document is empty." -> "an object";
+            case "The document root must not be followed by other values." -> "the end of the text";
+            case "Missing a name for object member." -> "a name in double quotes";
+            case "Missing a colon after a name of object member." -> "':'";
+            case "Missing a comma or '}' after an object member." -> "',' or '}'";
+            case "Missing a comma or ']' after an array element." -> "',' or ']'";
+            case "Missing a closing quotation mark in string." -> "'\"'";
+            case "Invalid encoding in string." -> "an escape in place of a control character";
+            case "Invalid escape character in string." -> "one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\u";
+            case "The surrogate pair in string is invalid." -> "two escapes, of a high and a low surrogate";
+            case "Incorrect hex digit after \\u escape in string." -> "four hexadecimal digits";
+            case "Number too big to be stored in double." -> "a number of at most 1.7976931348623157e308";
+            case "Miss fraction part in number.", "Miss exponent in number." -> "a digit";
+            default -> "JSON";
+        };
+    }
+
+    /** Describes the value at an offset of a text without faults: scalars as they are written, cut if they are long. */
+    static String describe(MemorySegment text, int at) {
+        String rest = rest(text, at, MAX_BYTES);
+        if (rest.isEmpty()) {
+            return "nothing";
+        }
+        return switch (rest.charAt(0)) {
+            case '{' -> "an object";
+            case '[' -> "an array";
+            case '"' -> Quoted.text(rest.substring(0, endOfString(rest)));
+            default -> Quoted.text(rest.substring(0, endOfWord(rest)));
+        };
+    }
+
+    private static int endOfString(String rest) {
+        int at = 1;
+        while (at < rest.length() && rest.charAt(at) != '"') {
+            at += rest.charAt(at) == '\\' ? 2 : 1;
+        }
+        return Math.min(rest.length(), at + 1);
+    }
+
+    private static int endOfWord(String rest) {
+        int at = 0;
+        while (at < rest.length() && ",]}: \t\r\n".indexOf(rest.charAt(at)) < 0) {
+            at++;
+        }
+        return at;
+    }
+
+    private static String snippet(MemorySegment text, int position) {
+        String rest = rest(text, position, MAX_SNIPPET);
+        return rest.isEmpty() ? "the end of the text" : "'" + rest + "'";
+    }
+
+    private static String rest(MemorySegment text, int at, int maxBytes) {
+        int length = Math.clamp(text.byteSize() - at, 0, maxBytes);
+        byte[] bytes = text.asSlice(Math.min(at, text.byteSize()), length).toArray(ValueLayout.JAVA_BYTE);
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+}

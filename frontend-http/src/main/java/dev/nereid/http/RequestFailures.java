@@ -1,0 +1,65 @@
+package dev.nereid.http;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.Quoted;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.RequestProtocol;
+import java.net.HttpURLConnection;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Counts and logs requests that fail: those refused here in the server's counters, all where the log wants them. Static functions only. */
+final class RequestFailures {
+    private static final Logger log = LoggerFactory.getLogger(RequestFailures.class);
+
+    private RequestFailures() {}
+
+    /**
+     * Counts and logs a request that the front end refuses.
+     *
+     * @param id the client's name for the request; empty if it has none, or was not read
+     * @param model the model, or the path if it is not known
+     * @return the error that the client is told
+     */
+    static InferenceException refuse(InferenceServer server, String id, Object model, InferenceException error) {
+        InferenceException told = server.refusals().refuse(RequestProtocol.HTTP, error);
+        log(id, model, told);
+        return told;
+    }
+
+    /** Counts and logs a request that never was for a handler. */
+    static void refuse(InferenceServer server, String path, RefusalCause cause, int status) {
+        server.refusals().count(RequestProtocol.HTTP, cause);
+        if (log.isDebugEnabled()) {
+            log.atDebug()
+                    .addKeyValue("path", Quoted.text(path))
+                    .addKeyValue("status", status)
+                    .addKeyValue("cause", cause.label())
+                    .log("request failed");
+        }
+    }
+
+    /** Logs a request that the server failed or refused. */
+    static void log(String id, Object model, InferenceException error) {
+        if (log.isDebugEnabled()) {
+            log.atDebug()
+                    .addKeyValue("requestId", Quoted.text(id))
+                    .addKeyValue("model", model)
+                    .addKeyValue("status", HttpErrors.status(error.code()))
+                    .addKeyValue("text", error.publicMessage())
+                    .log("request failed");
+        }
+    }
+
+    /** Logs a request at which the front end failed. */
+    static void logInternal(String id, Object model) {
+        if (log.isDebugEnabled()) {
+            log.atDebug()
+                    .addKeyValue("requestId", Quoted.text(id))
+                    .addKeyValue("model", model)
+                    .addKeyValue("status", HttpURLConnection.HTTP_INTERNAL_ERROR)
+                    .log("request failed");
+        }
+    }
+}

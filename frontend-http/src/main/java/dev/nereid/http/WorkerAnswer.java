@@ -1,0 +1,55 @@
+package dev.nereid.http;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.InferenceException;
+import io.vertx.core.Vertx;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * An answer in JSON whose length depends on the number of models: a worker writes it, and the event loop sends it. Static
+ * functions only.
+ */
+final class WorkerAnswer {
+    private static final Logger log = LoggerFactory.getLogger(WorkerAnswer.class);
+
+    private WorkerAnswer() {}
+
+    /**
+     * Answers a request; called on its event loop.
+     *
+     * @param text writes the answer, on any thread
+     */
+    static void send(HttpServerResponse response, Supplier<byte[]> text) {
+        EventLoop loop = new EventLoop(requireNonNull(Vertx.currentContext(), "context"));
+        Runnable work = () -> {
+            Runnable sending = write(response, text);
+            loop.run(sending);
+        };
+        if (!loop.runElsewhere(work)) {
+            write(response, text).run();
+        }
+    }
+
+    private static Runnable write(HttpServerResponse response, Supplier<byte[]> text) {
+        try {
+            Buffer body = Buffer.buffer(text.get());
+            return () -> {
+                if (!response.ended() && !response.closed()) {
+                    response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON)
+                            .end(body);
+                }
+            };
+        } catch (InferenceException e) {
+            return () -> HttpErrors.send(response, e, HttpErrors.JSON);
+        } catch (RuntimeException e) {
+            log.atError().setCause(e).log("answer not written");
+            return () -> HttpErrors.sendInternal(response);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+package dev.nereid.server;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferCall;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Sequence;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Has calls checked in the background whose checks take too long for the thread that asks, which may be an event loop:
+ * byte strings are walked over, and those in memory of a client are copied. Lock-free; safe for use by any thread.
+ *
+ * <p>Calls of one sequence keep their order: one that follows a call in the background waits for it there. Other calls
+ * have no order among themselves.
+ */
+final class LargeCalls implements AutoCloseable {
+    /** The bytes to be looked at from which on a call is for the background; they take a quarter of a millisecond. */
+    static final long LARGE = 256L << 10;
+
+    /** What an input costs besides its bytes. */
+    private static final int INPUT_COST = 64;
+
+    private static final int THREADS = 2;
+    private static final long PATIENCE_SECONDS = 1;
+    private static final Logger LOG = LoggerFactory.getLogger(LargeCalls.class);
+
+    private final Executor threads;
+    private final ConcurrentMap<Key, CompletableFuture<Void>> sequences = new ConcurrentHashMap<>();
+
+    /** Whose order is kept. */
+    private record Key(String model, Sequence.Id id) {}
+
+    /** Checks a call and submits it, on any thread. */
+    @FunctionalInterface
+    interface Submission {
+        /** Checks a call and submits it; the observer is told whatever comes of it. */
+        Cancellation submit(InferCall call, ResponseObserver observer);
+    }
+
+    LargeCalls() {
+        // Starts no thread before there is work for it.
+        this(Executors.newFixedThreadPool(
+                THREADS, Thread.ofPlatform().name("check/", 0).daemon(true).factory()));
+    }
+
+    LargeCalls(Executor threads) {
+        this.threads = threads;
+    }
+
+    /** Says whether a call is for the background: it is large, or follows such a call in its sequence. */
+    boolean takes(InferCall call) {
+        return isLarge(call) || (!sequences.isEmpty() && follows(call));
+    }
+
+    private static boolean isLarge(InferCall call) {
+        List<InputTensor> inputs = call.inputs();
+        long all = call.id().length();
+        for (int i = 0; i < inputs.size(); i++) {
+            InputTensor input = inputs.get(i);
+            all += INPUT_COST + input.name().length() + input.data().byteSize();
+        }
+        if (all <= LARGE) {
+            return false;
+        }
+        long checked = call.id().length();
+        for (InputTensor input : inputs) {
+            checked += INPUT_COST + input.name().length();
+            if (input.datatype().equals(DataType.BYTES.name())) {
+                checked += input.data().byteSize();
+            }
+        }
+        return checked > LARGE;
+    }
+
+    private boolean follows(InferCall call) {
+        Optional<Key> key = key(call);
+        return key.isPresent() && sequences.containsKey(key.get());
+    }
+
+    private static Optional<Key> key(InferCall call) {
+        return call.options().sequence().map(sequence -> new Key(call.model().name(), sequence.id()));
+    }
+
+    /**
+     * Has a call submitted in the background.
+     *
+     * @param call the call
+     * @param observer who is told
+     * @param submission checks and submits the call
+     * @return the handle by which the caller withdraws the call
+     */
+    Cancellation submit(InferCall call, ResponseObserver observer, Submission submission) {
+        Waiting waiting = new Waiting(call, observer, submission);
+        try {
+            Optional<Key> key = key(call);
+            if (key.isEmpty()) {
+                threads.execute(waiting);
+            } else {
+                sequences.compute(key.get(), (_, before) -> append(before, waiting));
+                forgetAfter(key.get());
+            }
+        } catch (RejectedExecutionException _) { // the server is closed, and the call will be refused
+            waiting.run();
+        }
+        return waiting;
+    }
+
+    private CompletableFuture<Void> append(@Nullable CompletableFuture<Void> before, Runnable task) {
+        return before == null ? CompletableFuture.runAsync(task, threads) : before.thenRunAsync(task, threads);
+    }
+
+    private void forgetAfter(Key key) {
+        CompletableFuture<Void> last = sequences.get(key);
+        if (last != null) {
+            last.whenComplete((_, _) -> sequences.remove(key, last));
+        }
+    }
+
+    /** Waits for calls that are being checked. Called once, when the server refuses calls. */
+    @Override
+    public void close() {
+        if (!(threads instanceof ExecutorService service)) {
+            return;
+        }
+        service.shutdown();
+        try {
+            if (!service.awaitTermination(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+                LOG.atWarn().log("checks of calls did not end");
+            }
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** A call in the background. Both sides of a cancellation write first and read then. */
+    private static final class Waiting implements Cancellation, Runnable {
+        private final InferCall call;
+        private final ResponseObserver observer;
+        private final Submission submission;
+        private volatile boolean withdrawn;
+        private volatile @Nullable Cancellation submitted;
+
+        Waiting(InferCall call, ResponseObserver observer, Submission submission) {
+            this.call = call;
+            this.observer = observer;
+            this.submission = submission;
+        }
+
+        @Override
+        public void run() {
+            try {
+                if (withdrawn) {
+                    fail(new InferenceException(ErrorCode.CANCELLED, "request was cancelled"));
+                } else {
+                    submit();
+                }
+            } catch (RuntimeException | Error e) { // an observer that throws, or no heap: other calls go on
+                LOG.atError().addKeyValue("model", call.model()).setCause(e).log("call not checked");
+            }
+        }
+
+        private void submit() {
+            Cancellation handle;
+            try {
+                handle = submission.submit(call, observer);
+            } catch (Error e) { // thrown before a queue has the call
+                fail(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
+                throw e;
+            }
+            submitted = handle;
+            if (withdrawn) {
+                handle.cancel();
+            }
+        }
+
+        private void fail(InferenceException error) {
+            call.release().run();
+            observer.onError(error);
+        }
+
+        @Override
+        public void cancel() {
+            withdrawn = true;
+            Cancellation handle = submitted;
+            if (handle != null) {
+                handle.cancel();
+            }
+        }
+    }
+}
