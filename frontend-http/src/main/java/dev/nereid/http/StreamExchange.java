@@ -197,6 +197,6 @@ final class StreamExchange implements ResponseObserver {
                 .addKeyValue("path", request.path())
                 .addKeyValue("bytes", unsent)
                 .log("client does not read");
-        request.connection().close();
+        HttpPort.abort(request.connection());
     }
 }

@@ -1,0 +1,156 @@
+package dev.nereid.http;
+
+import dev.nereid.api.ConnectionLimiter;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Counts the connections that a listening socket accepts, before they have an event loop or memory, and closes those
+ * beyond the bound. Confined to the thread that accepts, but for {@link #add} and {@link #close}.
+ *
+ * <p>When the bound is reached, the connection that has been idle for the longest time makes room for a new one. Without
+ * one the new connection is closed at once. When the process has no file descriptor for another connection, nothing is
+ * accepted for a second.
+ */
+@Sharable // by the listeners of one port, which have one socket
+final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
+    private static final Logger log = LoggerFactory.getLogger(ConnectionAcceptor.class);
+
+    /** How many connections may wait for room, each with a file descriptor of its own. */
+    private static final int MAX_WAITING = 64;
+
+    /** The part of the bound that connections which do nothing leave to others, of this port or another. */
+    private static final int RESERVE_DIVISOR = 16;
+
+    private static final long PAUSE_MILLIS = 1_000;
+    private static final long CLOSE_SECONDS = 5;
+
+    private final ConnectionLimiter limiter;
+    private final List<HttpPort> ports = new CopyOnWriteArrayList<>();
+    private volatile @Nullable Channel listening;
+    private int waiting;
+    private long lastComplaint;
+
+    ConnectionAcceptor(ConnectionLimiter limiter) {
+        this.limiter = limiter;
+        lastComplaint = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS);
+    }
+
+    /** Adds an event loop that serves accepted connections. */
+    void add(HttpPort port) {
+        ports.add(port);
+    }
+
+    /** Stops to listen. Blocks: not for an event loop. */
+    void close() {
+        Channel channel = listening;
+        if (channel == null) {
+            return;
+        }
+        CompletableFuture<Void> closed = new CompletableFuture<>();
+        channel.close().addListener(_ -> closed.complete(null));
+        try {
+            closed.get(CLOSE_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (TimeoutException | ExecutionException e) {
+            log.atWarn().setCause(e).log("listening socket not closed");
+        }
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext context) {
+        listening = context.channel();
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext context, Object message) {
+        Channel accepted = (Channel) message;
+        InetAddress client = address(accepted);
+        if (limiter.open() >= limiter.max() && waiting < MAX_WAITING && limiter.hasRoomFor(client)) {
+            awaitRoom(context, accepted, client);
+            return;
+        }
+        admit(context, accepted, client);
+        if (limiter.open() > limiter.max() - limiter.max() / RESERVE_DIVISOR) {
+            longestIdle().ifPresent(port -> port.execute(port::closeLongestIdle));
+        }
+    }
+
+    private void admit(ChannelHandlerContext context, Channel accepted, InetAddress client) {
+        if (context.channel().isActive() && limiter.tryOpen(client)) {
+            accepted.closeFuture().addListener(_ -> limiter.closed(client));
+            context.fireChannelRead(accepted);
+        } else {
+            accepted.unsafe().closeForcibly();
+        }
+    }
+
+    private static InetAddress address(Channel accepted) {
+        return accepted.remoteAddress() instanceof InetSocketAddress inet && inet.getAddress() != null
+                ? inet.getAddress()
+                : InetAddress.getLoopbackAddress(); // gone already
+    }
+
+    private void awaitRoom(ChannelHandlerContext context, Channel accepted, InetAddress client) {
+        Optional<HttpPort> port = longestIdle();
+        waiting++;
+        boolean isAsked = port.isPresent()
+                && port.get().execute(() -> {
+                    port.get().closeLongestIdle();
+                    context.executor().execute(() -> retry(context, accepted, client));
+                });
+        if (!isAsked) {
+            retry(context, accepted, client);
+        }
+    }
+
+    private void retry(ChannelHandlerContext context, Channel accepted, InetAddress client) {
+        waiting--;
+        admit(context, accepted, client);
+    }
+
+    /** Returns the event loop that has the connection that has been idle for the longest time. */
+    private Optional<HttpPort> longestIdle() {
+        HttpPort found = null;
+        for (HttpPort port : ports) {
+            if (port.mayHaveIdle() && (found == null || port.idleSince() - found.idleSince() < 0)) {
+                found = port;
+            }
+        }
+        return Optional.ofNullable(found);
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable problem) {
+        long now = System.nanoTime();
+        if (now - lastComplaint >= TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS)) {
+            lastComplaint = now;
+            log.atWarn()
+                    .addKeyValue("address", context.channel().localAddress())
+                    .addKeyValue("problem", String.valueOf(problem.getMessage()))
+                    .log("connection not accepted, next attempt in a second");
+        }
+        if (problem instanceof IOException) {
+            longestIdle().ifPresent(port -> port.execute(port::closeLongestIdle));
+            context.channel().config().setAutoRead(false);
+            context.executor()
+                    .schedule(() -> context.channel().config().setAutoRead(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+        }
+    }
+}
