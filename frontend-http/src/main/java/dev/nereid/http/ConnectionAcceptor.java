@@ -15,13 +15,15 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Counts the connections that a listening socket accepts, before they have an event loop or memory, and closes those
- * beyond the bound. Confined to the thread that accepts, but for {@link #add} and {@link #close}.
+ * beyond the bound. Confined to the thread that accepts, but for the methods that say otherwise.
  *
  * <p>When the bound is reached, the connection that has been idle for the longest time makes room for a new one. Without
  * one the new connection is closed at once. When the process has no file descriptor for another connection, nothing is
@@ -43,6 +45,8 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private final ConnectionLimiter limiter;
     private final List<HttpPort> ports = new CopyOnWriteArrayList<>();
     private volatile @Nullable Channel listening;
+    private final AtomicInteger open = new AtomicInteger();
+    private final AtomicLong refused = new AtomicLong();
     private int waiting;
     private long lastComplaint;
 
@@ -51,9 +55,19 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         lastComplaint = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS);
     }
 
-    /** Adds an event loop that serves accepted connections. */
+    /** Adds an event loop that serves accepted connections. May be called on any thread. */
     void add(HttpPort port) {
         ports.add(port);
+    }
+
+    /** Returns how many connections are open. May be called on any thread. */
+    int open() {
+        return open.get();
+    }
+
+    /** Returns how many connections were refused. May be called on any thread. */
+    long refused() {
+        return refused.get();
     }
 
     /** Stops to listen. Blocks: not for an event loop. */
@@ -94,9 +108,14 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     private void admit(ChannelHandlerContext context, Channel accepted, InetAddress client) {
         if (context.channel().isActive() && limiter.tryOpen(client)) {
-            accepted.closeFuture().addListener(_ -> limiter.closed(client));
+            open.incrementAndGet();
+            accepted.closeFuture().addListener(_ -> {
+                limiter.closed(client);
+                open.decrementAndGet();
+            });
             context.fireChannelRead(accepted);
         } else {
+            refused.incrementAndGet();
             accepted.unsafe().closeForcibly();
         }
     }

@@ -110,6 +110,24 @@ public final class HttpFrontend implements AutoCloseable {
     }
 
     /**
+     * Returns how many connections are open.
+     *
+     * @return the number at this moment
+     */
+    public int openConnections() {
+        return acceptor.open();
+    }
+
+    /**
+     * Returns how many connections were closed at once, since there were too many.
+     *
+     * @return the number since the start
+     */
+    public long refusedConnections() {
+        return acceptor.refused();
+    }
+
+    /**
      * Closes the connections and the port, in phases: during the drain window each response announces the end of its
      * connection; then idle connections are closed, others after their response, and new ones are told that the server
      * exits. After the time-out of the options the rest is closed too. Without a connection all of that takes no time.
