@@ -16,6 +16,7 @@ import io.netty.util.AsciiString;
 import io.netty.util.ReferenceCountUtil;
 import io.vertx.core.http.Http1ServerConfig;
 import io.vertx.core.http.impl.http1.VertxHttpRequestDecoder;
+import java.io.IOException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -82,6 +83,16 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         super.channelRead(here, message);
     }
 
+    /** Closes a connection that has ended, which nobody needs to hear of otherwise. */
+    @Override
+    public void exceptionCaught(ChannelHandlerContext here, Throwable problem) throws Exception {
+        if (problem instanceof IOException || connection.hasNext()) {
+            connection.abort(); // the transport would fail to tell a request that has not begun
+        } else {
+            super.exceptionCaught(here, problem);
+        }
+    }
+
     @Override
     protected void decode(ChannelHandlerContext here, ByteBuf bytes, List<Object> out) throws Exception {
         if (isBroken || connection.discards()) {
@@ -112,16 +123,17 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
                 }
                 return;
             }
-        } else if (message instanceof HttpContent content
-                && !content.decoderResult().isSuccess()) {
-            isBroken = true;
-            while (out.size() > first) {
-                ReferenceCountUtil.release(out.removeLast());
-            }
-            connection.bodyBroken(content.decoderResult().cause());
-            return;
         }
         Object last = out.get(after - 1);
+        if (last != LastHttpContent.EMPTY_LAST_CONTENT
+                && last instanceof HttpContent content
+                && !content.decoderResult().isSuccess()) {
+            isBroken = true;
+            Throwable cause = content.decoderResult().cause();
+            ReferenceCountUtil.release(out.removeLast());
+            connection.bodyBroken(cause);
+            return;
+        }
         if (last == LastHttpContent.EMPTY_LAST_CONTENT || last instanceof LastHttpContent) {
             connection.requestRead(bytes.isReadable());
         }

@@ -100,6 +100,11 @@ final class ServerConnection {
         return deadlines.inProgress() == 0 && !deadlines.readsBody();
     }
 
+    /** Says whether a request was read that waits for the response to another. */
+    boolean hasNext() {
+        return deadlines.inProgress() > 1;
+    }
+
     // What the decoder tells.
 
     boolean discards() {
