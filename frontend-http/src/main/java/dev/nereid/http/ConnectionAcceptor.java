@@ -41,6 +41,8 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     private static final long PAUSE_MILLIS = 1_000;
     private static final long CLOSE_SECONDS = 5;
+    private static final int QUIET_PASSES = 4;
+    private static final int MAX_PASSES = 256;
 
     private final ConnectionLimiter limiter;
     private final List<HttpPort> ports = new CopyOnWriteArrayList<>();
@@ -48,6 +50,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicLong refused = new AtomicLong();
     private int waiting;
+    /** How many connections came, refused ones too. */
+    private long accepted;
+
     private long lastComplaint;
 
     ConnectionAcceptor(ConnectionLimiter limiter) {
@@ -77,7 +82,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
             return;
         }
         CompletableFuture<Void> closed = new CompletableFuture<>();
-        channel.close().addListener(_ -> closed.complete(null));
+        channel.eventLoop().execute(() -> closeWhenQuiet(channel, closed, MAX_PASSES, QUIET_PASSES, accepted));
         try {
             closed.get(CLOSE_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
@@ -87,6 +92,20 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         }
     }
 
+    /**
+     * Closes the socket once several passes of the event loop have brought no connection: those that the operating system
+     * has accepted and this has not are reset by the end of the socket, and each pass accepts some of them.
+     */
+    private void closeWhenQuiet(Channel channel, CompletableFuture<Void> closed, int passes, int quiet, long before) {
+        if (passes == 0 || quiet == 0) {
+            channel.close().addListener(_ -> closed.complete(null));
+            return;
+        }
+        int left = accepted == before ? quiet - 1 : QUIET_PASSES;
+        long now = accepted;
+        channel.eventLoop().execute(() -> closeWhenQuiet(channel, closed, passes - 1, left, now));
+    }
+
     @Override
     public void handlerAdded(ChannelHandlerContext context) {
         listening = context.channel();
@@ -94,54 +113,55 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     @Override
     public void channelRead(ChannelHandlerContext context, Object message) {
-        Channel accepted = (Channel) message;
-        InetAddress client = address(accepted);
+        Channel connection = (Channel) message;
+        accepted++;
+        InetAddress client = address(connection);
         if (limiter.open() >= limiter.max() && waiting < MAX_WAITING && limiter.hasRoomFor(client)) {
-            awaitRoom(context, accepted, client);
+            awaitRoom(context, connection, client);
             return;
         }
-        admit(context, accepted, client);
+        admit(context, connection, client);
         if (limiter.open() > limiter.max() - limiter.max() / RESERVE_DIVISOR) {
             longestIdle().ifPresent(port -> port.execute(port::closeLongestIdle));
         }
     }
 
-    private void admit(ChannelHandlerContext context, Channel accepted, InetAddress client) {
+    private void admit(ChannelHandlerContext context, Channel connection, InetAddress client) {
         if (context.channel().isActive() && limiter.tryOpen(client)) {
             open.incrementAndGet();
-            accepted.closeFuture().addListener(_ -> {
+            connection.closeFuture().addListener(_ -> {
                 limiter.closed(client);
                 open.decrementAndGet();
             });
-            context.fireChannelRead(accepted);
+            context.fireChannelRead(connection);
         } else {
             refused.incrementAndGet();
-            accepted.unsafe().closeForcibly();
+            connection.unsafe().closeForcibly();
         }
     }
 
-    private static InetAddress address(Channel accepted) {
-        return accepted.remoteAddress() instanceof InetSocketAddress inet && inet.getAddress() != null
+    private static InetAddress address(Channel connection) {
+        return connection.remoteAddress() instanceof InetSocketAddress inet && inet.getAddress() != null
                 ? inet.getAddress()
                 : InetAddress.getLoopbackAddress(); // gone already
     }
 
-    private void awaitRoom(ChannelHandlerContext context, Channel accepted, InetAddress client) {
+    private void awaitRoom(ChannelHandlerContext context, Channel connection, InetAddress client) {
         Optional<HttpPort> port = longestIdle();
         waiting++;
         boolean isAsked = port.isPresent()
                 && port.get().execute(() -> {
                     port.get().closeLongestIdle();
-                    context.executor().execute(() -> retry(context, accepted, client));
+                    context.executor().execute(() -> retry(context, connection, client));
                 });
         if (!isAsked) {
-            retry(context, accepted, client);
+            retry(context, connection, client);
         }
     }
 
-    private void retry(ChannelHandlerContext context, Channel accepted, InetAddress client) {
+    private void retry(ChannelHandlerContext context, Channel connection, InetAddress client) {
         waiting--;
-        admit(context, accepted, client);
+        admit(context, connection, client);
     }
 
     /** Returns the event loop that has the connection that has been idle for the longest time. */

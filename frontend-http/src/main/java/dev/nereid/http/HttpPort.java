@@ -58,6 +58,14 @@ final class HttpPort {
     private static final long MIN_TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final int BACKLOG = 1024;
 
+    /** How long no connection may come before a port counts as deserted whose connections were closed one by one. */
+    private static final long QUIET_MILLIS = 200;
+
+    /** How long a connection that has just been made or answered is left to its client. */
+    private static final long LAST_MOMENT_NANOS = TimeUnit.MILLISECONDS.toNanos(400);
+
+    private static final long LEAVE_CHECK_MILLIS = 10;
+
     /** How many idle connections are found by one search. */
     private static final int IDLE_CANDIDATES = 64;
 
@@ -90,9 +98,9 @@ final class HttpPort {
     private @Nullable ScheduledFuture<?> ticks;
     private @Nullable RoomyAllocator allocator;
     private long now;
+    private long lastConnected;
     private boolean isClosing;
     private boolean isDrained;
-    private boolean isLeaving;
     private volatile long idleSince;
     private volatile long searchAgainAt;
 
@@ -173,8 +181,11 @@ final class HttpPort {
         channel.unsafe().close(channel.voidPromise());
     }
 
-    /** Returns the time of the last look at the clock. */
+    /** Returns the time of the last look at the clock, which is no more than a second ago. */
     long now() {
+        if (isClosing) {
+            now = clock.getAsLong();
+        }
         return now;
     }
 
@@ -204,7 +215,9 @@ final class HttpPort {
                 loop.schedule(this::endWindow, window.toNanos(), TimeUnit.NANOSECONDS);
             }
             loop.schedule(this::abortAll, timeout.toNanos(), TimeUnit.NANOSECONDS);
-            checkDeserted();
+            if (connections.isEmpty()) {
+                drained.tryComplete();
+            }
         });
         return drained.future();
     }
@@ -218,14 +231,13 @@ final class HttpPort {
      */
     Future<Void> leave(Duration patience) {
         context.runOnContext(begun -> {
-            isLeaving = true;
             endWindow();
             if (patience.isZero()) {
                 abortAll();
             } else {
                 loop.schedule(this::abortAll, patience.toNanos(), TimeUnit.NANOSECONDS);
             }
-            checkDeserted();
+            awaitDeserted(clock.getAsLong() + patience.toNanos());
         });
         return deserted.future().compose(gone -> {
             if (ticks != null) {
@@ -237,23 +249,58 @@ final class HttpPort {
 
     private void endWindow() {
         isDrained = true;
-        // Those with a part of a header too: none of that was a request yet.
-        List.copyOf(connections.values()).stream()
-                .filter(ServerConnection::isAnswered)
-                .forEach(ServerConnection::close);
-        checkDeserted();
+        closeIdle();
+        checkDrained();
+    }
+
+    /**
+     * Closes the connections without a request, those with a part of a header too: none of that was a request yet. The
+     * first request of a new connection, or one that follows a response, may be on its way for a moment.
+     */
+    private void closeIdle() {
+        boolean isLeft = false;
+        for (ServerConnection connection : List.copyOf(connections.values())) {
+            if (connection.isAnswered()) {
+                if (now() - connection.idleSince() >= LAST_MOMENT_NANOS) {
+                    connection.close();
+                } else {
+                    isLeft = true;
+                }
+            }
+        }
+        if (isLeft) {
+            loop.schedule(this::closeIdle, LAST_MOMENT_NANOS / 8, TimeUnit.NANOSECONDS);
+        }
     }
 
     private void abortAll() {
         List.copyOf(connections.values()).forEach(ServerConnection::abort);
     }
 
-    private void checkDeserted() {
-        if (isClosing && connections.values().stream().allMatch(ServerConnection::isLate)) {
+    private void checkDrained() {
+        if (!connections.values().stream().allMatch(ServerConnection::isLate)) {
+            return;
+        }
+        if (isDrained) {
+            drained.tryComplete();
+        } else {
+            // Clients whose connection was closed may be about to connect again.
+            loop.schedule(this::endIfQuiet, QUIET_MILLIS, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void endIfQuiet() {
+        if (connections.isEmpty() && clock.getAsLong() - lastConnected >= TimeUnit.MILLISECONDS.toNanos(QUIET_MILLIS)) {
             drained.tryComplete();
         }
-        if (isLeaving && connections.isEmpty()) {
+    }
+
+    /** Waits for all connections that were accepted, some of which may not have got here yet. */
+    private void awaitDeserted(long until) {
+        if (connections.isEmpty() && (acceptor.open() == 0 || clock.getAsLong() - until > 0)) {
             deserted.tryComplete();
+        } else {
+            loop.schedule(() -> awaitDeserted(until), LEAVE_CHECK_MILLIS, TimeUnit.MILLISECONDS);
         }
     }
 
@@ -266,13 +313,14 @@ final class HttpPort {
         transport.setMessageSizeEstimator(BufferedBytes.INSTANCE);
         transport.setWriteBufferWaterMark(UNSENT);
         now = clock.getAsLong();
+        lastConnected = now;
         connections.put(
                 connection,
                 new ServerConnection(this, ((ConnectionBase) connection).channel(), bounds.timeouts(), isDrained));
         connection.closeHandler(gone -> {
             connections.remove(connection);
             if (isClosing) {
-                checkDeserted();
+                checkDrained();
             }
         });
     }

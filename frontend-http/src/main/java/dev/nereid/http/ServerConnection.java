@@ -95,9 +95,9 @@ final class ServerConnection {
         return deadlines.since();
     }
 
-    /** Says whether no request was read that is not answered. */
+    /** Says whether no request was read that is not answered, and the connection is not being closed. */
     boolean isAnswered() {
-        return deadlines.inProgress() == 0 && !deadlines.readsBody();
+        return !isEnding && deadlines.inProgress() == 0 && !deadlines.readsBody();
     }
 
     /** Says whether a request was read that waits for the response to another. */
