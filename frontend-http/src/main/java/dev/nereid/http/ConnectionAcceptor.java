@@ -41,8 +41,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     private static final long PAUSE_MILLIS = 1_000;
     private static final long CLOSE_SECONDS = 5;
-    private static final int QUIET_PASSES = 4;
-    private static final int MAX_PASSES = 256;
+
+    /** How long the end waits for another connection, after which everything is accepted for a moment. */
+    private static final long QUIET_MILLIS = 20;
+
+    /** How many connections the transport accepts in a row. */
+    private static final int MAX_ACCEPTED_AT_ONCE = 16;
 
     private final ConnectionLimiter limiter;
     private final List<HttpPort> ports = new CopyOnWriteArrayList<>();
@@ -50,8 +54,10 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicLong refused = new AtomicLong();
     private int waiting;
-    /** How many connections came, refused ones too. */
-    private long accepted;
+    /** How many connections came in a row, refused ones too. */
+    private int accepted;
+
+    private @Nullable CompletableFuture<Void> closing;
 
     private long lastComplaint;
 
@@ -82,7 +88,8 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
             return;
         }
         CompletableFuture<Void> closed = new CompletableFuture<>();
-        channel.eventLoop().execute(() -> closeWhenQuiet(channel, closed, MAX_PASSES, QUIET_PASSES, accepted));
+        channel.eventLoop().execute(() -> closing = closed);
+        channel.eventLoop().schedule(() -> closeNow(channel), QUIET_MILLIS, TimeUnit.MILLISECONDS);
         try {
             closed.get(CLOSE_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
@@ -93,17 +100,24 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Closes the socket once several passes of the event loop have brought no connection: those that the operating system
-     * has accepted and this has not are reset by the end of the socket, and each pass accepts some of them.
+     * Closes the socket when all has been accepted that clients have connected: the end of the socket resets connections
+     * that the operating system has accepted and this has not.
      */
-    private void closeWhenQuiet(Channel channel, CompletableFuture<Void> closed, int passes, int quiet, long before) {
-        if (passes == 0 || quiet == 0) {
-            channel.close().addListener(_ -> closed.complete(null));
-            return;
+    @Override
+    public void channelReadComplete(ChannelHandlerContext context) {
+        boolean isAll = accepted < MAX_ACCEPTED_AT_ONCE;
+        accepted = 0;
+        if (closing != null && isAll) {
+            closeNow(context.channel());
         }
-        int left = accepted == before ? quiet - 1 : QUIET_PASSES;
-        long now = accepted;
-        channel.eventLoop().execute(() -> closeWhenQuiet(channel, closed, passes - 1, left, now));
+        context.fireChannelReadComplete();
+    }
+
+    private void closeNow(Channel channel) {
+        CompletableFuture<Void> closed = closing;
+        if (closed != null) {
+            channel.close().addListener(_ -> closed.complete(null));
+        }
     }
 
     @Override

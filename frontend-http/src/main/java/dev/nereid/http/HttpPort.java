@@ -99,6 +99,7 @@ final class HttpPort {
     private @Nullable RoomyAllocator allocator;
     private long now;
     private long lastConnected;
+    private long lastTick;
     private boolean isClosing;
     private boolean isDrained;
     private volatile long idleSince;
@@ -127,6 +128,7 @@ final class HttpPort {
         this.acceptor = acceptor;
         this.clock = clock;
         now = clock.getAsLong();
+        lastTick = now;
         idleSince = now;
         searchAgainAt = now;
         options.setAcceptBacklog(BACKLOG)
@@ -362,12 +364,13 @@ final class HttpPort {
 
     private void tick() {
         try {
-            long before = now;
             now = clock.getAsLong();
+            long elapsed = now - lastTick;
+            lastTick = now;
             long oldest = now;
             long waitingBytes = 0;
             for (ServerConnection connection : new ArrayList<>(connections.values())) {
-                connection.check(now, now - before);
+                connection.check(now, elapsed);
                 if (connection.isIdle() && connection.idleSince() - oldest < 0) {
                     oldest = connection.idleSince();
                 }
