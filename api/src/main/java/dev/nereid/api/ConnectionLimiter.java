@@ -89,6 +89,26 @@ public final class ConnectionLimiter {
     }
 
     /**
+     * Returns how many connections may be open.
+     *
+     * @return the bound, or {@link Integer#MAX_VALUE} if there is none
+     */
+    public int max() {
+        return max == 0 ? Integer.MAX_VALUE : max;
+    }
+
+    /**
+     * Says whether the bound on the connections of one client leaves room for another one.
+     *
+     * @param client the address of the client
+     * @return whether it may have one more connection, as far as its own number goes
+     */
+    public boolean hasRoomFor(InetAddress client) {
+        requireNonNull(client, "client");
+        return maxPerAddress == 0 || openByAddress.getOrDefault(client, 0) < maxPerAddress;
+    }
+
+    /**
      * Returns how many connections were refused.
      *
      * @return the number since the start

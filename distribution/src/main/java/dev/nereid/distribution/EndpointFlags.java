@@ -11,12 +11,14 @@ final class EndpointFlags {
     final HttpFlags http = new HttpFlags();
     final GrpcFlags grpc = new GrpcFlags();
     final MetricsFlags metrics = new MetricsFlags();
+    final ConnectionFlags connections = new ConnectionFlags();
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         http.declare(flags);
         grpc.declare(flags);
         metrics.declare(flags);
+        connections.declare(flags);
     }
 
     /** Returns where metrics are served. */

@@ -1,22 +1,22 @@
 package dev.nereid.distribution;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.api.InferenceServer;
-import io.vertx.core.Future;
+import dev.nereid.http.BoundedHttpServer;
+import dev.nereid.http.HttpConnections;
 import io.vertx.core.Vertx;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpMethod;
-import io.vertx.core.http.HttpServer;
-import io.vertx.core.http.HttpServerOptions;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import java.io.IOException;
-import java.io.InterruptedIOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,9 +28,8 @@ final class MetricsEndpoint {
     private static final String TEXT = "text/plain; charset=utf-8";
 
     private final Vertx vertx;
-    private final HttpServer port;
-
     private final InferenceServer server;
+    private final List<ConnectionCounts> others;
 
     private final CpuMetrics processors = new CpuMetrics(Path.of("/proc"));
     private final boolean withProcessors;
@@ -42,12 +41,15 @@ final class MetricsEndpoint {
     /** Made at the first question, since the start of the server does not wait for it; made twice, it does no harm. */
     private volatile @Nullable ServerMetrics metrics;
 
-    private MetricsEndpoint(Vertx vertx, MetricsFlags flags, InferenceServer server) {
+    /** The port; set before the endpoint is handed out, and before it is asked for metrics. */
+    private volatile @Nullable BoundedHttpServer http;
+
+    private MetricsEndpoint(Vertx vertx, MetricsFlags flags, InferenceServer server, List<ConnectionCounts> others) {
         this.vertx = vertx;
         this.server = server;
+        this.others = others;
         withProcessors = flags.allowCpu;
         withLatencies = flags.countLatencies;
-        port = vertx.createHttpServer(new HttpServerOptions());
     }
 
     /**
@@ -57,13 +59,21 @@ final class MetricsEndpoint {
      * @param address where to listen
      * @param flags the port, and what the metrics tell of
      * @param server the server that the metrics tell of
+     * @param bounds the bounds on connections
+     * @param others the connections of other ports
      * @return the endpoint, to be closed by the caller
      * @throws IOException if the port cannot be had
      */
-    static MetricsEndpoint start(Vertx vertx, String address, MetricsFlags flags, InferenceServer server)
+    static MetricsEndpoint start(
+            Vertx vertx,
+            String address,
+            MetricsFlags flags,
+            InferenceServer server,
+            HttpConnections bounds,
+            List<ConnectionCounts> others)
             throws IOException {
-        MetricsEndpoint endpoint = new MetricsEndpoint(vertx, flags, server);
-        await(endpoint.port.requestHandler(endpoint::answer).listen(flags.port, address));
+        MetricsEndpoint endpoint = new MetricsEndpoint(vertx, flags, server, others);
+        endpoint.http = BoundedHttpServer.start(vertx, address, flags.port, bounds, endpoint::answer);
         if (flags.allowCpu) {
             endpoint.watchProcessors(flags.interval);
         }
@@ -84,28 +94,17 @@ final class MetricsEndpoint {
 
     /** Returns the port that it listens at. */
     int port() {
-        return port.actualPort();
+        return http().port();
     }
 
     /** Closes the port. Blocks. */
     void close() {
         watch.ifPresent(vertx::cancelTimer);
-        try {
-            await(port.close());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        http().close();
     }
 
-    private static void await(Future<?> future) throws IOException {
-        try {
-            future.toCompletionStage().toCompletableFuture().get();
-        } catch (ExecutionException e) {
-            throw new IOException(e.getCause() == null ? e : e.getCause());
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new InterruptedIOException("interrupted");
-        }
+    private BoundedHttpServer http() {
+        return requireNonNull(http, "http");
     }
 
     private void answer(HttpServerRequest request) {
@@ -127,8 +126,14 @@ final class MetricsEndpoint {
     private byte[] text() {
         ServerMetrics known = metrics;
         if (known == null) {
+            List<ConnectionCounts> connections = new ArrayList<>(others);
+            BoundedHttpServer own = http();
+            connections.add(new ConnectionCounts("metrics", own::openConnections, own::refusedConnections));
             known = new ServerMetrics(
-                    server, withProcessors ? Optional.of(processors) : Optional.empty(), withLatencies);
+                    server,
+                    withProcessors ? Optional.of(processors) : Optional.empty(),
+                    withLatencies,
+                    List.copyOf(connections));
             metrics = known;
         }
         return known.text();

@@ -1,5 +1,6 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.ConnectionLimiter;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.grpc.GrpcFrontend;
 import dev.nereid.grpc.TlsFilesException;
@@ -28,6 +29,13 @@ final class Ports {
     /** What closes the port that tells of them. */
     private Runnable last = () -> {};
 
+    /** Bounds the connections of HTTP and gRPC together. */
+    private final ConnectionLimiter limiter;
+
+    private final ConnectionLimiter metricsLimiter;
+
+    private final List<ConnectionCounts> counts = new ArrayList<>();
+
     private Optional<Endpoint> http = Optional.empty();
     private Optional<Endpoint> grpc = Optional.empty();
     private Optional<Endpoint> metrics = Optional.empty();
@@ -36,6 +44,9 @@ final class Ports {
         this.loops = loops;
         this.flags = flags;
         this.server = server;
+        long descriptors = FileDescriptors.limit();
+        limiter = flags.connections.limiter(descriptors);
+        metricsLimiter = flags.connections.metricsLimiter(descriptors);
     }
 
     /**
@@ -98,13 +109,19 @@ final class Ports {
     private void openHttp(Duration closeTimeout) throws StartFailure {
         HttpFrontend frontend;
         try {
-            frontend = HttpFrontend.start(loops.vertx(), server, flags.http.options(loops.count(), closeTimeout));
+            frontend = HttpFrontend.start(
+                    loops.vertx(),
+                    server,
+                    flags.http
+                            .options(loops.count(), closeTimeout)
+                            .connecting(flags.connections.http(limiter, closeTimeout)));
         } catch (IOException e) {
             throw refused("http", flags.http.address, flags.http.port, e);
         } catch (IllegalArgumentException e) {
             throw new StartFailure("--" + e.getMessage(), e);
         }
         http = Optional.of(new Endpoint(flags.http.address, frontend.port(), flags.http.isEncrypted()));
+        counts.add(new ConnectionCounts("http", frontend::openConnections, frontend::refusedConnections));
         open.push(frontend::close);
     }
 
@@ -118,6 +135,21 @@ final class Ports {
             throw refused("grpc", flags.grpc.address, flags.grpc.port, e);
         }
         grpc = Optional.of(new Endpoint(flags.grpc.address, frontend.port()));
+        List<ConnectionCounts> others = List.copyOf(counts); // the limiter counts all ports that it bounds
+        counts.add(new ConnectionCounts(
+                "grpc",
+                () -> Math.max(
+                        0,
+                        limiter.open()
+                                - others.stream()
+                                        .mapToInt(other -> other.open().getAsInt())
+                                        .sum()),
+                () -> Math.max(
+                        0,
+                        limiter.refused()
+                                - others.stream()
+                                        .mapToLong(other -> other.refused().getAsLong())
+                                        .sum())));
         open.push(frontend::close);
     }
 
@@ -125,7 +157,13 @@ final class Ports {
         String address = flags.metricsAddress();
         MetricsEndpoint endpoint;
         try {
-            endpoint = MetricsEndpoint.start(loops.vertx(), address, flags.metrics, server);
+            endpoint = MetricsEndpoint.start(
+                    loops.vertx(),
+                    address,
+                    flags.metrics,
+                    server,
+                    flags.connections.metrics(metricsLimiter),
+                    List.copyOf(counts));
         } catch (IOException e) {
             throw refused("metrics", address, flags.metrics.port, e);
         }

@@ -33,6 +33,7 @@ final class RunningServer {
 
     private final Surroundings surroundings;
     private final Duration exitTimeout;
+    private final Duration exitDelay;
     private final EventLoops loops;
     private final NereidServer server;
     private final Ports ports;
@@ -41,6 +42,7 @@ final class RunningServer {
     private RunningServer(
             Surroundings surroundings,
             Duration exitTimeout,
+            Duration exitDelay,
             EventLoops loops,
             NereidServer server,
             Ports ports,
@@ -48,6 +50,7 @@ final class RunningServer {
         this.surroundings = surroundings;
         this.memory = memory;
         this.exitTimeout = exitTimeout;
+        this.exitDelay = exitDelay;
         this.loops = loops;
         this.server = server;
         this.ports = ports;
@@ -73,10 +76,17 @@ final class RunningServer {
             NereidServer server = flags.start(surroundings);
             try {
                 awaitModels(server, flags, surroundings);
-                Ports ports = Ports.open(
-                        endpoints, loops.join(), server, flags.exitTimeout().plus(LAST_ANSWERS));
+                Duration delay = exitDelay(flags, endpoints);
+                Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_ANSWERS);
+                Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 return new RunningServer(
-                        surroundings, flags.exitTimeout(), loops.join(), server, ports, flags.memoryReport());
+                        surroundings,
+                        flags.exitTimeout(),
+                        delay,
+                        loops.join(),
+                        server,
+                        ports,
+                        flags.memoryReport());
             } catch (StartFailure | InterruptedException | RuntimeException e) {
                 closeAfter(e, server);
                 throw e;
@@ -85,6 +95,12 @@ final class RunningServer {
             loops.join().close();
             throw e;
         }
+    }
+
+    /** Returns how long the server serves on once it is to stop: that is part of the time that stopping may take. */
+    private static Duration exitDelay(ServerFlags flags, EndpointFlags endpoints) {
+        Duration wanted = endpoints.connections.exitDelay();
+        return wanted.compareTo(flags.exitTimeout()) < 0 ? wanted : flags.exitTimeout();
     }
 
     private static void closeAfter(Exception failure, NereidServer server) {
@@ -125,12 +141,14 @@ final class RunningServer {
      */
     int stop() throws InterruptedException {
         long end = System.nanoTime() + exitTimeout.toNanos();
+        server.withdrawReadiness();
+        Thread.sleep(exitDelay);
         server.beginExit();
         // A thread of its own: whatever keeps a pool busy must not keep the process alive.
         CompletableFuture<Void> closing = CompletableFuture.runAsync(
                 () -> close(end), task -> Thread.ofPlatform().name("stop").start(task));
         try {
-            closing.get(exitTimeout.plus(GRACE).toNanos(), TimeUnit.NANOSECONDS);
+            closing.get(end - System.nanoTime() + GRACE.toNanos(), TimeUnit.NANOSECONDS);
             return ExitStatus.SUCCESS;
         } catch (TimeoutException e) {
             surroundings.err().println("nereid: " + EXPIRED);

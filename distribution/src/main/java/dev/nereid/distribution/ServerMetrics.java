@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelStatus;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.InfoSnapshot;
@@ -27,11 +28,17 @@ final class ServerMetrics {
     private final InferenceServer server;
     private final Optional<CpuMetrics> processors;
     private final boolean latencies;
+    private final List<ConnectionCounts> connections;
 
-    ServerMetrics(InferenceServer server, Optional<CpuMetrics> processors, boolean latencies) {
+    ServerMetrics(
+            InferenceServer server,
+            Optional<CpuMetrics> processors,
+            boolean latencies,
+            List<ConnectionCounts> connections) {
         this.server = server;
         this.processors = processors;
         this.latencies = latencies;
+        this.connections = connections;
     }
 
     /** Returns the text as of now. Takes some milliseconds: not for an event loop. */
@@ -43,6 +50,8 @@ final class ServerMetrics {
                 .metricSnapshot(tensorMemory())
                 .metricSnapshot(tensorMemoryLimit())
                 .metricSnapshot(modelVersions())
+                .metricSnapshot(openConnections())
+                .metricSnapshot(refusedConnections())
                 .metricSnapshot(start())
                 .metricSnapshot(memory())
                 .metricSnapshot(threads());
@@ -76,6 +85,25 @@ final class ServerMetrics {
     private MetricSnapshot tensorMemoryLimit() {
         return gauge("nereid_tensor_memory_limit_bytes", "Memory that inputs and outputs may take.", (double)
                 server.memory().limit());
+    }
+
+    private MetricSnapshot openConnections() {
+        GaugeSnapshot.Builder gauge =
+                GaugeSnapshot.builder().name("nereid_connections_open").help("Open connections by port.");
+        connections.forEach(
+                counts -> gauge.dataPoint(point(counts.open().getAsInt(), Labels.of("port", counts.port()))));
+        return gauge.build();
+    }
+
+    private MetricSnapshot refusedConnections() {
+        CounterSnapshot.Builder counter = CounterSnapshot.builder()
+                .name("nereid_connections_refused")
+                .help("Connections that were closed at once, since there were too many, by port.");
+        connections.forEach(counts -> counter.dataPoint(CounterSnapshot.CounterDataPointSnapshot.builder()
+                .value(counts.refused().getAsLong())
+                .labels(Labels.of("port", counts.port()))
+                .build()));
+        return counter.build();
     }
 
     private MetricSnapshot modelVersions() {

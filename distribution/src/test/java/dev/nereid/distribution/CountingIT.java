@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.util.JsonFormat;
 import dev.nereid.api.ModelRef;
+import dev.nereid.http.HttpConnections;
 import dev.nereid.server.cache.CacheOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferBatchStatistics;
@@ -80,7 +81,8 @@ class CountingIT {
         metricsLoops = EventLoops.start(1);
         MetricsFlags flags = new MetricsFlags();
         flags.port = 0;
-        metrics = MetricsEndpoint.start(metricsLoops.vertx(), "127.0.0.1", flags, server.server());
+        metrics = MetricsEndpoint.start(
+                metricsLoops.vertx(), "127.0.0.1", flags, server.server(), HttpConnections.unlimited(), List.of());
     }
 
     @AfterEach

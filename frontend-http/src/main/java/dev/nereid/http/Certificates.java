@@ -15,7 +15,9 @@ import java.security.GeneralSecurityException;
 import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Signature;
+import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.X509KeyManager;
 
@@ -52,11 +54,12 @@ record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buff
     }
 
     /** Has a server encrypt with these from its start, by native code where it can be had. */
-    void applyTo(HttpServerOptions options) {
+    void applyTo(HttpServerOptions options, Duration handshakeTimeout) {
         if (OpenSSLEngineOptions.isAvailable()) {
             options.setSslEngineOptions(new OpenSSLEngineOptions());
         }
         options.setSsl(true).setUseAlpn(false).setKeyCertOptions(pair());
+        options.setSslHandshakeTimeout(handshakeTimeout.toMillis()).setSslHandshakeTimeoutUnit(TimeUnit.MILLISECONDS);
         trust().ifPresent(trust -> options.setTrustOptions(trust).setClientAuth(ClientAuth.REQUIRED));
     }
 

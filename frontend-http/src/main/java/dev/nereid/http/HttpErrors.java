@@ -3,12 +3,15 @@ package dev.nereid.http;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
 import java.net.HttpURLConnection;
+import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /** How errors look over HTTP: a status, and one line of JSON. Immutable. */
@@ -84,6 +87,14 @@ final class HttpErrors {
                                 : "Unable to parse Content-Length, got: " + Quoted.text(contentLength),
                         TEXT);
         }
+    }
+
+    /** Returns a whole response, with which a connection ends. */
+    static ByteBuf lastResponse(int status, String phrase, String error) {
+        byte[] body = body(error).getBytes();
+        String head = "HTTP/1.1 " + status + " " + phrase + "\r\ncontent-type: text/plain\r\nconnection: close\r\n"
+                + "content-length: " + body.length + "\r\n\r\n";
+        return Unpooled.wrappedBuffer(head.getBytes(StandardCharsets.US_ASCII), body);
     }
 
     /** Answers that the server failed; what happened is for the log alone. */

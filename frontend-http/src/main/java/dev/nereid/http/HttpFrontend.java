@@ -24,9 +24,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 public final class HttpFrontend implements AutoCloseable {
     private static final Duration START_PATIENCE = Duration.ofSeconds(10);
 
+    /** What connections get that were made at the very end. */
+    private static final Duration LAST_RESPONSES = Duration.ofSeconds(1);
+
     private final AtomicBoolean closed = new AtomicBoolean();
     private final Vertx vertx;
     private final HttpOptions options;
+    private final ConnectionAcceptor acceptor;
     private final List<HttpListener> listeners;
     private final String deployment;
     private final Optional<CertificateWatch> watch;
@@ -34,11 +38,13 @@ public final class HttpFrontend implements AutoCloseable {
     private HttpFrontend(
             Vertx vertx,
             HttpOptions options,
+            ConnectionAcceptor acceptor,
             List<HttpListener> listeners,
             String deployment,
             Optional<Certificates> certificates) {
         this.vertx = vertx;
         this.options = options;
+        this.acceptor = acceptor;
         this.listeners = listeners;
         this.deployment = deployment;
         this.watch = certificates.map(used -> new CertificateWatch(vertx, used, listeners));
@@ -62,8 +68,10 @@ public final class HttpFrontend implements AutoCloseable {
                 ? SocketAddress.sharedRandomPort(
                         ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
                 : SocketAddress.inetSocketAddress(options.port(), options.address());
+        ConnectionAcceptor acceptor =
+                new ConnectionAcceptor(options.connections().limiter());
         Future<String> deployed = vertx.deployVerticle(
-                () -> new HttpListener(server, options, address, certificates, listeners),
+                () -> new HttpListener(server, options, address, certificates, acceptor, listeners),
                 new DeploymentOptions()
                         .setInstances(options.eventLoops())
                         .setThreadingModel(ThreadingModel.EVENT_LOOP));
@@ -71,7 +79,7 @@ public final class HttpFrontend implements AutoCloseable {
             String deployment = deployed.toCompletionStage()
                     .toCompletableFuture()
                     .get(START_PATIENCE.toSeconds(), TimeUnit.SECONDS);
-            return new HttpFrontend(vertx, options, listeners, deployment, certificates);
+            return new HttpFrontend(vertx, options, acceptor, listeners, deployment, certificates);
         } catch (ExecutionException | TimeoutException e) {
             throw new IOException(
                     "http-port: " + options.port() + " (expected: a port that is free on " + options.address() + "): "
@@ -98,13 +106,32 @@ public final class HttpFrontend implements AutoCloseable {
      * @return the port of the options, or the one that was free
      */
     public int port() {
-        return listeners.getFirst().port();
+        return listeners.getFirst().http().port();
     }
 
     /**
-     * Closes idle connections, waits for the requests in flight, and closes everything; after the time-out of the
-     * options it closes the rest too. Until then who connects is told that the server exits. Blocks: call it on a
-     * control thread. Later calls do nothing.
+     * Returns how many connections are open.
+     *
+     * @return the number at this moment
+     */
+    public int openConnections() {
+        return acceptor.open();
+    }
+
+    /**
+     * Returns how many connections were closed at once, since there were too many.
+     *
+     * @return the number since the start
+     */
+    public long refusedConnections() {
+        return acceptor.refused();
+    }
+
+    /**
+     * Closes the connections and the port, in phases: during the drain window each response announces the end of its
+     * connection; then idle connections are closed, others after their response, and new ones are told that the server
+     * exits. After the time-out of the options the rest is closed too. Without a connection all of that takes no time.
+     * Blocks: call it on a control thread. Later calls do nothing.
      */
     @Override
     public void close() {
@@ -112,7 +139,16 @@ public final class HttpFrontend implements AutoCloseable {
             return;
         }
         watch.ifPresent(CertificateWatch::close);
-        List<Future<Void>> closing = listeners.stream().map(HttpListener::close).toList();
-        Future.join(closing).transform(closed -> vertx.undeploy(deployment)).await();
+        Duration window = options.connections().drainWindow();
+        List<HttpPort> ports = listeners.stream().map(HttpListener::http).toList();
+        Future.join(ports.stream()
+                        .map(port -> port.drain(window, options.closeTimeout()))
+                        .toList())
+                .await();
+        // Before the event loops leave the port: a connection that is accepted later has none.
+        acceptor.close();
+        Future.join(ports.stream().map(port -> port.leave(LAST_RESPONSES)).toList())
+                .transform(left -> vertx.undeploy(deployment))
+                .await();
     }
 }

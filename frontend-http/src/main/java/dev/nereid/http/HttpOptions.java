@@ -19,6 +19,7 @@ import java.util.regex.Pattern;
  * @param closeTimeout how long closing waits for requests in flight
  * @param forwardedHeaders found in the names of those headers that become parameters of an inference
  * @param security who may do what
+ * @param connections the bounds on connections
  */
 public record HttpOptions(
         String address,
@@ -29,7 +30,8 @@ public record HttpOptions(
         long maxInlineBytes,
         Duration closeTimeout,
         Optional<Pattern> forwardedHeaders,
-        HttpSecurity security) {
+        HttpSecurity security,
+        HttpConnections connections) {
     /**
      * Port 8000 on this machine only; 64 MiB of JSON, 256 KiB of it on an event loop, 2 GiB in all; half a minute to
      * close.
@@ -43,7 +45,8 @@ public record HttpOptions(
             256L << 10,
             Duration.ofSeconds(30),
             Optional.empty(),
-            HttpSecurity.NONE);
+            HttpSecurity.NONE,
+            HttpConnections.unlimited());
 
     private static final int LARGEST_PORT = 65535;
 
@@ -53,6 +56,7 @@ public record HttpOptions(
         requireNonNull(closeTimeout, "closeTimeout");
         requireNonNull(forwardedHeaders, "forwardedHeaders");
         requireNonNull(security, "security");
+        requireNonNull(connections, "connections");
         if (port < 0 || port > LARGEST_PORT) {
             throw new IllegalArgumentException("http-port: " + port + " (expected: 0 to " + LARGEST_PORT + ")");
         }
@@ -99,7 +103,8 @@ public record HttpOptions(
                 maxInlineBytes,
                 closeTimeout,
                 forwardedHeaders,
-                security);
+                security,
+                connections);
     }
 
     /**
@@ -111,7 +116,16 @@ public record HttpOptions(
      */
     public HttpOptions limitedTo(long json, long request) {
         return new HttpOptions(
-                address, port, eventLoops, json, request, maxInlineBytes, closeTimeout, forwardedHeaders, security);
+                address,
+                port,
+                eventLoops,
+                json,
+                request,
+                maxInlineBytes,
+                closeTimeout,
+                forwardedHeaders,
+                security,
+                connections);
     }
 
     /**
@@ -130,7 +144,8 @@ public record HttpOptions(
                 maxInlineBytes,
                 closeTimeout,
                 forwardedHeaders,
-                security);
+                security,
+                connections);
     }
 
     /**
@@ -150,7 +165,8 @@ public record HttpOptions(
                 changed,
                 closeTimeout,
                 forwardedHeaders,
-                security);
+                security,
+                connections);
     }
 
     /**
@@ -169,7 +185,8 @@ public record HttpOptions(
                 maxInlineBytes,
                 changed,
                 forwardedHeaders,
-                security);
+                security,
+                connections);
     }
 
     /**
@@ -188,7 +205,8 @@ public record HttpOptions(
                 maxInlineBytes,
                 closeTimeout,
                 Optional.of(pattern),
-                security);
+                security,
+                connections);
     }
 
     /**
@@ -207,6 +225,27 @@ public record HttpOptions(
                 maxInlineBytes,
                 closeTimeout,
                 forwardedHeaders,
+                changed,
+                connections);
+    }
+
+    /**
+     * Returns the same options with other bounds on connections.
+     *
+     * @param changed the bounds
+     * @return the changed options
+     */
+    public HttpOptions connecting(HttpConnections changed) {
+        return new HttpOptions(
+                address,
+                port,
+                eventLoops,
+                maxJsonBytes,
+                maxRequestBytes,
+                maxInlineBytes,
+                closeTimeout,
+                forwardedHeaders,
+                security,
                 changed);
     }
 }

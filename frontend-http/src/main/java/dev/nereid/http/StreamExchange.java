@@ -206,7 +206,7 @@ final class StreamExchange implements ResponseObserver {
                 .addKeyValue("path", request.path())
                 .addKeyValue("bytes", unsent)
                 .log("client does not read");
-        request.connection().close();
+        HttpPort.abort(request.connection());
     }
 
     @Override

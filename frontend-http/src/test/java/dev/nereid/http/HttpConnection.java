@@ -84,6 +84,12 @@ final class HttpConnection implements AutoCloseable {
         return new Answer(head.status(), head.headers(), body);
     }
 
+    /** Does something that leads to an answer, and receives it. */
+    Answer receiveAfter(Runnable cause) throws IOException {
+        cause.run();
+        return receive();
+    }
+
     /** Receives an answer up to its body. */
     Answer receiveHead() throws IOException {
         String[] status = readLine().split(" ", 3);

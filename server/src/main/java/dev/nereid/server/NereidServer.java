@@ -78,6 +78,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final LargeCalls largeCalls = new LargeCalls();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
+    private volatile boolean isWithdrawn;
 
     NereidServer(
             ServerInfo info,
@@ -181,7 +182,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public boolean isReady() {
-        return isLive() && (!strictReadiness || models.allReady());
+        return isLive() && !isWithdrawn && (!strictReadiness || models.allReady());
     }
 
     /**
@@ -234,6 +235,14 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
         lifecycle.updateInstances(model);
+    }
+
+    /**
+     * Says from now on that the server is not ready, while it goes on to serve everything. For programs that wait for
+     * load balancers to notice before they call {@link #beginExit}.
+     */
+    public void withdrawReadiness() {
+        isWithdrawn = true;
     }
 
     /**

@@ -1,0 +1,141 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.http.HttpConnections;
+import dev.nereid.http.HttpTimeouts;
+import java.time.Duration;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The flags that bound connections in number and time, and of their end. Written by the command line reader, then only
+ * read.
+ */
+final class ConnectionFlags {
+    private static final Logger log = LoggerFactory.getLogger(ConnectionFlags.class);
+    private static final HttpTimeouts DEFAULT = HttpTimeouts.DEFAULT;
+    private static final int DEFAULT_MAX_CONNECTIONS = 16_384;
+
+    /** How many file descriptors the process needs besides those of connections. */
+    private static final long OTHER_DESCRIPTORS = 128;
+
+    /** The part of the file descriptors that the port for metrics may have. */
+    private static final int METRICS_DIVISOR = 8;
+
+    private int max = DEFAULT_MAX_CONNECTIONS;
+    private int maxPerAddress;
+    private HttpTimeouts timeouts = DEFAULT;
+    private Duration drainWindow = Duration.ofSeconds(2);
+    private Duration exitDelay = Duration.ZERO;
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--max-connections",
+                        FlagValue.NUMBER,
+                        "How many connections HTTP and gRPC may have together, and the port for metrics by itself; 0 for"
+                                + " any. Fewer if the process may not open so many files. An idle connection of HTTP makes"
+                                + " room for a new one. Default: 16384.",
+                        value -> max = value),
+                Flag.of(
+                        "--max-connections-per-address",
+                        FlagValue.NUMBER,
+                        "How many of these connections one client address may have; 0 for any. Default: 0.",
+                        value -> maxPerAddress = value),
+                Flag.of(
+                        "--tls-handshake-timeout-secs",
+                        FlagValue.SECONDS,
+                        "How long the TLS handshake of a connection may take; 0 for any time. Default: 10.",
+                        value -> timeouts = timeouts.withTlsHandshake(value)),
+                Flag.of(
+                        "--response-stall-timeout-secs",
+                        FlagValue.SECONDS,
+                        "How long a client of HTTP may read nothing of a response that waits for it; 0 for any time."
+                                + " Default: 60.",
+                        value -> timeouts = timeouts.withResponseStall(value)));
+        declareHttp(flags);
+        flags.add(Flag.of(
+                "--exit-delay-secs",
+                FlagValue.SECONDS,
+                "How long the server says that it is not ready, and serves as ever, before it begins to stop; counts as"
+                        + " part of --exit-timeout-secs. Default: 0.",
+                value -> exitDelay = value));
+    }
+
+    private void declareHttp(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--http-header-timeout-secs",
+                        FlagValue.SECONDS,
+                        "How long the header of a request may take to arrive; 0 for any time. Default: 30.",
+                        value -> timeouts = timeouts.withHeader(value)),
+                Flag.of(
+                        "--http-min-body-rate",
+                        FlagValue.AMOUNT_OF_BYTES,
+                        "How many bytes of a body must arrive in each second, on average over 10 seconds; 0 for any rate."
+                                + " Default: 1024.",
+                        value -> timeouts = timeouts.withBodyRate(value, DEFAULT.bodyGrace())),
+                Flag.of(
+                        "--http-idle-timeout-secs",
+                        FlagValue.SECONDS,
+                        "How long a connection of HTTP may have no request in progress; 0 for any time. Default: 620.",
+                        value -> timeouts = timeouts.withIdle(value)),
+                Flag.of(
+                        "--http-drain-secs",
+                        FlagValue.SECONDS,
+                        "How long HTTP goes on to answer when the server stops, with Connection: close in each response."
+                                + " Default: 2.",
+                        value -> drainWindow = value));
+    }
+
+    /** Returns the time-outs of HTTP; that of the TLS handshake is for gRPC too. */
+    HttpTimeouts timeouts() {
+        return timeouts;
+    }
+
+    /** Returns how long the server serves on after it said that it is not ready. */
+    Duration exitDelay() {
+        return exitDelay;
+    }
+
+    /** Returns a new limiter for HTTP and gRPC together. */
+    ConnectionLimiter limiter(long descriptors) {
+        long most = Math.max(1, descriptors - OTHER_DESCRIPTORS);
+        int bound = atMost(most - most / METRICS_DIVISOR);
+        if (max != 0 && bound < max) {
+            log.atInfo()
+                    .addKeyValue("connections", bound)
+                    .addKeyValue("fileDescriptors", descriptors)
+                    .log("--max-connections lowered");
+        }
+        return new ConnectionLimiter(bound, maxPerAddress);
+    }
+
+    /** Returns a new limiter for the port of metrics. */
+    ConnectionLimiter metricsLimiter(long descriptors) {
+        return new ConnectionLimiter(
+                atMost(Math.max(1, descriptors - OTHER_DESCRIPTORS) / METRICS_DIVISOR), maxPerAddress);
+    }
+
+    private int atMost(long descriptors) {
+        int most = (int) Math.clamp(descriptors, 1, Integer.MAX_VALUE);
+        return max == 0 ? most : Math.min(max, most);
+    }
+
+    /**
+     * Returns the bounds on the connections of HTTP.
+     *
+     * @param limiter bounds their number
+     * @param closeTimeout what closing the port may take in all
+     */
+    HttpConnections http(ConnectionLimiter limiter, Duration closeTimeout) {
+        Duration half = closeTimeout.dividedBy(2);
+        return new HttpConnections(limiter, timeouts, half.compareTo(drainWindow) < 0 ? half : drainWindow);
+    }
+
+    /** Returns the bounds on the connections of the port for metrics. */
+    HttpConnections metrics(ConnectionLimiter limiter) {
+        return new HttpConnections(limiter, timeouts, Duration.ZERO);
+    }
+}

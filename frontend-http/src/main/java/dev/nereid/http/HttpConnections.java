@@ -1,0 +1,64 @@
+package dev.nereid.http;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.ConnectionLimiter;
+import java.time.Duration;
+
+/**
+ * The bounds on the connections of a port. Immutable, but for what the limiter counts.
+ *
+ * @param limiter bounds their number; may be shared with other ports
+ * @param timeouts bounds their time
+ * @param drainWindow how long a port that closes goes on to answer, and announces with each response that the
+ *     connection will be closed
+ */
+public record HttpConnections(ConnectionLimiter limiter, HttpTimeouts timeouts, Duration drainWindow) {
+    /** Checks the components. */
+    public HttpConnections {
+        requireNonNull(limiter, "limiter");
+        requireNonNull(timeouts, "timeouts");
+        if (requireNonNull(drainWindow, "drainWindow").isNegative()) {
+            throw new IllegalArgumentException("drainWindow: " + drainWindow + " (expected: zero or more)");
+        }
+    }
+
+    /**
+     * Any number of connections, the default time-outs, and no drain window.
+     *
+     * @return new bounds, with a limiter of their own
+     */
+    public static HttpConnections unlimited() {
+        return new HttpConnections(ConnectionLimiter.unlimited(), HttpTimeouts.DEFAULT, Duration.ZERO);
+    }
+
+    /**
+     * Returns the same bounds with another limiter.
+     *
+     * @param changed bounds the number of connections
+     * @return the changed bounds
+     */
+    public HttpConnections limitedBy(ConnectionLimiter changed) {
+        return new HttpConnections(changed, timeouts, drainWindow);
+    }
+
+    /**
+     * Returns the same bounds with other time-outs.
+     *
+     * @param changed bounds the time of connections
+     * @return the changed bounds
+     */
+    public HttpConnections within(HttpTimeouts changed) {
+        return new HttpConnections(limiter, changed, drainWindow);
+    }
+
+    /**
+     * Returns the same bounds with another drain window.
+     *
+     * @param changed how long a port that closes goes on to answer
+     * @return the changed bounds
+     */
+    public HttpConnections draining(Duration changed) {
+        return new HttpConnections(limiter, timeouts, changed);
+    }
+}

@@ -1,0 +1,175 @@
+package dev.nereid.http;
+
+import static java.util.Objects.requireNonNull;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.codec.DecoderResult;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaderValues;
+import io.netty.handler.codec.http.HttpMessage;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.util.AsciiString;
+import io.netty.util.ReferenceCountUtil;
+import io.vertx.core.http.Http1ServerConfig;
+import io.vertx.core.http.impl.http1.VertxHttpRequestDecoder;
+import java.io.IOException;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decodes the requests of one connection, as many at a time as it may have in progress, and tells it what it read.
+ * Confined to its event loop.
+ *
+ * <p>It refuses what the transport's own decoder lets through, although it is ambiguous: a second {@code Host}, and a
+ * {@code Transfer-Encoding} other than {@code chunked}.
+ */
+final class RequestDecoder extends VertxHttpRequestDecoder {
+    private static final Http1ServerConfig LIMITS = new Http1ServerConfig()
+            .setMaxChunkSize(HttpPort.PIECE_SIZE)
+            .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
+            .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS);
+
+    private final ServerConnection connection;
+    private @Nullable ChannelHandlerContext context;
+    private int hosts;
+    private boolean isBroken;
+
+    RequestDecoder(ServerConnection connection) {
+        super(LIMITS);
+        this.connection = connection;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext added) throws Exception {
+        context = added;
+        super.handlerAdded(added);
+    }
+
+    /** Decodes more of what has arrived. */
+    void proceed() {
+        ChannelHandlerContext here = requireNonNull(context, "context");
+        try {
+            super.channelRead(here, Unpooled.EMPTY_BUFFER);
+            channelReadComplete(here);
+        } catch (Exception e) {
+            here.fireExceptionCaught(e);
+        }
+    }
+
+    /** Sends bytes that are no response of a handler. */
+    void write(ByteBuf bytes) {
+        requireNonNull(context, "context").writeAndFlush(bytes);
+    }
+
+    /** Returns how much memory is taken by what has arrived and is not decoded. */
+    int undecodedBytes() {
+        ByteBuf undecoded = internalBuffer();
+        return undecoded.isReadable() ? undecoded.capacity() : 0;
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext here, Object message) throws Exception {
+        if (message instanceof ByteBuf bytes) {
+            if (connection.discards()) {
+                bytes.release();
+                return;
+            }
+            connection.bytesArrived(bytes.readableBytes());
+        }
+        super.channelRead(here, message);
+    }
+
+    /** Closes a connection that has ended, which nobody needs to hear of otherwise. */
+    @Override
+    public void exceptionCaught(ChannelHandlerContext here, Throwable problem) throws Exception {
+        if (problem instanceof IOException || connection.hasNext()) {
+            connection.abort(); // the transport would fail to tell a request that has not begun
+        } else {
+            super.exceptionCaught(here, problem);
+        }
+    }
+
+    @Override
+    protected void decode(ChannelHandlerContext here, ByteBuf bytes, List<Object> out) throws Exception {
+        if (isBroken || connection.discards()) {
+            bytes.skipBytes(bytes.readableBytes());
+            return;
+        }
+        if (connection.holds()) {
+            return;
+        }
+        int before = out.size();
+        super.decode(here, bytes, out);
+        int after = out.size();
+        if (after > before) {
+            inspect(bytes, out, before, after);
+        }
+    }
+
+    private void inspect(ByteBuf bytes, List<Object> out, int first, int after) {
+        Object message = out.get(first);
+        if (message instanceof HttpRequest request) {
+            connection.headerRead();
+            Throwable problem = problem(request);
+            if (problem != null) {
+                request.setDecoderResult(DecoderResult.failure(problem));
+                isBroken = true;
+                while (out.size() > first + 1) {
+                    ReferenceCountUtil.release(out.removeLast());
+                }
+                return;
+            }
+        }
+        Object last = out.get(after - 1);
+        if (last != LastHttpContent.EMPTY_LAST_CONTENT
+                && last instanceof HttpContent content
+                && !content.decoderResult().isSuccess()) {
+            isBroken = true;
+            Throwable cause = content.decoderResult().cause();
+            ReferenceCountUtil.release(out.removeLast());
+            connection.bodyBroken(cause);
+            return;
+        }
+        if (last == LastHttpContent.EMPTY_LAST_CONTENT || last instanceof LastHttpContent) {
+            connection.requestRead(bytes.isReadable());
+        }
+    }
+
+    private @Nullable Throwable problem(HttpRequest request) {
+        if (!request.decoderResult().isSuccess()) {
+            return request.decoderResult().cause();
+        }
+        if (hosts > 1) {
+            return new IllegalArgumentException("Host: given " + hosts + " times (expected: once)");
+        }
+        // Asked of all requests: their decoder knows, but does not say.
+        if (request.headers().contains(HttpHeaderNames.TRANSFER_ENCODING)) {
+            List<String> codings = request.headers().getAll(HttpHeaderNames.TRANSFER_ENCODING);
+            if (codings.size() != 1
+                    || !HttpHeaderValues.CHUNKED.contentEqualsIgnoreCase(
+                            codings.getFirst().strip())) {
+                return new IllegalArgumentException("Transfer-Encoding: unknown (expected: chunked)");
+            }
+        }
+        return null;
+    }
+
+    @Override
+    protected HttpMessage createMessage(String[] initialLine) {
+        hosts = 0;
+        return super.createMessage(initialLine);
+    }
+
+    @Override
+    protected AsciiString splitHeaderName(byte[] line, int start, int length) {
+        AsciiString name = super.splitHeaderName(line, start, length);
+        if (length == 4 && HttpHeaderNames.HOST.contentEqualsIgnoreCase(name)) {
+            hosts++;
+        }
+        return name;
+    }
+}

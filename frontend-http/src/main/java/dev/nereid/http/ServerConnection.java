@@ -1,0 +1,311 @@
+package dev.nereid.http;
+
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.socket.DuplexChannel;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaderValues;
+import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpStatusClass;
+import io.netty.handler.ssl.SslHandler;
+import io.vertx.core.http.impl.http1.VertxHttpObject;
+import java.net.HttpURLConnection;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One connection of a port: what it does, how much of that may wait, and its end. Confined to its event loop.
+ *
+ * <p>A client may send requests before it has read the responses to earlier ones. At most {@value #MAX_IN_PROGRESS} of
+ * them are decoded at a time; the rest stays in the socket, but for what the last read brought. A response is in progress
+ * until the transport has taken it, which takes no more than {@value HttpPort#MAX_UNSENT_BYTES} bytes that the client has
+ * not read.
+ *
+ * <p>A connection is closed in steps, since a socket that is closed while data arrives is reset, and its client may lose
+ * the last response: what waits is sent, then the output is shut down, then what arrives is discarded until the client
+ * closes too, for {@value #LINGER_SECONDS} seconds at most.
+ */
+final class ServerConnection {
+    /** One that is answered, and one that is answered next. */
+    static final int MAX_IN_PROGRESS = 2;
+
+    private static final long LINGER_SECONDS = 2;
+    private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(LINGER_SECONDS);
+
+    /** How long the last response may wait for a client that reads nothing of it. */
+    private static final long LAST_RESPONSE_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private static final long NOT_YET = Long.MAX_VALUE;
+
+    private final HttpPort port;
+    private final Channel channel;
+    private final ConnectionDeadlines deadlines;
+    private final RequestDecoder decoder;
+    private final boolean isLate;
+
+    private boolean isHeld;
+    private boolean isResuming;
+    private boolean isEnding;
+    private boolean hasBegunResponse;
+    private boolean closesAfterResponse;
+    private @Nullable String problem;
+    private long lingersUntil = NOT_YET;
+
+    /**
+     * Takes a connection over that has been accepted.
+     *
+     * @param port the port
+     * @param channel the transport
+     * @param timeouts the bounds on its time
+     * @param isLate whether the port had begun to close before
+     */
+    ServerConnection(HttpPort port, Channel channel, HttpTimeouts timeouts, boolean isLate) {
+        this.port = port;
+        this.channel = channel;
+        this.deadlines = new ConnectionDeadlines(timeouts, port.now());
+        this.decoder = new RequestDecoder(this);
+        this.isLate = isLate;
+        ChannelPipeline pipeline = channel.pipeline();
+        pipeline.replace("httpDecoder", "httpDecoder", decoder);
+        pipeline.addBefore("handler", "responses", new ResponseWatch(this));
+    }
+
+    /** Says whether the port had begun to close when this was accepted. */
+    boolean isLate() {
+        return isLate;
+    }
+
+    /** Says whether no request is in progress, not even in part. */
+    boolean isIdle() {
+        return !isEnding && deadlines.isIdle();
+    }
+
+    /** Says whether it is still there. */
+    boolean isOpen() {
+        return channel.isActive();
+    }
+
+    /** Returns since when it is idle. */
+    long idleSince() {
+        return deadlines.since();
+    }
+
+    /** Says whether no request was read that is not answered, and the connection is not being closed. */
+    boolean isAnswered() {
+        return !isEnding && deadlines.inProgress() == 0 && !deadlines.readsBody();
+    }
+
+    /** Says whether a request was read that waits for the response to another. */
+    boolean hasNext() {
+        return deadlines.inProgress() > 1;
+    }
+
+    // What the decoder tells.
+
+    boolean discards() {
+        return isEnding || problem != null;
+    }
+
+    /** Says whether no more requests are to be decoded now, and stops the reading if so. */
+    boolean holds() {
+        if (deadlines.inProgress() < MAX_IN_PROGRESS || deadlines.readsBody()) {
+            return false;
+        }
+        if (!isHeld) {
+            isHeld = true;
+            channel.config().setAutoRead(false);
+        }
+        return true;
+    }
+
+    void bytesArrived(int count) {
+        deadlines.bytesArrived(count, port.now());
+    }
+
+    void headerRead() {
+        deadlines.headerRead();
+    }
+
+    void requestRead(boolean hasMore) {
+        deadlines.requestRead(hasMore, port.now());
+    }
+
+    /** A body breaks the rules of HTTP: nobody knows where the next request begins. */
+    void bodyBroken(@Nullable Throwable cause) {
+        problem = "this is no request of HTTP/1.1" + (cause == null ? "" : ": " + cause.getMessage());
+        refuseBrokenBody();
+    }
+
+    private void refuseBrokenBody() {
+        if (problem != null && deadlines.inProgress() <= 1) {
+            answerAndClose(HttpURLConnection.HTTP_BAD_REQUEST, "Bad Request", problem);
+        }
+    }
+
+    // What the output tells.
+
+    /** A part of a response is about to be written. */
+    void writing(VertxHttpObject part) {
+        if (part.isEnded() && !port.isClosing()) {
+            return;
+        }
+        if (part instanceof HttpResponse head && head.status().codeClass() != HttpStatusClass.INFORMATIONAL) {
+            hasBegunResponse = true;
+            if (port.isClosing() && deadlines.inProgress() == 1 && !deadlines.readsBody()) {
+                head.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
+                closesAfterResponse = true;
+            }
+        }
+    }
+
+    /** The last part of a response was written. */
+    void responseWritten() {
+        deadlines.responseWritten(port.now());
+        hasBegunResponse = false;
+        if (isHeld || problem != null || port.isClosing()) {
+            afterResponse();
+        }
+    }
+
+    private void afterResponse() {
+        if (port.isClosing() && isAnswered() && (closesAfterResponse || port.isDrained())) {
+            channel.eventLoop().execute(this::close);
+        } else if (problem != null) {
+            refuseBrokenBody();
+        } else if (isHeld && !isResuming) {
+            isResuming = true;
+            channel.eventLoop().execute(this::resume);
+        }
+    }
+
+    /** Decodes more of what has arrived, and reads on when that is used up. */
+    private void resume() {
+        isResuming = false;
+        if (isEnding || !channel.isActive()) {
+            return;
+        }
+        isHeld = false;
+        decoder.proceed();
+        if (!isHeld) {
+            channel.config().setAutoRead(true);
+        }
+    }
+
+    // What the port decides.
+
+    /**
+     * Closes the connection if it has taken too long.
+     *
+     * @param now the time
+     * @param elapsed how long the last check is ago
+     */
+    void check(long now, long elapsed) {
+        ConnectionDeadlines.Verdict verdict =
+                deadlines.check(now, elapsed, channel.config().isAutoRead(), waiting());
+        if (isEnding) {
+            if (now - lingersUntil > 0 && lingersUntil != NOT_YET
+                    || deadlines.stalledNanos(now) > LAST_RESPONSE_NANOS) {
+                abort();
+            }
+            return;
+        }
+        switch (verdict) {
+            case GO_ON -> {}
+            case CLOSE -> close();
+            case ABORT -> abort();
+            case ANSWER_LATE_REQUEST ->
+                answerAndClose(
+                        HttpURLConnection.HTTP_CLIENT_TIMEOUT,
+                        "Request Timeout",
+                        deadlines.readsBody() ? "the body arrives too slowly" : "the header arrives too slowly");
+        }
+    }
+
+    /** Returns for how long responses have waited without progress. */
+    long stalledNanos(long now) {
+        return deadlines.stalledNanos(now);
+    }
+
+    /** Returns how much memory waits for the client: unsent responses, and requests that are not decoded. */
+    long waitingBytes() {
+        ChannelOutboundBuffer unsent = channel.unsafe().outboundBuffer();
+        return decoder.undecodedBytes() + (unsent == null ? 0 : unsent.totalPendingWriteBytes());
+    }
+
+    private long waiting() {
+        ChannelOutboundBuffer unsent = channel.unsafe().outboundBuffer();
+        if (unsent == null || unsent.totalPendingWriteBytes() == 0) {
+            return 0;
+        }
+        return Math.max(1, unsent.totalPendingWriteBytes() * 31 + unsent.currentProgress());
+    }
+
+    /** Closes the connection in steps, after what was written. */
+    void close() {
+        channel.close();
+    }
+
+    /** Closes the connection at once; what waits is lost. */
+    void abort() {
+        channel.unsafe().close(channel.voidPromise());
+    }
+
+    /** Answers in place of a handler, unless one has begun to, and closes the connection. */
+    private void answerAndClose(int status, String phrase, String error) {
+        if (isEnding) {
+            return;
+        }
+        boolean mayAnswer = !hasBegunResponse && (deadlines.inProgress() == 1 || !deadlines.readsBody());
+        if (mayAnswer) {
+            decoder.write(HttpErrors.lastResponse(status, phrase, error));
+        }
+        close();
+    }
+
+    /** Sends what waits, then the end, and waits for that of the client. */
+    void closeInSteps(ChannelHandlerContext context, ChannelPromise promise) {
+        if (!channel.isActive()) {
+            context.close(promise);
+            return;
+        }
+        channel.closeFuture().addListener(closed -> promise.trySuccess());
+        if (isEnding) {
+            return;
+        }
+        isEnding = true;
+        channel.config().setAutoRead(true);
+        context.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(sent -> endOutput(sent.isSuccess()));
+    }
+
+    private void endOutput(boolean isSent) {
+        if (!isSent || !channel.isActive()) {
+            abort();
+            return;
+        }
+        lingersUntil = port.now() + LINGER_NANOS;
+        SslHandler encryption = channel.pipeline().get(SslHandler.class);
+        if (encryption == null) {
+            shutdownOutput();
+        } else {
+            encryption.closeOutbound().addListener(told -> shutdownOutput());
+        }
+    }
+
+    private void shutdownOutput() {
+        if (channel instanceof DuplexChannel duplex) {
+            ChannelFuture ended = duplex.shutdownOutput();
+            ended.addListener(done -> {
+                if (!done.isSuccess()) {
+                    abort();
+                }
+            });
+        } else {
+            abort();
+        }
+    }
+}

@@ -1,0 +1,331 @@
+package dev.nereid.http;
+
+import static dev.nereid.http.HttpConnection.bytes;
+import static dev.nereid.http.HttpConnection.join;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.spi.DataType;
+import dev.nereid.testkit.FakeCall;
+import dev.nereid.testkit.FakeModel;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The bounds on connections: their number, what may wait on them, their time, and their end. */
+@Timeout(60)
+class ConnectionIT {
+    private static final String PATH = "/v2/models/later/infer";
+    private static final String LIVE = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+    private static final HttpTimeouts PATIENT = new HttpTimeouts(
+            Duration.ZERO, 0, Duration.ofSeconds(10), Duration.ZERO, Duration.ofSeconds(10), Duration.ZERO);
+    private static final Duration SHORT = Duration.ofMillis(300);
+
+    private final BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+    private RunningFrontend frontend;
+
+    @AfterEach
+    void stop() {
+        frontend.close();
+    }
+
+    @Test
+    void aHeaderThatTakesTooLongIsAnswered() throws IOException {
+        start(PATIENT.withHeader(SHORT));
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(bytes("GET /v2 HTTP/1.1\r\nHos"));
+
+            assertLate(connection, "the header arrives too slowly");
+        }
+    }
+
+    @Test
+    void aConnectionWithoutARequestIsClosedSilently() throws IOException {
+        start(PATIENT.withHeader(SHORT));
+        try (HttpConnection connection = frontend.connect()) {
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    @Test
+    void aConnectionThatIsIdleIsClosedSilently() throws IOException {
+        start(PATIENT.withIdle(SHORT));
+        try (HttpConnection connection = frontend.connect()) {
+            assertThat(connection.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+            assertThat(connection.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    @Test
+    void aBodyThatTakesTooLongIsAnsweredAndItsMemoryFreed() throws IOException {
+        start(PATIENT.withBodyRate(1024, SHORT));
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(
+                    join(bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n"), new byte[10]));
+
+            assertLate(connection, "the body arrives too slowly");
+        }
+    }
+
+    @Test
+    void aLongExecutionIsNotIdle() throws Exception {
+        start(new HttpTimeouts(SHORT, 1 << 20, SHORT, SHORT, SHORT, SHORT));
+        try (HttpConnection busy = frontend.connect();
+                HttpConnection idle = frontend.connect()) {
+            busy.send(infer());
+            FakeCall call = call();
+            idle.send(bytes(LIVE)).receive();
+            assertThat(idle.isClosedByServer()).isTrue();
+
+            call.respondWithInputs();
+
+            assertThat(busy.receive().status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void aClientThatReadsNothingIsCutOff() throws Exception {
+        start(PATIENT.withResponseStall(SHORT));
+        try (Socket socket = new Socket()) {
+            socket.setReceiveBufferSize(4096);
+            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), frontend.http.port()));
+            byte[] requests = bytes(LIVE.repeat(1000));
+            CompletableFuture<Boolean> cut = CompletableFuture.supplyAsync(() -> {
+                try {
+                    while (true) {
+                        socket.getOutputStream().write(requests);
+                    }
+                } catch (IOException e) {
+                    return true;
+                }
+            });
+
+            assertThat(cut.get(30, TimeUnit.SECONDS)).isTrue();
+        }
+    }
+
+    @Test
+    void ofPipelinedRequestsOneAfterTheOtherIsTaken() throws Exception {
+        start(PATIENT);
+        try (HttpConnection connection = frontend.connect()) {
+            byte[] many = join(Stream.generate(ConnectionIT::infer).limit(300).toArray(byte[][]::new));
+            connection.send(many);
+            for (int i = 0; i < 300; i++) {
+                FakeCall call = call();
+                assertThat(calls).isEmpty();
+                call.respondWithInputs();
+            }
+            for (int i = 0; i < 300; i++) {
+                assertThat(connection.receive().status()).isEqualTo(200);
+            }
+            assertThat(connection.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void anIdleConnectionMakesRoomForANewOne() throws Exception {
+        start(PATIENT, new ConnectionLimiter(2, 0));
+        try (HttpConnection busy = frontend.connect();
+                HttpConnection idle = frontend.connect()) {
+            busy.send(infer());
+            FakeCall call = call();
+            assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+
+            try (HttpConnection late = frontend.connect()) {
+                assertThat(late.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+                assertThat(idle.isClosedByServer()).isTrue();
+                assertThat(frontend.http.openConnections()).isEqualTo(2);
+            }
+            call.respondWithInputs();
+            assertThat(busy.receive().status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void aNewConnectionIsRefusedWhileAllOthersAreBusy() throws Exception {
+        start(PATIENT, new ConnectionLimiter(1, 0));
+        try (HttpConnection busy = frontend.connect()) {
+            busy.send(infer());
+            FakeCall call = call();
+            try (HttpConnection refused = frontend.connect()) {
+                assertThat(refused.isClosedByServer()).isTrue();
+            }
+            assertThat(frontend.http.refusedConnections()).isEqualTo(1);
+            call.respondWithInputs();
+            assertThat(busy.receive().status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void oneAddressMayHaveItsNumberOfConnections() throws Exception {
+        start(PATIENT, new ConnectionLimiter(0, 1));
+        try (HttpConnection first = frontend.connect()) {
+            assertThat(first.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+            try (HttpConnection refused = frontend.connect()) {
+                assertThat(refused.isClosedByServer()).isTrue();
+            }
+            assertThat(first.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Host: x\r\nHost: x",
+                "Host: x\r\nhost: y",
+                "Transfer-Encoding: gzip",
+                "Transfer-Encoding: gzip, chunked",
+                "Transfer-Encoding: chunked, gzip",
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+                "Transfer-Encoding: identity",
+                "Content-Length: 3\r\nTransfer-Encoding: chunked",
+                "Content-Length: 3\r\nContent-Length: 4",
+            })
+    void anAmbiguousHeaderIsRefusedWithAnAnswer(String header) throws IOException {
+        start(PATIENT);
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(bytes("POST " + PATH + " HTTP/1.1\r\n" + header + "\r\n\r\nabc"));
+
+            assertRefused(connection);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "zz\\r\\n",
+                "-1\\r\\n",
+                "3;a\\nabc\\r\\n",
+                "fffffffffffffffff\\r\\n",
+                "3\\r\\nabcdef",
+                "3\\r\\nabc\\r\\n0\\r\\nno colon\\r\\n\\r\\n",
+            })
+    void aMalformedChunkIsRefusedWithAnAnswer(String chunks) throws IOException {
+        start(PATIENT);
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + chunks.replace("\\r", "\r").replace("\\n", "\n") + "x".repeat(100_000)));
+
+            assertRefused(connection);
+        }
+    }
+
+    @Test
+    void aMalformedChunkIsRefusedAfterTheAnswerToAnEarlierRequest() throws Exception {
+        start(PATIENT);
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(join(
+                    infer(),
+                    bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")));
+            call().respondWithInputs();
+
+            assertThat(connection.receive().status()).isEqualTo(200);
+            assertRefused(connection);
+        }
+    }
+
+    @Test
+    void responsesAnnounceTheEndWhileThePortCloses() throws Exception {
+        start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20));
+        List<HttpConnection> connections = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            HttpConnection connection = frontend.connect();
+            connections.add(connection);
+            assertThat(connection.send(infer()).receiveAfter(this::respond).header("connection"))
+                    .isEmpty();
+        }
+        HttpConnection busy = frontend.connect();
+        busy.send(infer());
+        FakeCall call = call();
+        CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
+        awaitDraining();
+
+        for (HttpConnection connection : connections) {
+            HttpConnection.Answer answer = connection.send(infer()).receiveAfter(this::respond);
+            assertThat(answer.status()).isEqualTo(200);
+            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+        call.respondWithInputs();
+        assertThat(busy.receive().header("connection")).isEqualTo("close");
+        closed.get(15, TimeUnit.SECONDS); // sooner than the window ends, since no connection is left
+    }
+
+    private void respond() {
+        try {
+            call().respondWithInputs();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private void awaitDraining() throws IOException {
+        for (int i = 0; i < 10_000; i++) {
+            try (HttpConnection probe = frontend.connect()) {
+                if (probe.send(bytes(LIVE)).receive().header("connection").equals("close")) {
+                    return;
+                }
+            }
+        }
+        throw new AssertionError("no response announces the end");
+    }
+
+    private static void assertRefused(HttpConnection connection) throws IOException {
+        HttpConnection.Answer answer = connection.receive();
+        assertThat(answer.status()).isEqualTo(400);
+        assertThat(answer.header("connection")).isEqualTo("close");
+        assertThat(answer.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
+        assertThat(connection.isClosedByServer()).isTrue();
+    }
+
+    private static void assertLate(HttpConnection connection, String error) throws IOException {
+        HttpConnection.Answer answer = connection.receive();
+        assertThat(answer.status()).isEqualTo(408);
+        assertThat(answer.header("connection")).isEqualTo("close");
+        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        assertThat(connection.isClosedByServer()).isTrue();
+    }
+
+    private static byte[] infer() {
+        byte[] body = bytes("{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"data\":[1,2]}]}");
+        return join(
+                bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + body.length + "\r\n\r\n"), body);
+    }
+
+    private FakeCall call() throws InterruptedException {
+        FakeCall call = calls.poll(20, TimeUnit.SECONDS);
+        assertThat(call).isNotNull();
+        return call;
+    }
+
+    private void start(HttpTimeouts timeouts) throws IOException {
+        start(timeouts, ConnectionLimiter.unlimited());
+    }
+
+    private void start(HttpTimeouts timeouts, ConnectionLimiter limiter) throws IOException {
+        start(timeouts, limiter, Duration.ZERO);
+    }
+
+    private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window) throws IOException {
+        frontend =
+                new RunningFrontend(RunningFrontend.OPTIONS.connecting(new HttpConnections(limiter, timeouts, window)));
+        frontend.server.add(FakeModel.identity("later", DataType.UINT8, 0, -1).answering(calls::add));
+    }
+}
