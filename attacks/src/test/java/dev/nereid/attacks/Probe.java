@@ -24,7 +24,7 @@ final class Probe implements AutoCloseable {
     static final Duration MAX_LATENCY = Duration.ofSeconds(1);
 
     private static final Duration PERIOD = Duration.ofMillis(200);
-    private static final int MAX_NOTES = 20;
+    private static final int MAX_NOTES = 8;
 
     /** How a client talks. */
     enum Way {

@@ -46,9 +46,26 @@ final class RawHttp2 implements AutoCloseable {
 
     /** Begins to talk on a connection. */
     static RawHttp2 over(Socket socket) throws IOException {
-        RawHttp2 connection = new RawHttp2(socket);
-        connection.send(RawHttp.concat(Frames.preface(WINDOW), Frames.windowUpdate(0, WINDOW)));
+        RawHttp2 connection = withWindow(socket, WINDOW);
+        connection.send(Frames.windowUpdate(0, WINDOW));
         return connection;
+    }
+
+    /** Begins to talk on a connection, and takes so many bytes of each call, and 64 KB of all, until more are allowed. */
+    static RawHttp2 withWindow(Socket socket, int window) throws IOException {
+        RawHttp2 connection = new RawHttp2(socket);
+        connection.send(Frames.preface(window));
+        return connection;
+    }
+
+    /** Allows more of a call. */
+    void openWindow(Call call) throws IOException {
+        send(RawHttp.concat(Frames.windowUpdate(0, WINDOW), Frames.windowUpdate(call.stream, WINDOW)));
+    }
+
+    /** Gives up on reads after so long. */
+    void patience(int millis) throws IOException {
+        socket.setSoTimeout(millis);
     }
 
     /** Calls with one message and waits for the end of the call. */
@@ -299,14 +316,27 @@ final class RawHttp2 implements AutoCloseable {
             return java.util.Arrays.copyOfRange(all, 5, 5 + ByteBuffer.wrap(all, 1, 4).getInt());
         }
 
+        /** Returns everything that was received, and not discarded. */
+        byte[] body() {
+            return body.toByteArray();
+        }
+
+        /** Returns how many messages came. */
+        int messages() {
+            ByteBuffer all = ByteBuffer.wrap(body.toByteArray());
+            int count = 0;
+            while (all.remaining() >= 5) {
+                all.get();
+                int size = all.getInt();
+                all.position(Math.min(all.limit(), all.position() + size));
+                count++;
+            }
+            return count;
+        }
+
         /** Keeps no messages from now on. */
         void discardMessages() {
             discards = true;
-        }
-
-        /** Forgets what was read, so that a stream may go on for long. */
-        void forget() {
-            body.reset();
         }
     }
 }

@@ -14,6 +14,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
@@ -27,27 +28,34 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
     private static final Duration LONGEST_ATTACK = Duration.ofSeconds(60);
     private static final Duration AFTERWARDS = Duration.ofMillis(1_500);
     private static final long MAX_LOG = 1 << 20;
+    private static final int WARM_UP_CONNECTIONS = 20;
+    private static final int WARM_UP_REQUESTS = 20;
 
     private final int descriptors;
-    private final String[] flags;
+    private final Supplier<String[]> flags;
     private Probe.Connector connector = RawHttp::socket;
     private Path directory;
     private VictimServer server;
     private boolean isSpoiled;
 
-    private Victim(int descriptors, String... flags) {
+    private Victim(int descriptors, Supplier<String[]> flags) {
         this.descriptors = descriptors;
         this.flags = flags;
     }
 
     /** Starts a server with these flags beside those that all have. */
     static Victim with(String... flags) {
-        return new Victim(40_000, flags);
+        return new Victim(VictimServer.DESCRIPTORS, () -> flags);
+    }
+
+    /** As {@link #with(String...)}, for flags that are known when the tests begin. */
+    static Victim with(Supplier<String[]> flags) {
+        return new Victim(VictimServer.DESCRIPTORS, flags);
     }
 
     /** Starts a server that may have only so many descriptors. */
     static Victim withDescriptors(int descriptors, String... flags) {
-        return new Victim(descriptors, flags);
+        return new Victim(descriptors, () -> flags);
     }
 
     /** Has the probe connect in another way, for instance with encryption. */
@@ -129,8 +137,22 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         }
     }
 
+    /** What a server takes to answer its very first requests is not what these tests are about. */
+    private void warmUp() throws IOException {
+        Tensor input = Tensor.floats("warm", 1, 2, 3);
+        for (int i = 0; i < WARM_UP_CONNECTIONS; i++) {
+            try (RawHttp http = new RawHttp(connector.connect(server.http()));
+                    RawHttp2 grpc = RawHttp2.over(connector.connect(server.grpc()))) {
+                for (int j = 0; j < WARM_UP_REQUESTS; j++) {
+                    http.ask(RawHttp.infer(Models.ECHO, input));
+                    grpc.ask(Frames.INFER, InferMessage.request(Models.ECHO, input));
+                }
+            }
+        }
+    }
+
     private static String tail(String log) {
-        return log.substring(Math.max(0, log.length() - 3_000));
+        return log.substring(Math.max(0, log.length() - 1_500));
     }
 
     @Override
@@ -144,7 +166,8 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
             if (directory == null) {
                 directory = Files.createTempDirectory("nereid-attacks-");
             }
-            server = VictimServer.start(directory, descriptors, flags);
+            server = VictimServer.start(directory, descriptors, flags.get());
+            warmUp();
             isSpoiled = false;
         }
     }

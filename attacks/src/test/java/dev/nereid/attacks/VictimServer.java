@@ -4,9 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.distribution.InstalledServer;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,7 +34,7 @@ final class VictimServer implements AutoCloseable {
     static final long MAX_RESIDENT = HEAP + TENSORS + (300L << 20);
 
     /** As many as the machine allows, up to this. */
-    private static final int DESCRIPTORS = 40_000;
+    static final int DESCRIPTORS = 40_000;
 
     private static final Duration START_PATIENCE = Duration.ofSeconds(60);
     private static final Duration STOP_PATIENCE = Duration.ofSeconds(60);
@@ -108,7 +110,7 @@ final class VictimServer implements AutoCloseable {
                         InstalledServer.HOME.resolve("bin/nereid").toString(), "serve", "--help")
                 .redirectError(ProcessBuilder.Redirect.DISCARD)
                 .start();
-        String text = new String(help.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+        String text = new String(help.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         return flag -> text.contains(flag.substring(0, flag.indexOf('=') + 1));
     }
 
@@ -221,8 +223,16 @@ final class VictimServer implements AutoCloseable {
         return log.toFile().length();
     }
 
+    /** Returns the end of the log, at most a megabyte. */
     String log() {
-        return text(log);
+        try (RandomAccessFile file = new RandomAccessFile(log.toFile(), "r")) {
+            file.seek(Math.max(0, file.length() - (1 << 20)));
+            byte[] end = new byte[(int) (file.length() - file.getFilePointer())];
+            file.readFully(end);
+            return new String(end, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Tells it to end, as Kubernetes does. */
