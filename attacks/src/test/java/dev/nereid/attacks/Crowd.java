@@ -17,6 +17,11 @@ import java.util.List;
 final class Crowd implements AutoCloseable {
     private static final Duration CONNECT_PATIENCE = Duration.ofSeconds(15);
 
+    /** After so many the crowd takes a breath, so that the machine has time for others. */
+    private static final int AT_ONCE = 100;
+
+    private static final Duration BREATH = Duration.ofMillis(20);
+
     private final List<SocketChannel> channels = new ArrayList<>();
 
     private Crowd() {}
@@ -53,8 +58,9 @@ final class Crowd implements AutoCloseable {
                 } else {
                     channel.register(selector, SelectionKey.OP_CONNECT);
                 }
-                if (i % 100 == 99) {
+                if (i % AT_ONCE == AT_ONCE - 1) {
                     connected += finish(selector, 1);
+                    Waiting.pause(BREATH);
                 }
             }
             long end = System.nanoTime() + patience.toNanos();
@@ -140,6 +146,11 @@ final class Crowd implements AutoCloseable {
             closed += isClosed(channel, room) ? 1 : 0;
         }
         return closed;
+    }
+
+    /** Says whether the server has closed all of them. */
+    boolean isClosed() {
+        return closedByServer() == size();
     }
 
     int size() {

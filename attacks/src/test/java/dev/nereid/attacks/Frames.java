@@ -30,8 +30,7 @@ final class Frames {
     static final String INFER = "/inference.GRPCInferenceService/ModelInfer";
     static final String STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-    private static final byte[] PREFACE =
-            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
 
     private Frames() {}
 
@@ -72,8 +71,18 @@ final class Frames {
 
     static byte[] callHeaders(String path, String... more) {
         byte[] first = Hpack.encode(
-                ":method", "POST", ":scheme", "http", ":path", path, ":authority", "victim", "te", "trailers",
-                "content-type", "application/grpc");
+                ":method",
+                "POST",
+                ":scheme",
+                "http",
+                ":path",
+                path,
+                ":authority",
+                "victim",
+                "te",
+                "trailers",
+                "content-type",
+                "application/grpc");
         return RawHttp.concat(first, Hpack.encode(more));
     }
 

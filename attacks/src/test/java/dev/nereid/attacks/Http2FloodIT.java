@@ -28,15 +28,27 @@ final class Http2FloodIT {
         byte[] nothing = new byte[0];
         byte[] message = InferMessage.framed(InferMessage.request(Models.ECHO, Tensor.floats("flood", 1)));
         return Stream.of(
-                flood("rapid resets", nothing, i ->
-                        RawHttp.concat(Frames.call(stream(i), Frames.INFER), Frames.reset(stream(i)))),
-                flood("rapid resets of whole calls", nothing, i ->
-                        RawHttp.concat(Frames.wholeCall(stream(i), Frames.INFER, message), Frames.reset(stream(i)))),
-                flood("resets that the server is led to", nothing, i ->
-                        RawHttp.concat(Frames.call(stream(i), Frames.INFER), Frames.windowUpdate(stream(i), 0))),
-                flood("calls of methods that are not there", nothing, i -> Frames.wholeCall(stream(i), "/a/b", nothing)),
-                flood("calls without a method", nothing, i ->
-                        Frames.frame(Frames.HEADERS, 5, stream(i), Hpack.encode("a", "b"))),
+                flood(
+                        "rapid resets",
+                        nothing,
+                        i -> RawHttp.concat(Frames.call(stream(i), Frames.INFER), Frames.reset(stream(i)))),
+                flood(
+                        "rapid resets of whole calls",
+                        nothing,
+                        i -> RawHttp.concat(
+                                Frames.wholeCall(stream(i), Frames.INFER, message), Frames.reset(stream(i)))),
+                flood(
+                        "resets that the server is led to",
+                        nothing,
+                        i -> RawHttp.concat(Frames.call(stream(i), Frames.INFER), Frames.windowUpdate(stream(i), 0))),
+                flood(
+                        "calls of methods that are not there",
+                        nothing,
+                        i -> Frames.wholeCall(stream(i), "/a/b", nothing)),
+                flood(
+                        "calls without a method",
+                        nothing,
+                        i -> Frames.frame(Frames.HEADERS, 5, stream(i), Hpack.encode("a", "b"))),
                 flood(
                         "CONTINUATION without end",
                         Frames.frame(Frames.HEADERS, 0, 1, Frames.callHeaders(Frames.INFER)),

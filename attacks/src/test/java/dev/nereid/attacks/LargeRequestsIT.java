@@ -24,7 +24,8 @@ final class LargeRequestsIT {
         victim.fill(() -> {
             Map<String, Integer> outcomes = together(() -> overHttp(head, data));
             System.out.println("    " + outcomes);
-            assertThat(outcomes.keySet()).allMatch(outcome -> outcome.equals("200") || outcome.equals("503 with pause"));
+            assertThat(outcomes.keySet())
+                    .allMatch(outcome -> outcome.equals("200") || outcome.equals("503 with pause"));
         });
         assertThat(overHttp(head, data)).as("alone").isEqualTo("200");
     }

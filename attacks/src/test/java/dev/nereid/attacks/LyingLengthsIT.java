@@ -34,16 +34,26 @@ final class LyingLengthsIT {
         lies.put("two hosts", headers("Host: other", "Content-Length: 0"));
         lies.put("unknown transfer coding", headers("Transfer-Encoding: lzw"));
         lies.put("unknown transfer coding before chunks", headers("Transfer-Encoding: lzw, chunked"));
-        for (String chunk : List.of("zz\r\n", "-1\r\n", "ffffffffffffffff\r\n", "5\r\nabcdefgh\r\n0\r\n\r\n",
-                "\r\n\r\n", "5;" + "a".repeat(20_000) + "\r\n")) {
-            lies.put("chunk " + chunk.strip().substring(0, Math.min(20, chunk.strip().length())),
+        for (String chunk : List.of(
+                "zz\r\n",
+                "-1\r\n",
+                "ffffffffffffffff\r\n",
+                "5\r\nabcdefgh\r\n0\r\n\r\n",
+                "\r\n\r\n",
+                "5;" + "a".repeat(20_000) + "\r\n")) {
+            lies.put(
+                    "chunk "
+                            + chunk.strip()
+                                    .substring(0, Math.min(20, chunk.strip().length())),
                     RawHttp.concat(headers("Transfer-Encoding: chunked"), RawHttp.ascii(chunk)));
         }
-        lies.put("trailer without a colon",
+        lies.put(
+                "trailer without a colon",
                 RawHttp.concat(headers("Transfer-Encoding: chunked"), RawHttp.ascii("0\r\nnothing\r\n\r\n")));
         for (String length : List.of("-1", "1000000", Long.toString(HUGE), "99999999999999999999", "x")) {
-            lies.put("Inference-Header-Content-Length: " + length, RawHttp.post(path, new byte[100],
-                    "Inference-Header-Content-Length: " + length));
+            lies.put(
+                    "Inference-Header-Content-Length: " + length,
+                    RawHttp.post(path, new byte[100], "Inference-Header-Content-Length: " + length));
         }
         for (long size : new long[] {-1, 0, 1, 15, 17, 1_000_000, HUGE, Long.MAX_VALUE}) {
             lies.put("binary_data_size: " + size, binary(Models.ECHO, FLOATS, size));
@@ -58,10 +68,20 @@ final class LyingLengthsIT {
             lies.put("BYTES of " + length, binary(Models.WORDS, words(length), 5));
         }
         lies.put("deep JSON", RawHttp.post(path, nested(100_000)));
-        lies.put("deep data", RawHttp.post(path, RawHttp.ascii("{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\","
-                + "\"shape\":[1],\"data\":" + "[".repeat(100_000) + "1" + "]".repeat(100_000) + "}]}")));
-        lies.put("a number of many digits", RawHttp.post(path, RawHttp.ascii("{\"inputs\":[{\"name\":\"INPUT0\","
-                + "\"datatype\":\"FP32\",\"shape\":[1],\"data\":[1e" + "9".repeat(1_000_000) + "x]}]}")));
+        lies.put(
+                "deep data",
+                RawHttp.post(
+                        path,
+                        RawHttp.ascii(
+                                "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\"," + "\"shape\":[1],\"data\":"
+                                        + "[".repeat(100_000) + "1" + "]".repeat(100_000) + "}]}")));
+        lies.put(
+                "a number of many digits",
+                RawHttp.post(
+                        path,
+                        RawHttp.ascii("{\"inputs\":[{\"name\":\"INPUT0\","
+                                + "\"datatype\":\"FP32\",\"shape\":[1],\"data\":[1e" + "9".repeat(1_000_000)
+                                + "x]}]}")));
         lies.put("gzip that is none", RawHttp.post(path, new byte[100], "Content-Encoding: gzip"));
         victim.attack(() -> {
             Map<String, String> wrong = new TreeMap<>();
@@ -90,15 +110,18 @@ final class LyingLengthsIT {
                 }
             }
         });
-        Waiting.until("memory free", java.time.Duration.ofSeconds(5), () -> victim.server().tensorBytes() == 0);
+        Waiting.until(
+                "memory free",
+                java.time.Duration.ofSeconds(5),
+                () -> victim.server().tensorBytes() == 0);
     }
 
     @Test
     void aFieldNameOf60Megabytes() throws Exception {
-        byte[] request = RawHttp.post(
-                RawHttp.path(Models.ECHO), RawHttp.ascii("{\"" + "n".repeat(60_000_000) + "\":1}"));
-        byte[] compressible = RawHttp.post(
-                "/v2/repository/index", RawHttp.ascii("{\"" + "n".repeat(60_000_000) + "\":1}"));
+        byte[] request =
+                RawHttp.post(RawHttp.path(Models.ECHO), RawHttp.ascii("{\"" + "n".repeat(60_000_000) + "\":1}"));
+        byte[] compressible =
+                RawHttp.post("/v2/repository/index", RawHttp.ascii("{\"" + "n".repeat(60_000_000) + "\":1}"));
         victim.attack(() -> {
             assertThat(overHttp(request)).matches("[45].*");
             assertThat(overHttp(compressible)).matches("[245].*");
@@ -120,8 +143,9 @@ final class LyingLengthsIT {
         lies.put("nothing", new byte[0]);
         lies.put("two messages", RawHttp.concat(InferMessage.framed(right), InferMessage.framed(right)));
         lies.put("a field beyond the message", InferMessage.framed(new byte[] {0x3a, (byte) 0xff, (byte) 0xff, 3}));
-        lies.put("a field of a negative length", InferMessage.framed(RawHttp.concat(new byte[] {0x3a},
-                filled(9, 0xff), new byte[] {1})));
+        lies.put(
+                "a field of a negative length",
+                InferMessage.framed(RawHttp.concat(new byte[] {0x3a}, filled(9, 0xff), new byte[] {1})));
         lies.put("varints without end", InferMessage.framed(filled(1_000, 0xff)));
         lies.put("groups within groups", InferMessage.framed(filled(100_000, 0x7b)));
         lies.put("shape [-4]", message(Models.ECHO, FLOATS.shaped(-4)));

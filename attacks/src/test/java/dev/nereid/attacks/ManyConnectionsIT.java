@@ -48,12 +48,13 @@ final class ManyConnectionsIT {
     @Test
     void comingAndGoing() throws Exception {
         victim.attack(() -> {
-            long end = System.nanoTime() + Duration.ofSeconds(5).toNanos();
+            long end = System.nanoTime() + Duration.ofSeconds(4).toNanos();
             while (System.nanoTime() < end) {
                 try (Crowd http = Crowd.connect(victim.server().http(), 200);
                         Crowd grpc = Crowd.connect(victim.server().grpc(), 200)) {
                     http.send(RawHttp.ascii("GET /v2"));
                     grpc.send(Frames.preface(65_535));
+                    Waiting.pause(Duration.ofMillis(50));
                 }
             }
         });
@@ -62,12 +63,11 @@ final class ManyConnectionsIT {
     private static void idle(Port port, byte[] beginning) throws Exception {
         int count = count();
         victim.attack(() -> {
-            InetSocketAddress address =
-                    switch (port) {
-                        case HTTP -> victim.server().http();
-                        case GRPC -> victim.server().grpc();
-                        case METRICS -> victim.server().metrics();
-                    };
+            InetSocketAddress address = switch (port) {
+                case HTTP -> victim.server().http();
+                case GRPC -> victim.server().grpc();
+                case METRICS -> victim.server().metrics();
+            };
             try (Crowd crowd = Crowd.connect(address, count)) {
                 crowd.send(beginning);
                 Waiting.pause(Duration.ofSeconds(2));

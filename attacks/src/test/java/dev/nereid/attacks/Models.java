@@ -34,7 +34,9 @@ final class Models {
                 .model(WORDS, Repository.identity(0, "STRING", "[ -1 ]", ""))
                 .model(SLOW, Repository.identity(0, "FP32", "[ -1 ]", delay(4_000)))
                 .model(PAUSING, Repository.identity(64, "FP32", "[ -1 ]", "dynamic_batching { }\n" + delay(20)))
-                .copyOf(InstalledServer.CHECKOUT.resolve("examples/plugin-models").resolve(SQUARE));
+                .copyOf(InstalledServer.CHECKOUT
+                        .resolve("examples/plugin-models")
+                        .resolve(SQUARE));
     }
 
     private static String delay(int millis) {

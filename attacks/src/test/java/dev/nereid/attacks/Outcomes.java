@@ -20,7 +20,7 @@ final class Outcomes {
 
     /** Counts a request that ended as it should. */
     void count(String kind, String outcome) {
-        String text = kind + ": " + outcome.replaceAll("\\d{3,}", "N");
+        String text = kind + ": " + outcome.replaceAll("id: s\\d+|\\d{4,}", "N");
         counts.computeIfAbsent(text.substring(0, Math.min(text.length(), 200)), _ -> new LongAdder())
                 .increment();
     }

@@ -70,9 +70,10 @@ final class RawHttp implements AutoCloseable {
 
     /** Writes the JSON of an inference, with the size of its tensor, which may be a lie. */
     static byte[] inferJson(Tensor input, long dataSize) {
-        return ascii("{\"id\":\"" + input.id() + "\",\"parameters\":{\"binary_data_output\":true},\"inputs\":[{\"name\":\""
-                + "INPUT0\",\"datatype\":\"" + input.datatype() + "\",\"shape\":" + input.shapeText()
-                + ",\"parameters\":{\"binary_data_size\":" + dataSize + "}}]}");
+        return ascii(
+                "{\"id\":\"" + input.id() + "\",\"parameters\":{\"binary_data_output\":true},\"inputs\":[{\"name\":\""
+                        + "INPUT0\",\"datatype\":\"" + input.datatype() + "\",\"shape\":" + input.shapeText()
+                        + ",\"parameters\":{\"binary_data_size\":" + dataSize + "}}]}");
     }
 
     static String path(String model) {

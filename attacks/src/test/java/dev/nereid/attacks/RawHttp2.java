@@ -100,8 +100,7 @@ final class RawHttp2 implements AutoCloseable {
             }
             if (size > 0 || bytes.length == 0) {
                 boolean last = ends && at + size == bytes.length;
-                byte[] head = Frames.frame(
-                        Frames.DATA, last ? Frames.END_STREAM : 0, call.stream, size, new byte[0]);
+                byte[] head = Frames.frame(Frames.DATA, last ? Frames.END_STREAM : 0, call.stream, size, new byte[0]);
                 send(head);
                 socket.getOutputStream().write(bytes, at, size);
                 at += size;
@@ -196,8 +195,8 @@ final class RawHttp2 implements AutoCloseable {
             case Frames.GOAWAY -> {
                 leaving = true;
                 lastStream = fields.getInt();
-                farewell = "GOAWAY " + fields.getInt() + " " + new String(payload, 8, payload.length - 8,
-                        StandardCharsets.UTF_8);
+                farewell = "GOAWAY " + fields.getInt() + " "
+                        + new String(payload, 8, payload.length - 8, StandardCharsets.UTF_8);
             }
             case Frames.WINDOW_UPDATE -> {
                 int more = fields.getInt();
@@ -313,7 +312,8 @@ final class RawHttp2 implements AutoCloseable {
             if (all.length < 5 || all.length < 5 + ByteBuffer.wrap(all, 1, 4).getInt()) {
                 return new byte[0];
             }
-            return java.util.Arrays.copyOfRange(all, 5, 5 + ByteBuffer.wrap(all, 1, 4).getInt());
+            return java.util.Arrays.copyOfRange(
+                    all, 5, 5 + ByteBuffer.wrap(all, 1, 4).getInt());
         }
 
         /** Returns everything that was received, and not discarded. */

@@ -153,8 +153,8 @@ abstract class SoakClient {
         @Override
         void turn(int number) throws IOException {
             String data = "[" + random.nextInt(1_000) + ".5," + random.nextInt(1_000) + ".25]";
-            byte[] body = RawHttp.ascii("{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[2],\"data\":" + data
-                    + "}]}");
+            byte[] body = RawHttp.ascii(
+                    "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[2],\"data\":" + data + "}]}");
             RawHttp.Answer answer = connection.ask(RawHttp.post(RawHttp.path(Models.ECHO), body));
             boolean isRight = answer.text().replace(" ", "").contains(data);
             check(answer.status() == 200 && isRight, answer.status() == 503, answer.text(), body, body);
@@ -168,17 +168,15 @@ abstract class SoakClient {
 
         @Override
         void turn(int number) throws IOException {
-            byte[] request =
-                    switch (number % 5) {
-                        case 0 -> RawHttp.infer("nobody", floats(4));
-                        case 1 -> RawHttp.infer(Models.ECHO, floats(4).shaped(5));
-                        case 2 -> RawHttp.infer(Models.ECHO, floats(4).shaped(-4));
-                        case 3 -> RawHttp.post(RawHttp.path(Models.ECHO), RawHttp.ascii("{\"inputs\":[{]}"));
-                        default -> RawHttp.post(RawHttp.path(Models.ECHO), new byte[64], "Content-Encoding: gzip");
-                    };
+            byte[] request = switch (number % 5) {
+                case 0 -> RawHttp.infer("nobody", floats(4));
+                case 1 -> RawHttp.infer(Models.ECHO, floats(4).shaped(5));
+                case 2 -> RawHttp.infer(Models.ECHO, floats(4).shaped(-4));
+                case 3 -> RawHttp.post(RawHttp.path(Models.ECHO), RawHttp.ascii("{\"inputs\":[{]}"));
+                default -> RawHttp.post(RawHttp.path(Models.ECHO), new byte[64], "Content-Encoding: gzip");
+            };
             RawHttp.Answer answer = connection.ask(request);
-            checkRefusal(
-                    answer.status() >= 400 && answer.status() != 503, answer.status() + " " + answer.text());
+            checkRefusal(answer.status() >= 400 && answer.status() != 503, answer.status() + " " + answer.text());
             if (answer.announcesClose()) {
                 leave();
                 connect();
@@ -257,8 +255,8 @@ abstract class SoakClient {
             for (int i = 0; i < CALLS_AT_ONCE; i++) {
                 Tensor input = floats(1 + random.nextInt(size));
                 inputs.add(input);
-                calls.add(connection.begin(
-                        Frames.INFER, InferMessage.framed(InferMessage.request(Models.ECHO, input))));
+                calls.add(
+                        connection.begin(Frames.INFER, InferMessage.framed(InferMessage.request(Models.ECHO, input))));
             }
             for (int i = 0; i < CALLS_AT_ONCE; i++) {
                 RawHttp2.Call call = connection.await(calls.get(i));
@@ -279,14 +277,17 @@ abstract class SoakClient {
 
         @Override
         void turn(int number) throws IOException {
-            byte[] message =
-                    switch (number % 5) {
-                        case 0 -> InferMessage.framed(InferMessage.request("nobody", floats(4)));
-                        case 1 -> InferMessage.framed(InferMessage.request(Models.ECHO, floats(4).shaped(5)));
-                        case 2 -> InferMessage.framed(InferMessage.request(Models.ECHO, floats(4).shaped(-4)));
-                        case 3 -> InferMessage.framed(new byte[] {0x3a, 100, 1});
-                        default -> InferMessage.framed(0, Integer.MAX_VALUE, new byte[10]);
-                    };
+            byte[] message = switch (number % 5) {
+                case 0 -> InferMessage.framed(InferMessage.request("nobody", floats(4)));
+                case 1 ->
+                    InferMessage.framed(
+                            InferMessage.request(Models.ECHO, floats(4).shaped(5)));
+                case 2 ->
+                    InferMessage.framed(
+                            InferMessage.request(Models.ECHO, floats(4).shaped(-4)));
+                case 3 -> InferMessage.framed(new byte[] {0x3a, 100, 1});
+                default -> InferMessage.framed(0, Integer.MAX_VALUE, new byte[10]);
+            };
             RawHttp2.Call call = connection.await(connection.begin(Frames.INFER, message));
             checkRefusal(
                     call.status() != RawHttp2.Call.OK && call.status() != RawHttp2.Call.UNAVAILABLE,
@@ -305,8 +306,8 @@ abstract class SoakClient {
             String model = number % 3 == 0 ? Models.PAUSING : Models.ECHO;
             byte[] message = InferMessage.framed(InferMessage.request(model, input));
             boolean ends = number % 2 == 0;
-            RawHttp2.Call cancelled = connection.begin(
-                    Frames.INFER, ends ? message : Arrays.copyOf(message, message.length / 2), ends);
+            RawHttp2.Call cancelled =
+                    connection.begin(Frames.INFER, ends ? message : Arrays.copyOf(message, message.length / 2), ends);
             RawHttp2.Call kept = connection.begin(Frames.INFER, message);
             connection.cancel(cancelled);
             connection.await(kept);
@@ -394,7 +395,9 @@ abstract class SoakClient {
     }
 
     private static byte[] squareOf(int count) {
-        ByteBuffer value = ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(count);
+        ByteBuffer value = ByteBuffer.allocate(Integer.BYTES)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putInt(count);
         Tensor input = new Tensor("square", "INT32", new long[] {1}, value.array());
         return InferMessage.framed(InferMessage.request(Models.SQUARE, "IN", input));
     }

@@ -49,10 +49,10 @@ final class TlsHandshakesIT {
         directory = Files.createTempDirectory("nereid-attacks-tls-");
         boolean made;
         try {
-            made = new ProcessBuilder((
-                                    "openssl req -x509 -days 2 -subj /CN=victim -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
-                                            + " -nodes -keyout key.pem -out cert.pem")
-                            .split(" "))
+            made = new ProcessBuilder(
+                                    ("openssl req -x509 -days 2 -subj /CN=victim -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
+                                                    + " -nodes -keyout key.pem -out cert.pem")
+                                            .split(" "))
                             .directory(directory.toFile())
                             .redirectErrorStream(true)
                             .redirectOutput(ProcessBuilder.Redirect.DISCARD)
@@ -68,7 +68,8 @@ final class TlsHandshakesIT {
     @AfterAll
     static void forget() throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {
-            files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+            files.sorted(Comparator.reverseOrder())
+                    .forEach(file -> file.toFile().delete());
         }
     }
 
@@ -120,9 +121,8 @@ final class TlsHandshakesIT {
     private static Socket connect(InetSocketAddress address) throws IOException {
         Socket plain = RawHttp.socket(address);
         try {
-            SSLSocket encrypted = (SSLSocket) trusting()
-                    .getSocketFactory()
-                    .createSocket(plain, address.getHostString(), address.getPort(), true);
+            SSLSocket encrypted = (SSLSocket)
+                    trusting().getSocketFactory().createSocket(plain, address.getHostString(), address.getPort(), true);
             SSLParameters parameters = encrypted.getSSLParameters();
             parameters.setApplicationProtocols(
                     new String[] {address.equals(victim.server().grpc()) ? "h2" : "http/1.1"});

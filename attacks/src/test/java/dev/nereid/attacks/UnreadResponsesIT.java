@@ -12,7 +12,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Clients that ask and never read: what waits for them is bounded, and freed when they have left. */
 final class UnreadResponsesIT {
-    private static final Duration FLOOD = Duration.ofSeconds(6);
+    private static final Duration FLOOD = Duration.ofSeconds(5);
 
     /** What pools and caches may keep of a heap that was busy. */
     private static final long HEAP_MARGIN = 48L << 20;
@@ -79,14 +79,14 @@ final class UnreadResponsesIT {
 
     @Test
     void streamsOfAModelThatAnswersForEver() throws Exception {
-        ByteBuffer count = ByteBuffer.allocate(Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(100_000_000);
+        ByteBuffer count = ByteBuffer.allocate(Integer.BYTES)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putInt(100_000_000);
         Tensor input = new Tensor("unread", "INT32", new long[] {1}, count.array());
         byte[] message = InferMessage.framed(InferMessage.request(Models.SQUARE, "IN", input));
         victim.fill(() -> freesTheHeap(() -> {
             try (Crowd crowd = Crowd.connect(victim.server().grpc(), 24)) {
-                sendOnce(
-                        crowd,
-                        RawHttp.concat(Frames.preface(0), Frames.wholeCall(1, Frames.STREAM_INFER, message)));
+                sendOnce(crowd, RawHttp.concat(Frames.preface(0), Frames.wholeCall(1, Frames.STREAM_INFER, message)));
                 Waiting.pause(FLOOD);
             }
         }));
@@ -94,8 +94,8 @@ final class UnreadResponsesIT {
 
     @Test
     void eventStreamsOfAModelThatAnswersForEver() throws Exception {
-        byte[] request = RawHttp.post(
-                "/v2/models/" + Models.SQUARE + "/generate_stream", RawHttp.ascii("{\"IN\":100000000}"));
+        byte[] request =
+                RawHttp.post("/v2/models/" + Models.SQUARE + "/generate_stream", RawHttp.ascii("{\"IN\":100000000}"));
         victim.fill(() -> freesTheHeap(() -> {
             try (Crowd crowd = Crowd.connect(victim.server().http(), 24)) {
                 sendOnce(crowd, request);

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 final class Victim implements BeforeEachCallback, AfterAllCallback {
     private static final Duration LONGEST_ATTACK = Duration.ofSeconds(60);
-    private static final Duration AFTERWARDS = Duration.ofMillis(1_500);
+    private static final Duration AFTERWARDS = Duration.ofMillis(1_000);
     private static final long MAX_LOG = 1 << 20;
     private static final int WARM_UP_CONNECTIONS = 20;
     private static final int WARM_UP_REQUESTS = 20;
@@ -88,6 +88,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         server.forgetPeak();
         long logBefore = server.logBytes();
         long before = System.nanoTime();
+        Processors processors = Processors.now(server.pid());
         List<String> wrong = new ArrayList<>();
         Probe probe = Probe.start(server, ways, connector, mayBeFull);
         try (probe) {
@@ -95,7 +96,9 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
             run(attack, wrong);
             Waiting.pause(AFTERWARDS);
         }
-        wrong.addAll(probe.failures());
+        double others = Processors.now(server.pid()).othersSince(processors);
+        double maxSeconds = Processors.factor(others);
+        wrong.addAll(probe.failures(maxSeconds));
         if (!server.isAlive()) {
             wrong.add("the server has ended");
         }
@@ -108,12 +111,13 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
             wrong.add("log: " + logged + " bytes (expected: at most " + MAX_LOG + ")");
         }
         String figures = String.format(
-                "%.1f s, %s; resident at most %d MB, log %d KB, %s",
+                "%.1f s, %s; resident at most %d MB, log %d KB, %s; others had %.0f %% of the processors",
                 (System.nanoTime() - before) / 1e9,
                 probe,
                 server.peakResidentBytes() >> 20,
                 logged >> 10,
-                server.isInControlGroup() ? "in a control group" : "no control group");
+                server.isInControlGroup() ? "in a control group" : "no control group",
+                100 * others);
         System.out.println("    " + figures);
         assertThat(wrong).as(figures + "\n" + tail(server.log())).isEmpty();
         isSpoiled = false;
@@ -179,7 +183,8 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         }
         if (directory != null) {
             try (Stream<Path> files = Files.walk(directory)) {
-                files.sorted(java.util.Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+                files.sorted(java.util.Comparator.reverseOrder())
+                        .forEach(file -> file.toFile().delete());
             }
         }
     }

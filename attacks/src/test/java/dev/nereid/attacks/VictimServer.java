@@ -36,6 +36,8 @@ final class VictimServer implements AutoCloseable {
     /** As many as the machine allows, up to this. */
     static final int DESCRIPTORS = 40_000;
 
+    private static final String JAVA_OPTIONS = " -Xmx" + (HEAP >> 20) + "m";
+
     private static final Duration START_PATIENCE = Duration.ofSeconds(60);
     private static final Duration STOP_PATIENCE = Duration.ofSeconds(60);
     private static final boolean OLDER_BUILD = Boolean.getBoolean("attacks.older-build");
@@ -59,6 +61,17 @@ final class VictimServer implements AutoCloseable {
 
     /** Starts a server on free ports, with models and a log in a directory, and waits until it listens. */
     static VictimServer start(Path directory, int descriptors, String... flags) throws IOException {
+        return start(directory, descriptors, JAVA_OPTIONS, flags);
+    }
+
+    /** Starts a server whose heap is there as a whole from the start, so that what it grows by is other memory. */
+    static VictimServer startWithFixedHeap(Path directory, String... flags) throws IOException {
+        String options = JAVA_OPTIONS + JAVA_OPTIONS.replace("mx", "ms") + " -XX:+AlwaysPreTouch";
+        return start(directory, DESCRIPTORS, options, flags);
+    }
+
+    private static VictimServer start(Path directory, int descriptors, String javaOptions, String... flags)
+            throws IOException {
         Path models = directory.resolve("models");
         if (!Files.exists(models)) {
             Models.write(models);
@@ -69,8 +82,10 @@ final class VictimServer implements AutoCloseable {
         ProcessBuilder builder = new ProcessBuilder(command(models, descriptors, group, flags))
                 .redirectError(log.toFile())
                 .redirectOutput(out.toFile());
-        builder.environment().put("NEREID_JAVA_OPTIONS", "-Xmx" + (HEAP >> 20) + "m");
+        builder.environment().put("NEREID_JAVA_OPTIONS", javaOptions);
         Process process = builder.start();
+        // Does not outlive a JVM of tests that was ended.
+        Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
         process.getOutputStream().close();
         Waiting.holds(START_PATIENCE, () -> !process.isAlive() || text(out).contains("Serving "));
         if (!process.isAlive() || !text(out).contains("Serving ")) {
@@ -132,6 +147,10 @@ final class VictimServer implements AutoCloseable {
         String text = line.group(1);
         URI uri = URI.create(text.contains("://") ? text : "grpc://" + text);
         return new InetSocketAddress(uri.getHost(), uri.getPort());
+    }
+
+    long pid() {
+        return process.pid();
     }
 
     boolean isAlive() {
