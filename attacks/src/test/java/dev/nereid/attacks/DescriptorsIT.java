@@ -1,0 +1,62 @@
+package dev.nereid.attacks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.EnumSet;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** More clients than the server may have descriptors: those who are connected are served, and others when some have left. */
+final class DescriptorsIT {
+    private static final int DESCRIPTORS = 256;
+
+    @RegisterExtension
+    static final Victim victim = Victim.withDescriptors(DESCRIPTORS);
+
+    @Test
+    void exhaustedOverHttp() throws Exception {
+        exhaust(victim.server().http());
+    }
+
+    @Test
+    void exhaustedOverGrpc() throws Exception {
+        exhaust(victim.server().grpc());
+    }
+
+    @Test
+    void exhaustedOverTheMetricsPort() throws Exception {
+        exhaust(victim.server().metrics());
+    }
+
+    private static void exhaust(InetSocketAddress address) throws Exception {
+        VictimServer server = victim.server();
+        victim.attackOthersThan(EnumSet.of(Probe.Way.HTTP, Probe.Way.GRPC), () -> {
+            double before = server.processorSeconds();
+            try (Crowd crowd = Crowd.attempt(address, 2 * DESCRIPTORS, Duration.ofSeconds(1))) {
+                crowd.send(new byte[] {'P'});
+                Waiting.pause(Duration.ofSeconds(3));
+            }
+            // An event loop that tries to accept again and again takes all of one processor.
+            assertThat(server.processorSeconds() - before)
+                    .as("processor seconds")
+                    .isLessThan(2);
+            Waiting.until("new clients are served", Duration.ofSeconds(3), () -> isServed(server));
+        });
+    }
+
+    private static boolean isServed(VictimServer server) {
+        Tensor input = Tensor.floats("new", 1);
+        try (RawHttp http = RawHttp.connect(server.http()).patience(1_000);
+                RawHttp2 grpc = RawHttp2.connect(server.grpc())) {
+            return http.ask(RawHttp.infer(Models.ECHO, input)).status() == 200
+                    && grpc.ask(Frames.INFER, InferMessage.request(Models.ECHO, input))
+                                    .status()
+                            == 0;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}

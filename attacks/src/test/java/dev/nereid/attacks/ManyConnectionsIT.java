@@ -1,0 +1,98 @@
+package dev.nereid.attacks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** Ten thousand clients that connect and do nothing, or nothing more than the beginning. */
+final class ManyConnectionsIT {
+    private static final int MAX_CONNECTIONS = 10_000;
+
+    /** What the process of the clients needs besides. */
+    private static final int OTHER_DESCRIPTORS = 1_000;
+
+    @RegisterExtension
+    static final Victim victim = Victim.with();
+
+    @Test
+    void idleOnHttp() throws Exception {
+        idle(Port.HTTP, new byte[0]);
+    }
+
+    @Test
+    void idleOnHttpAfterARequest() throws Exception {
+        idle(Port.HTTP, RawHttp.get("/v2/health/live"));
+    }
+
+    @Test
+    void idleOnGrpc() throws Exception {
+        idle(Port.GRPC, new byte[0]);
+    }
+
+    @Test
+    void idleOnGrpcAfterAPreface() throws Exception {
+        idle(Port.GRPC, Frames.preface(65_535));
+    }
+
+    @Test
+    void idleOnMetrics() throws Exception {
+        idle(Port.METRICS, new byte[0]);
+    }
+
+    @Test
+    void comingAndGoing() throws Exception {
+        victim.attack(() -> {
+            long end = System.nanoTime() + Duration.ofSeconds(4).toNanos();
+            while (System.nanoTime() < end) {
+                try (Crowd http = Crowd.connect(victim.server().http(), 200);
+                        Crowd grpc = Crowd.connect(victim.server().grpc(), 200)) {
+                    http.send(RawHttp.ascii("GET /v2"));
+                    grpc.send(Frames.preface(65_535));
+                    Waiting.pause(Duration.ofMillis(50));
+                }
+            }
+        });
+    }
+
+    private static void idle(Port port, byte[] beginning) throws Exception {
+        int count = count();
+        victim.attack(() -> {
+            InetSocketAddress address = switch (port) {
+                case HTTP -> victim.server().http();
+                case GRPC -> victim.server().grpc();
+                case METRICS -> victim.server().metrics();
+            };
+            try (Crowd crowd = Crowd.connect(address, count)) {
+                crowd.send(beginning);
+                Waiting.pause(Duration.ofSeconds(2));
+                assertThat(crowd.closedByServer()).as("closed of " + count).isZero();
+            }
+        });
+    }
+
+    /** As many as this process may have, if those are less. */
+    private static int count() throws IOException {
+        Path limits = Path.of("/proc/self/limits");
+        if (!Files.exists(limits)) {
+            return 1_000;
+        }
+        String line = Files.readAllLines(limits).stream()
+                .filter(each -> each.startsWith("Max open files"))
+                .findFirst()
+                .orElseThrow();
+        long allowed = Long.parseLong(line.split(" {2,}", -1)[1].strip());
+        return (int) Math.min(MAX_CONNECTIONS, allowed - OTHER_DESCRIPTORS);
+    }
+
+    private enum Port {
+        HTTP,
+        GRPC,
+        METRICS
+    }
+}

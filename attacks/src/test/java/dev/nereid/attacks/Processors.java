@@ -1,0 +1,65 @@
+package dev.nereid.attacks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.LongStream;
+
+/**
+ * How busy the machine's processors have been, and by whom. Immutable.
+ *
+ * @param all ticks of all processors, idle ones too
+ * @param busy ticks in which they did something
+ * @param ours ticks of the server and of its clients
+ */
+record Processors(long all, long busy, long ours) {
+    private static final int IDLE = 3;
+    private static final int WAITING = 4;
+    private static final int COUNTED = 8;
+    private static final int USER_TIME = 11;
+    private static final int SYSTEM_TIME = 12;
+
+    /** However busy others are, an answer that takes this many seconds is late. */
+    private static final double MAX_FACTOR = 5;
+
+    /** Measures until now; zeros where the system does not tell. */
+    static Processors now(long server) {
+        try {
+            long[] ticks = Arrays.stream(
+                            Files.readAllLines(Path.of("/proc/stat")).getFirst().split(" +"))
+                    .skip(1)
+                    .limit(COUNTED)
+                    .mapToLong(Long::parseLong)
+                    .toArray();
+            long all = LongStream.of(ticks).sum();
+            return new Processors(
+                    all,
+                    all - ticks[IDLE] - ticks[WAITING],
+                    ticksOf(server) + ticksOf(ProcessHandle.current().pid()));
+        } catch (IOException e) {
+            return new Processors(0, 0, 0);
+        }
+    }
+
+    private static long ticksOf(long process) throws IOException {
+        Path file = Path.of("/proc", Long.toString(process), "stat");
+        if (!Files.exists(file)) {
+            return 0;
+        }
+        String stat = Files.readString(file);
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+        return Long.parseLong(fields[USER_TIME]) + Long.parseLong(fields[SYSTEM_TIME]);
+    }
+
+    /** Returns which share of the machine other processes had since another measurement. */
+    double othersSince(Processors before) {
+        long passed = all - before.all;
+        return passed <= 0 ? 0 : Math.max(0, (double) (busy - before.busy - (ours - before.ours)) / passed);
+    }
+
+    /** Returns how many times as long as on a machine of its own a server may take that has the rest. */
+    static double factor(double others) {
+        return Math.min(MAX_FACTOR, 1 / Math.max(1 / MAX_FACTOR, 1 - others));
+    }
+}

@@ -1,0 +1,128 @@
+package dev.nereid.attacks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Clients that send little, slowly or nothing: they cost what they have sent, and not for ever. */
+final class SlowClientsIT {
+    private static final Duration SECOND = Duration.ofSeconds(1);
+
+    /** What a few connections need at least, whatever they promise. */
+    private static final long MAX_MEMORY_OF_A_PROMISE = 128 << 10;
+
+    private static final byte[] HEADER = RawHttp.ascii("X-Slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+
+    /** Time-outs as short as the tests can wait for; a body's rate is looked at ten seconds after its begin. */
+    @RegisterExtension
+    static final Victim victim = Victim.with(
+            "--http-header-timeout-secs=2",
+            "--http-min-body-rate=1024",
+            "--http-idle-timeout-secs=2",
+            "--grpc-max-connection-idle-ms=2000");
+
+    @Test
+    void headersOfAByteASecondEndAtTheirDeadline() throws Exception {
+        victim.attack(() -> {
+            try (Crowd http = Crowd.connect(victim.server().http(), 1_000);
+                    Crowd metrics = Crowd.connect(victim.server().metrics(), 300)) {
+                http.send(RawHttp.ascii("POST " + RawHttp.path(Models.ECHO) + " HTTP/1.1\r\nHost: victim\r\n"));
+                metrics.send(RawHttp.ascii("GET /metrics HTTP/1.1\r\n"));
+                for (int i = 0; i < 6 && !(http.isClosed() && metrics.isClosed()); i++) {
+                    http.send(new byte[] {HEADER[i]});
+                    metrics.send(new byte[] {HEADER[i]});
+                    Waiting.pause(SECOND);
+                }
+                assertThat(http.closedByServer()).as("HTTP").isEqualTo(http.size());
+                assertThat(metrics.closedByServer()).as("metrics").isEqualTo(metrics.size());
+            }
+        });
+    }
+
+    @Test
+    void connectionsThatAreIdleEndToo() throws Exception {
+        victim.attack(() -> {
+            try (Crowd http = Crowd.connect(victim.server().http(), 500);
+                    Crowd asked = Crowd.connect(victim.server().http(), 200);
+                    Crowd metrics = Crowd.connect(victim.server().metrics(), 200);
+                    Crowd grpc = Crowd.connect(victim.server().grpc(), 200)) {
+                asked.send(RawHttp.get("/v2/health/live"));
+                grpc.send(Frames.preface(65_535));
+                Waiting.holds(
+                        Duration.ofSeconds(8),
+                        () -> http.isClosed() && asked.isClosed() && metrics.isClosed() && grpc.isClosed());
+                assertThat(http.closedByServer()).as("HTTP").isEqualTo(http.size());
+                assertThat(asked.closedByServer()).as("HTTP after a request").isEqualTo(asked.size());
+                assertThat(metrics.closedByServer()).as("metrics").isEqualTo(metrics.size());
+                assertThat(grpc.closedByServer()).as("gRPC after its preface").isEqualTo(grpc.size());
+            }
+        });
+    }
+
+    @Test
+    void bodiesOfTenBytesASecondEndAfterTheGrace() throws Exception {
+        victim.attack(() -> {
+            try (Crowd http = Crowd.connect(victim.server().http(), 500);
+                    Crowd grpc = Crowd.connect(victim.server().grpc(), 200)) {
+                http.send(RawHttp.head(RawHttp.path(Models.ECHO), 1 << 20));
+                byte[] begin = RawHttp.concat(Frames.preface(65_535), Frames.call(1, Frames.INFER));
+                for (int i = 0; i < 15 && !http.isClosed(); i++) {
+                    http.send(new byte[10]);
+                    grpc.send(new byte[] {begin[i]});
+                    Waiting.pause(SECOND);
+                }
+                assertThat(http.closedByServer()).isEqualTo(http.size());
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {160, 1_000})
+    void promisesOf50MegabytesCostWhatHasArrived(int clients) throws Exception {
+        victim.attack(() -> {
+            try (Crowd crowd = Crowd.connect(victim.server().http(), clients)) {
+                crowd.send(RawHttp.head(RawHttp.path(Models.ECHO), 50_000_000));
+                for (int i = 0; i < 3; i++) {
+                    crowd.send(new byte[1_024]);
+                    Waiting.pause(SECOND);
+                    assertThat(victim.server().tensorBytes())
+                            .as("tensor memory")
+                            .isLessThan(clients * MAX_MEMORY_OF_A_PROMISE);
+                }
+            }
+        });
+    }
+
+    @Test
+    void promisesOverGrpcCostWhatHasArrived() throws Exception {
+        victim.attack(() -> {
+            try (Crowd crowd = Crowd.connect(victim.server().grpc(), 1_000)) {
+                byte[] begin = InferMessage.framed(0, 50_000_000, new byte[1_024]);
+                crowd.send(RawHttp.concat(
+                        Frames.preface(65_535), Frames.call(1, Frames.INFER), Frames.data(1, false, begin)));
+                Waiting.pause(SECOND.multipliedBy(2));
+                crowd.send(Frames.data(1, false, new byte[1_024]));
+                Waiting.pause(SECOND);
+            }
+        });
+    }
+
+    @Test
+    void aLongInferenceIsNotIdle() throws Exception {
+        victim.attack(() -> {
+            Tensor input = Tensor.floats("long", 1, 2, 3);
+            try (RawHttp http = RawHttp.connect(victim.server().http());
+                    RawHttp2 grpc = RawHttp2.connect(victim.server().grpc())) {
+                RawHttp2.Call call =
+                        grpc.begin(Frames.INFER, InferMessage.framed(InferMessage.request(Models.SLOW, input)));
+                assertThat(http.ask(RawHttp.infer(Models.SLOW, input)).tensors())
+                        .isEqualTo(input.data());
+                assertThat(InferMessage.output(grpc.await(call).message())).isEqualTo(input.data());
+            }
+        });
+    }
+}

@@ -1,0 +1,111 @@
+package dev.nereid.attacks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Valid, broken, cancelled and unread requests on both protocols, for {@code soak.duration}: each valid one is answered
+ * right, each refusal is explained, and the server needs no more at the end than after the first third.
+ */
+final class SoakIT {
+    private static final Duration DURATION = duration(System.getProperty("soak.duration", "45s"));
+    private static final Duration QUIET_PATIENCE = Duration.ofSeconds(20);
+
+    private static final long HEAP_MARGIN = 12L << 20;
+    private static final long RESIDENT_MARGIN = 64L << 20;
+    private static final int THREAD_MARGIN = 4;
+    private static final int DESCRIPTOR_MARGIN = 4;
+
+    /** Every refusal for load that this traffic may meet, and why. */
+    private static final Map<Pattern, String> EXPLAINED = Map.of(
+            Pattern.compile("the client reads the stream too slowly: .*"),
+            "a decoupled model is 64 MiB ahead of a client that does not read; its stream alone ends",
+            Pattern.compile(".*(no memory for a tensor|bytes in flight).*"),
+            "the bound on tensors is reached; only while responses wait for clients that do not read");
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void nothingGrows() throws Exception {
+        try (VictimServer server = VictimServer.startWithFixedHeap(directory)) {
+            Outcomes outcomes = new Outcomes();
+            run(server, outcomes, DURATION.dividedBy(3));
+            Use warm = Use.of(server);
+            run(server, outcomes, DURATION.minus(DURATION.dividedBy(3)));
+            Use after = Use.of(server);
+
+            System.out.println("SoakIT: after a third " + warm + ", at the end " + after);
+            outcomes.counts().forEach((outcome, count) -> System.out.println("    " + count + " " + outcome));
+            assertThat(outcomes.wrong()).isEmpty();
+            assertThat(unexplained(outcomes)).isEmpty();
+            assertThat(after.heap()).as("heap after a collection").isLessThan(warm.heap() + HEAP_MARGIN);
+            assertThat(after.resident()).as("resident memory").isLessThan(warm.resident() + RESIDENT_MARGIN);
+            assertThat(after.threads()).as("threads").isLessThanOrEqualTo(warm.threads() + THREAD_MARGIN);
+            assertThat(after.descriptors())
+                    .as("descriptors")
+                    .isLessThanOrEqualTo(warm.descriptors() + DESCRIPTOR_MARGIN);
+            assertThat(server.peakResidentBytes()).as("most memory").isLessThan(VictimServer.MAX_RESIDENT);
+            assertThat(server.log()).doesNotContain(" ERROR ");
+            assertThat(server.logBytes()).as("log").isLessThan(1 << 20);
+        }
+    }
+
+    private static List<String> unexplained(Outcomes outcomes) {
+        return outcomes.refusals().stream()
+                .filter(text -> EXPLAINED.keySet().stream()
+                        .noneMatch(known -> known.matcher(text).matches()))
+                .collect(Collectors.toList());
+    }
+
+    private static void run(VictimServer server, Outcomes outcomes, Duration time) throws Exception {
+        long end = System.nanoTime() + time.toNanos();
+        List<Thread> threads = new ArrayList<>();
+        for (SoakClient client : SoakClient.all(server, outcomes)) {
+            threads.add(Thread.ofPlatform().name("soak").daemon().start(() -> client.runUntil(end)));
+        }
+        for (Thread thread : threads) {
+            thread.join(time.plusSeconds(30));
+            assertThat(thread.isAlive()).as("a client waits for ever").isFalse();
+        }
+        Waiting.until("memory for tensors is free", QUIET_PATIENCE, () -> server.tensorBytes() == 0);
+        Waiting.until("nothing is pending", QUIET_PATIENCE, () -> pending(server) == 0);
+    }
+
+    private static double pending(VictimServer server) {
+        try {
+            return server.metric("nv_inference_pending_request_count", "");
+        } catch (IOException e) {
+            throw new java.io.UncheckedIOException(e);
+        }
+    }
+
+    private static Duration duration(String text) {
+        return Duration.parse("PT" + text);
+    }
+
+    /** What a server needs that nobody uses. */
+    private record Use(long heap, long resident, long threads, long descriptors) {
+        static Use of(VictimServer server) throws IOException {
+            Waiting.pause(Duration.ofSeconds(1));
+            long heap = server.reachableHeapBytes();
+            return new Use(heap, server.residentBytes(), server.threads(), server.descriptors());
+        }
+
+        @Override
+        public String toString() {
+            return "heap " + (heap >> 20) + " MB, resident " + (resident >> 20) + " MB, " + threads + " threads, "
+                    + descriptors + " descriptors";
+        }
+    }
+}

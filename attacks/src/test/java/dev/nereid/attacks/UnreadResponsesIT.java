@@ -1,0 +1,151 @@
+package dev.nereid.attacks;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** Clients that ask and never read: what waits for them is bounded, and freed when they have left. */
+final class UnreadResponsesIT {
+    private static final Duration FLOOD = Duration.ofSeconds(5);
+
+    /** What pools and caches may keep of a heap that was busy. */
+    private static final long HEAP_MARGIN = 48L << 20;
+
+    @RegisterExtension
+    static final Victim victim = Victim.with("--response-stall-timeout-secs=4");
+
+    @Test
+    void pipelinedRequestsWithoutReading() throws Exception {
+        byte[] request = RawHttp.infer(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4));
+        victim.attack(() -> freesTheHeap(() -> {
+            try (Crowd crowd = Crowd.connect(victim.server().http(), 500)) {
+                crowd.flood(repeated(request, 64 << 10), FLOOD);
+            }
+        }));
+    }
+
+    @Test
+    void pipelinedRequestsToTheMetricsPort() throws Exception {
+        victim.attack(() -> freesTheHeap(() -> {
+            try (Crowd crowd = Crowd.connect(victim.server().metrics(), 300)) {
+                crowd.flood(repeated(RawHttp.get("/metrics"), 16 << 10), FLOOD);
+            }
+        }));
+    }
+
+    @Test
+    void callsWithAWindowOfZero() throws Exception {
+        byte[] message = InferMessage.framed(InferMessage.request(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4)));
+        java.io.ByteArrayOutputStream all = new java.io.ByteArrayOutputStream();
+        all.writeBytes(Frames.preface(0));
+        for (int i = 0; i < 1_000; i++) {
+            all.writeBytes(Frames.wholeCall(2 * i + 1, Frames.INFER, message));
+        }
+        victim.attack(() -> freesTheHeap(() -> {
+            try (Crowd crowd = Crowd.connect(victim.server().grpc(), 200)) {
+                sendOnce(crowd, all.toByteArray());
+                Waiting.pause(Duration.ofSeconds(2));
+            }
+        }));
+    }
+
+    @Test
+    void largeResponsesAreGivenUp() throws Exception {
+        byte[] http = RawHttp.infer(Models.ECHO, Tensor.zeros(4 << 20));
+        byte[] message = InferMessage.framed(InferMessage.request(Models.ECHO, Tensor.zeros(32 << 10)));
+        java.io.ByteArrayOutputStream grpc = new java.io.ByteArrayOutputStream();
+        grpc.writeBytes(Frames.preface(0));
+        for (int i = 0; i < 20; i++) {
+            grpc.writeBytes(call(2 * i + 1, message));
+        }
+        victim.fill(() -> freesTheHeap(() -> {
+            try (Crowd overHttp = Crowd.connect(victim.server().http(), 60);
+                    Crowd overGrpc = Crowd.connect(victim.server().grpc(), 60)) {
+                sendOnce(overGrpc, grpc.toByteArray());
+                sendOnce(overHttp, http);
+                Waiting.until(
+                        "memory of responses that nobody reads is free while the clients stay",
+                        Duration.ofSeconds(12),
+                        () -> victim.server().tensorBytes() < 1 << 20);
+            }
+        }));
+    }
+
+    @Test
+    void streamsOfAModelThatAnswersForEver() throws Exception {
+        ByteBuffer count = ByteBuffer.allocate(Integer.BYTES)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putInt(100_000_000);
+        Tensor input = new Tensor("unread", "INT32", new long[] {1}, count.array());
+        byte[] message = InferMessage.framed(InferMessage.request(Models.SQUARE, "IN", input));
+        victim.fill(() -> freesTheHeap(() -> {
+            try (Crowd crowd = Crowd.connect(victim.server().grpc(), 24)) {
+                sendOnce(crowd, RawHttp.concat(Frames.preface(0), Frames.wholeCall(1, Frames.STREAM_INFER, message)));
+                Waiting.pause(FLOOD);
+            }
+        }));
+    }
+
+    @Test
+    void eventStreamsOfAModelThatAnswersForEver() throws Exception {
+        byte[] request =
+                RawHttp.post("/v2/models/" + Models.SQUARE + "/generate_stream", RawHttp.ascii("{\"IN\":100000000}"));
+        victim.fill(() -> freesTheHeap(() -> {
+            try (Crowd crowd = Crowd.connect(victim.server().http(), 24)) {
+                sendOnce(crowd, request);
+                Waiting.pause(FLOOD);
+            }
+        }));
+    }
+
+    /** Does something, and fails unless all memory is free afterwards that was before. */
+    private static void freesTheHeap(Victim.Attack attack) throws Exception {
+        VictimServer server = victim.server();
+        long before = server.reachableHeapBytes();
+        attack.run();
+        Waiting.until("memory for tensors free", Duration.ofSeconds(15), () -> server.tensorBytes() < 1 << 20);
+        long[] after = new long[1];
+        boolean free = Waiting.holds(Duration.ofSeconds(15), () -> {
+            try {
+                after[0] = server.reachableHeapBytes();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            return after[0] < before + HEAP_MARGIN;
+        });
+        assertThat(free)
+                .as("heap after a collection: " + (after[0] >> 20) + " MB (before: " + (before >> 20) + ")")
+                .isTrue();
+    }
+
+    private static void sendOnce(Crowd crowd, byte[] bytes) {
+        crowd.sendAll(bytes, FLOOD);
+    }
+
+    private static byte[] call(int stream, byte[] message) {
+        java.io.ByteArrayOutputStream call = new java.io.ByteArrayOutputStream();
+        call.writeBytes(Frames.call(stream, Frames.INFER));
+        int half = message.length / 3;
+        for (int at = 0; at < message.length; at += half) {
+            int size = Math.min(half, message.length - at);
+            byte[] part = java.util.Arrays.copyOfRange(message, at, at + size);
+            call.writeBytes(Frames.data(stream, at + size == message.length, part));
+        }
+        return call.toByteArray();
+    }
+
+    private static byte[] repeated(byte[] request, int size) {
+        int count = Math.max(1, size / request.length);
+        byte[] all = new byte[count * request.length];
+        for (int i = 0; i < count; i++) {
+            System.arraycopy(request, 0, all, i * request.length, request.length);
+        }
+        return all;
+    }
+}
