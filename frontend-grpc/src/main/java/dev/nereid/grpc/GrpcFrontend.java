@@ -12,8 +12,10 @@ import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.ProtoReflectionService;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import io.netty.channel.EventLoop;
+import io.netty.channel.ServerChannel;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -38,6 +40,14 @@ public final class GrpcFrontend implements AutoCloseable {
      * in the memory of the transport, which nothing else bounds.
      */
     private static final int MOST_CALLS_OF_A_CONNECTION = 1024;
+
+    /** Longer than a connection lives. */
+    private static final Duration ANY_TIME = Duration.ofDays(365);
+
+    /** Resets that the transport lets through, even for streams that are closed; {@link GuardedConnection} has a closer look. */
+    private static final int MAX_RESETS = 20_000;
+
+    private static final int RESETS_SECONDS = 10;
 
     private final Server transport;
     private final GrpcOptions options;
@@ -69,11 +79,13 @@ public final class GrpcFrontend implements AutoCloseable {
         requireNonNull(server, "server");
         requireNonNull(options, "options");
         requireNonNull(groups, "groups");
+        LibraryLogs.install();
         EventLoop timer = groups.workers().next();
         Stopping stopping = new Stopping();
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
-        NettyServerBuilder builder = transport(options, groups)
+        ConnectionGuard guard = new ConnectionGuard(server.memory(), options.limits(), System::nanoTime);
+        NettyServerBuilder builder = transport(options, groups, guard)
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access()))
                 .intercept(stopping)
@@ -120,14 +132,24 @@ public final class GrpcFrontend implements AutoCloseable {
         return ProtoReflectionService.newInstance();
     }
 
-    private static NettyServerBuilder transport(GrpcOptions options, EventLoopGroups groups) {
+    private static NettyServerBuilder transport(GrpcOptions options, EventLoopGroups groups, ConnectionGuard guard) {
+        GrpcOptions.Limits limits = options.limits();
         GrpcOptions.Connections connections = options.connections();
         GrpcOptions.KeepAlive keepAlive = connections.keepAlive();
         NettyServerBuilder builder = NettyServerBuilder.forAddress(
                         new InetSocketAddress(options.address(), options.port()))
                 .bossEventLoopGroup(groups.acceptors())
                 .workerEventLoopGroup(groups.workers())
-                .channelFactory(groups.channels())
+                .channelFactory(() -> {
+                    ServerChannel channel = groups.channels().newChannel();
+                    channel.pipeline().addLast(new ConnectionAcceptor(guard));
+                    return channel;
+                })
+                .addTransportFilter(guard)
+                .fallbackHandlerRegistry(new UnknownMethods())
+                .maxRstFramesPerWindow(MAX_RESETS, RESETS_SECONDS)
+                .handshakeTimeout(
+                        limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
                 .compressorRegistry(options.messages().compression().registry())
@@ -137,6 +159,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 .keepAliveTimeout(keepAlive.timeout().toNanos(), TimeUnit.NANOSECONDS)
                 .permitKeepAliveWithoutCalls(keepAlive.withoutCalls())
                 .permitKeepAliveTime(keepAlive.minPingInterval().toNanos(), TimeUnit.NANOSECONDS);
+        limits.maxIdle().ifPresent(idle -> builder.maxConnectionIdle(idle.toNanos(), TimeUnit.NANOSECONDS));
         connections.maxAge().ifPresent(age -> builder.maxConnectionAge(age.toNanos(), TimeUnit.NANOSECONDS));
         connections
                 .maxAgeGrace()

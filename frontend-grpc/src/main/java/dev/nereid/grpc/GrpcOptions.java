@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.ApiAccess;
+import dev.nereid.api.ConnectionLimiter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -15,14 +16,27 @@ import java.util.regex.Pattern;
  * @param port the port to listen on; 0 for any that is free
  * @param messages what may be sent
  * @param connections how connections are kept
+ * @param limits how much clients may hold, and for how long
  * @param policy who may ask what
  * @param closeTimeout how long calls in progress may take when the front end is closed
  */
 public record GrpcOptions(
-        String address, int port, Messages messages, Connections connections, Policy policy, Duration closeTimeout) {
+        String address,
+        int port,
+        Messages messages,
+        Connections connections,
+        Limits limits,
+        Policy policy,
+        Duration closeTimeout) {
     /** Port 8001 of the loopback interface, messages of any size, no encryption, nothing restricted. */
     public static final GrpcOptions DEFAULT = new GrpcOptions(
-            "127.0.0.1", 8001, Messages.DEFAULT, Connections.DEFAULT, Policy.OPEN, Duration.ofSeconds(30));
+            "127.0.0.1",
+            8001,
+            Messages.DEFAULT,
+            Connections.DEFAULT,
+            Limits.DEFAULT,
+            Policy.OPEN,
+            Duration.ofSeconds(30));
 
     private static final int MAX_PORT = 65_535;
 
@@ -70,6 +84,48 @@ public record GrpcOptions(
             requireNonNull(tls, "tls");
             maxAge.ifPresent(age -> requirePositive(age, "maxAge"));
             maxAgeGrace.ifPresent(grace -> requirePositive(grace, "maxAgeGrace"));
+        }
+    }
+
+    /**
+     * How much clients may hold, and for how long. Immutable.
+     *
+     * @param openConnections counts connections; may be shared with other front ends
+     * @param openCalls how many calls of all clients may be open at a time; further ones are refused. When a quarter of
+     *     them have responses that clients do not read, connections of such clients are closed
+     * @param unreadBytes how many bytes of large responses may wait for clients that do not read, until connections of
+     *     such clients are closed
+     * @param responseStall how long a client may read nothing while responses wait; empty for any time
+     * @param handshakeTimeout how long the handshakes of TLS and HTTP/2 may take together; empty for any time
+     * @param maxIdle how long a connection may have no call; empty for any time
+     */
+    public record Limits(
+            ConnectionLimiter openConnections,
+            long openCalls,
+            long unreadBytes,
+            Optional<Duration> responseStall,
+            Optional<Duration> handshakeTimeout,
+            Optional<Duration> maxIdle) {
+        private static final long HEAP_FOR_EACH_CALL = 16 << 10;
+        private static final long MIN_UNREAD_BYTES = 64L << 20;
+
+        /** Any number of connections, calls as the heap has room for, a minute for clients that do not read. */
+        public static final Limits DEFAULT = new Limits(
+                ConnectionLimiter.unlimited(),
+                Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_CALL),
+                Math.max(MIN_UNREAD_BYTES, Runtime.getRuntime().maxMemory() / 4),
+                Optional.of(Duration.ofSeconds(60)),
+                Optional.of(Duration.ofSeconds(10)),
+                Optional.of(Duration.ofSeconds(620)));
+
+        /** Checks the components. */
+        public Limits {
+            requireNonNull(openConnections, "openConnections");
+            requirePositive(openCalls, "openCalls");
+            requirePositive(unreadBytes, "unreadBytes");
+            responseStall.ifPresent(time -> requirePositive(time, "responseStall"));
+            handshakeTimeout.ifPresent(time -> requirePositive(time, "handshakeTimeout"));
+            maxIdle.ifPresent(time -> requirePositive(time, "maxIdle"));
         }
     }
 
@@ -135,6 +191,7 @@ public record GrpcOptions(
         requireNonNull(address, "address");
         requireNonNull(messages, "messages");
         requireNonNull(connections, "connections");
+        requireNonNull(limits, "limits");
         requireNonNull(policy, "policy");
         requirePositive(closeTimeout, "closeTimeout");
         if (port < 0 || port > MAX_PORT) {
@@ -150,7 +207,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions listenOn(String newAddress, int newPort) {
-        return new GrpcOptions(newAddress, newPort, messages, connections, policy, closeTimeout);
+        return new GrpcOptions(newAddress, newPort, messages, connections, limits, policy, closeTimeout);
     }
 
     /**
@@ -160,7 +217,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withMessages(Messages changed) {
-        return new GrpcOptions(address, port, changed, connections, policy, closeTimeout);
+        return new GrpcOptions(address, port, changed, connections, limits, policy, closeTimeout);
     }
 
     /**
@@ -181,7 +238,17 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withConnections(Connections changed) {
-        return new GrpcOptions(address, port, messages, changed, policy, closeTimeout);
+        return new GrpcOptions(address, port, messages, changed, limits, policy, closeTimeout);
+    }
+
+    /**
+     * Returns the same options with other limits.
+     *
+     * @param changed how much clients may hold, and for how long
+     * @return the changed options
+     */
+    public GrpcOptions withLimits(Limits changed) {
+        return new GrpcOptions(address, port, messages, connections, changed, policy, closeTimeout);
     }
 
     /**
@@ -191,7 +258,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withPolicy(Policy changed) {
-        return new GrpcOptions(address, port, messages, connections, changed, closeTimeout);
+        return new GrpcOptions(address, port, messages, connections, limits, changed, closeTimeout);
     }
 
     /**
@@ -201,7 +268,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withCloseTimeout(Duration timeout) {
-        return new GrpcOptions(address, port, messages, connections, policy, timeout);
+        return new GrpcOptions(address, port, messages, connections, limits, policy, timeout);
     }
 
     private static void requirePositive(Duration duration, String name) {
@@ -210,7 +277,7 @@ public record GrpcOptions(
         }
     }
 
-    private static void requirePositive(int number, String name) {
+    private static void requirePositive(long number, String name) {
         if (number <= 0) {
             throw new IllegalArgumentException(name + ": " + number + " (expected: > 0)");
         }

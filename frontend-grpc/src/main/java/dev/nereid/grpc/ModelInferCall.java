@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The request is read while its bytes are there, in {@link #onMessage}, and asked, or refused, when the client has said
  * that nothing follows. From then on its memory is the server's. The call ends once: with the first answer, the first error,
- * or the client's cancellation, whichever comes first; an answer that comes later is closed unread. A large answer stays
+ * or the client's cancellation, whichever comes first; an answer that comes later is closed unread. An answer stays
  * open until the client has it, so that those who do not read are counted like everybody else who has memory.
  */
 final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
@@ -42,6 +42,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
     private final UnsentResponse unsent = new UnsentResponse();
+    private @Nullable SentBytes sentBytes; // of a large response; of the thread that sends it
 
     ModelInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
@@ -147,8 +148,11 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
         } finally {
             if (sent) {
-                unsent.hold(response);
+                unsent.hold(response, sentBytes);
             } else {
+                if (sentBytes != null) {
+                    sentBytes.clear();
+                }
                 response.close();
             }
         }
@@ -157,6 +161,9 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private boolean send(InferResponse response) {
         byte[] array = arrays.take();
         try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory(), array)) {
+            if (message.available() > SentBytes.SMALL_BYTES) {
+                sentBytes = SentBytes.of(message.available(), server.memory(), call.getAttributes());
+            }
             if (!end()) {
                 return false;
             }

@@ -46,6 +46,9 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     private final AtomicInteger drains = new AtomicInteger();
 
     private final AtomicReference<@Nullable InferenceException> fatal = new AtomicReference<>();
+    private volatile boolean isOver;
+
+    private final SentBytes sentBytes;
 
     // Of the thread that writes.
     private boolean headersSent;
@@ -61,6 +64,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         this.origin = origin;
         this.isStrict = isStrict;
         this.outbox = new StreamOutbox(method.limits());
+        this.sentBytes = new SentBytes(method.server().memory(), call.getAttributes());
     }
 
     @Override
@@ -123,7 +127,15 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
 
     @Override
     public void onCancel() {
+        isOver = true;
+        sentBytes.clear();
         abandon();
+    }
+
+    @Override
+    public void onComplete() {
+        isOver = true;
+        sentBytes.clear();
     }
 
     /** Reads the first message. */
@@ -191,6 +203,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
             return false;
         }
         if (fatal.get() == null && call.isReady()) {
+            sentBytes.clear(); // next to nothing of the messages before waits
             Optional<StreamOutbox.Taken> next = outbox.poll();
             if (next.isPresent()) {
                 write(next.get());
@@ -252,7 +265,11 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
                 method.compression().apply(call);
                 call.sendHeaders(new Metadata());
             }
+            sentBytes.add(message.available());
             call.sendMessage(message);
+            if (isOver) {
+                sentBytes.clear();
+            }
         }
     }
 

@@ -82,6 +82,16 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     @Override
+    public void reserveBytes(long byteSize) {
+        reserve(byteSize);
+    }
+
+    @Override
+    public void releaseBytes(long byteSize) {
+        inUse.addAndGet(-byteSize);
+    }
+
+    @Override
     public long bytesInUse() {
         return inUse.get();
     }
