@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.NereidServerBuilder;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -25,7 +26,7 @@ final class AdmissionFlagsTest {
     void boundsTheRequestsOfTheServerUnlessTold() throws UsageException {
         LoadFlags load = read();
 
-        assertThat(load.requests).isEqualTo(100_000);
+        assertThat(load.requests).isEqualTo(NereidServerBuilder.defaultMaxRequestsInFlight());
         assertThat(List.of(load.bytes, load.modelRequests, load.modelBytes)).containsOnly(0L);
     }
 

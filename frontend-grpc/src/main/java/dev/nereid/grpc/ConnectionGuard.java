@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
@@ -47,6 +48,7 @@ final class ConnectionGuard extends ServerTransportFilter {
     private static final long LOG_INTERVAL_NANOS = 1_000_000_000;
 
     private final TensorMemory memory;
+    private final Executor workers;
     private final ConnectionLimiter limiter;
     private final long maxCalls;
     private final LongSupplier nanoTime;
@@ -60,7 +62,8 @@ final class ConnectionGuard extends ServerTransportFilter {
     private final AtomicLong disconnects = new AtomicLong();
     private final AtomicLong nextLog;
 
-    ConnectionGuard(TensorMemory memory, GrpcOptions.Limits limits, LongSupplier nanoTime) {
+    ConnectionGuard(TensorMemory memory, Executor workers, GrpcOptions.Limits limits, LongSupplier nanoTime) {
+        this.workers = workers;
         this.memory = memory;
         this.limiter = limits.openConnections();
         this.maxCalls = limits.openCalls();
@@ -184,6 +187,10 @@ final class ConnectionGuard extends ServerTransportFilter {
                     .addKeyValue("closedSinceStart", count)
                     .log("connection closed");
         }
+    }
+
+    Executor workers() {
+        return workers;
     }
 
     TensorMemory memory() {

@@ -19,6 +19,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -49,14 +51,24 @@ public final class GrpcFrontend implements AutoCloseable {
 
     private static final int RESETS_SECONDS = 10;
 
+    private static final int MAX_WORKERS = 4;
+    private static final int WORKER_IDLE_SECONDS = 10;
+
     private final Server transport;
     private final GrpcOptions options;
     private final Stopping stopping;
     private final HealthService health;
     private final Optional<TlsEndpoint> tls;
+    private final ThreadPoolExecutor workers;
 
     private GrpcFrontend(
-            Server transport, GrpcOptions options, Stopping stopping, HealthService health, Optional<TlsEndpoint> tls) {
+            Server transport,
+            GrpcOptions options,
+            Stopping stopping,
+            HealthService health,
+            Optional<TlsEndpoint> tls,
+            ThreadPoolExecutor workers) {
+        this.workers = workers;
         this.transport = transport;
         this.options = options;
         this.stopping = stopping;
@@ -84,7 +96,8 @@ public final class GrpcFrontend implements AutoCloseable {
         Stopping stopping = new Stopping();
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
-        ConnectionGuard guard = new ConnectionGuard(server.memory(), options.limits(), System::nanoTime);
+        ThreadPoolExecutor workers = workers();
+        ConnectionGuard guard = new ConnectionGuard(server.memory(), workers, options.limits(), System::nanoTime);
         NettyServerBuilder builder = transport(options, groups, guard)
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access()))
@@ -99,11 +112,27 @@ public final class GrpcFrontend implements AutoCloseable {
             builder.sslContext(tls.get().context());
         }
         try {
-            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls);
+            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls, workers);
         } catch (IOException | RuntimeException e) {
             tls.ifPresent(TlsEndpoint::close);
+            workers.shutdown();
             throw e;
         }
+    }
+
+    /** Makes threads for what would keep an event loop busy; they end when they have nothing to do. */
+    private static ThreadPoolExecutor workers() {
+        int count = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, MAX_WORKERS);
+        ThreadPoolExecutor workers = new ThreadPoolExecutor(
+                count,
+                count,
+                WORKER_IDLE_SECONDS,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                Thread.ofPlatform().daemon().name("grpc-worker-", 0).factory(),
+                (task, _) -> task.run()); // when the front end is closed
+        workers.allowCoreThreadTimeOut(true);
+        return workers;
     }
 
     private static List<ServerMethodDefinition<?, ?>> inference(
@@ -152,6 +181,7 @@ public final class GrpcFrontend implements AutoCloseable {
                         limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
+                .decompressorRegistry(GzipMessages.registry())
                 .compressorRegistry(options.messages().compression().registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())
@@ -203,6 +233,8 @@ public final class GrpcFrontend implements AutoCloseable {
         } catch (InterruptedException _) {
             transport.shutdownNow();
             Thread.currentThread().interrupt();
+        } finally {
+            workers.shutdown();
         }
     }
 }

@@ -127,6 +127,57 @@ public record GrpcOptions(
             handshakeTimeout.ifPresent(time -> requirePositive(time, "handshakeTimeout"));
             maxIdle.ifPresent(time -> requirePositive(time, "maxIdle"));
         }
+
+        /**
+         * Returns the same limits with another count of connections.
+         *
+         * @param limiter counts connections
+         * @return the changed limits
+         */
+        public Limits withOpenConnections(ConnectionLimiter limiter) {
+            return new Limits(limiter, openCalls, unreadBytes, responseStall, handshakeTimeout, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with others of what is open and unread.
+         *
+         * @param calls how many calls may be open at a time
+         * @param bytes how many bytes of large responses may wait for clients that do not read
+         * @return the changed limits
+         */
+        public Limits withUnread(long calls, long bytes) {
+            return new Limits(openConnections, calls, bytes, responseStall, handshakeTimeout, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with another time for clients that do not read.
+         *
+         * @param time how long a client may read nothing while responses wait; empty for any time
+         * @return the changed limits
+         */
+        public Limits withResponseStall(Optional<Duration> time) {
+            return new Limits(openConnections, openCalls, unreadBytes, time, handshakeTimeout, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with another time for handshakes.
+         *
+         * @param time how long the handshakes of TLS and HTTP/2 may take together; empty for any time
+         * @return the changed limits
+         */
+        public Limits withHandshakeTimeout(Optional<Duration> time) {
+            return new Limits(openConnections, openCalls, unreadBytes, responseStall, time, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with another time for idle connections.
+         *
+         * @param time how long a connection may have no call; empty for any time
+         * @return the changed limits
+         */
+        public Limits withMaxIdle(Optional<Duration> time) {
+            return new Limits(openConnections, openCalls, unreadBytes, responseStall, handshakeTimeout, time);
+        }
     }
 
     /**

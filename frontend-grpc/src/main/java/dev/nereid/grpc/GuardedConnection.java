@@ -12,6 +12,10 @@ import io.netty.handler.codec.http2.Http2ConnectionHandler;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Exception;
 import io.netty.handler.codec.http2.Http2Stream;
+import io.netty.util.concurrent.FastThreadLocalThread;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -89,6 +93,28 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Returns where large responses are counted. Safe for use by any thread. */
     UnreadResponses.Connection unread() {
         return unread;
+    }
+
+    /**
+     * Has a worker do something that takes an event loop too long. Safe for use by any thread.
+     *
+     * @param work what to do
+     * @param then what to do with the result, on the event loop of this connection
+     */
+    <T> void elsewhere(Supplier<T> work, Consumer<T> then) {
+        guard.workers().execute(() -> {
+            T result = work.get();
+            channel.eventLoop().execute(() -> then.accept(result));
+        });
+    }
+
+    /** Says whether the thread is one that must not be kept busy. */
+    static boolean isOnEventLoop() {
+        return Thread.currentThread() instanceof FastThreadLocalThread;
+    }
+
+    Executor workers() {
+        return guard.workers();
     }
 
     @Override

@@ -39,6 +39,8 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private @Nullable InferCall request; // event loop only, and null once the server has it
     private SharedTensors shared = SharedTensors.NONE; // written before the request is asked
     private @Nullable InferenceException refusal; // event loop only
+    private boolean isReading; // event loop only: a worker reads the message
+    private boolean isHalfClosed; // event loop only: meanwhile
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
     private final UnsentResponse unsent = new UnsentResponse();
@@ -63,30 +65,67 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             case Parsed.Failed<InferMessage>(InferenceException failure) -> refusal = failure;
             case Parsed.Ok<InferMessage>(InferMessage message) -> {
                 try (message) {
-                    take(message);
+                    if (isOpen()) {
+                        keep(assemble(message));
+                    }
                 } catch (InferenceException failure) {
                     refusal = failure;
+                }
+            }
+            case Parsed.Later<InferMessage> later -> {
+                if (isOpen()) {
+                    isReading = true;
+                    InferMessages.read(later, call.getAttributes(), this::assemble, this::taken);
+                } else {
+                    later.bytes().close();
                 }
             }
         }
     }
 
-    private void take(InferMessage message) {
-        if (ended.get() || request != null || refusal != null) {
-            return; // gRPC cancels a call with a second message
+    /** Says whether a message is wanted; gRPC cancels a call with a second one. */
+    private boolean isOpen() {
+        return !ended.get() && request == null && refusal == null && !isReading;
+    }
+
+    /** Goes on with a message that a worker has read. */
+    private void taken(InferMessages.Result<AssembledCall> result) {
+        isReading = false;
+        switch (result) {
+            case InferMessages.Failed<AssembledCall>(InferenceException failure) -> refusal = failure;
+            case InferMessages.Done<AssembledCall>(AssembledCall assembled) -> {
+                if (ended.get()) {
+                    assembled.call().release().run();
+                    return;
+                }
+                keep(assembled);
+            }
         }
+        if (isHalfClosed) {
+            onHalfClose();
+        }
+    }
+
+    private void keep(AssembledCall assembled) {
+        shared = assembled.shared();
+        request = assembled.call();
+    }
+
+    private AssembledCall assemble(InferMessage message) {
         ModelRef model = ModelRef.parse(message.model(), message.version());
         if (server.models().describe(model).decoupled()) {
             throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
         }
-        AssembledCall assembled = calls.assembler().assemble(message, model, origin);
-        shared = assembled.shared();
-        request = assembled.call();
+        return calls.assembler().assemble(message, model, origin);
     }
 
     @Override
     public void onHalfClose() {
         if (ended.get()) {
+            return;
+        }
+        if (isReading) {
+            isHalfClosed = true;
             return;
         }
         InferCall asked = request;
@@ -127,6 +166,18 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     @Override
     public void onResponse(InferResponse response) {
+        GuardedConnection connection = GuardedConnection.isOnEventLoop()
+                        && calls.compression().isSlow(response, shared)
+                ? call.getAttributes().get(GuardedConnection.KEY)
+                : null;
+        if (connection == null) {
+            respond(response);
+        } else {
+            connection.workers().execute(() -> respond(response));
+        }
+    }
+
+    private void respond(InferResponse response) {
         boolean sent = false;
         try {
             if (ended.get()) {

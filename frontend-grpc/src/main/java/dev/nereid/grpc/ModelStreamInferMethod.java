@@ -46,7 +46,7 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
     ServerMethodDefinition<?, ?> definition() {
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelStreamInferMethod().toBuilder(
-                                Parsed.marshaller(ModelInferMethod.parser(server.memory())),
+                                ModelInferMethod.marshaller(server.memory()),
                                 new ModelInferMethod.ResponseMarshaller())
                         .build();
         return ServerMethodDefinition.create(method, this);

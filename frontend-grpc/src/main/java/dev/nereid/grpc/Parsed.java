@@ -1,8 +1,11 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.MethodDescriptor.Marshaller;
+import java.io.IOException;
 import java.io.InputStream;
 import org.jspecify.annotations.Nullable;
 
@@ -14,6 +17,19 @@ import org.jspecify.annotations.Nullable;
  * @param <T> the type of the request
  */
 sealed interface Parsed<T> {
+    /** Counts nothing, for requests that are bounded otherwise. */
+    TensorMemory NO_MEMORY = new TensorMemory() {
+        @Override
+        public TensorBuffer allocate(long byteSize) {
+            throw new UnsupportedOperationException("no memory");
+        }
+
+        @Override
+        public long bytesInUse() {
+            return 0;
+        }
+    };
+
     /**
      * A request.
      *
@@ -21,6 +37,20 @@ sealed interface Parsed<T> {
      * @param message the request
      */
     record Ok<T>(T message) implements Parsed<T> {}
+
+    /**
+     * A request that takes an event loop too long to read.
+     *
+     * @param <T> the type of the request
+     * @param bytes the request as it came; owned by whoever holds this
+     * @param parser reads it, on a worker
+     */
+    record Later<T>(LargeMessage bytes, Parser<T> parser) implements Parsed<T> {
+        /** Reads the request. Its bytes stay the caller's. */
+        T read() {
+            return parser.parse(bytes.stream());
+        }
+    }
 
     /**
      * Bytes that are no request.
@@ -41,12 +71,25 @@ sealed interface Parsed<T> {
         return switch (request) {
             case Ok<T>(T message) -> message;
             case Failed<T>(InferenceException error) -> throw error;
+            case Later<T> _ -> throw new IllegalStateException("request: not read (expected: read by a worker)");
             case null -> throw new InferenceException(ErrorCode.INTERNAL, "Half-closed without a request");
         };
     }
 
     /** Makes a marshaller for requests, which are only ever read, of a parser that throws {@link InferenceException}. */
     static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser) {
+        return marshaller(parser, parser, LargeMessage.MAX_PARSED, NO_MEMORY);
+    }
+
+    /**
+     * Makes a marshaller that leaves requests to workers if they are long or compressed.
+     *
+     * @param parser reads a request on an event loop
+     * @param worker reads one on a worker
+     * @param max how long a request may be for an event loop
+     * @param memory where the others are counted
+     */
+    static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser, Parser<T> worker, int max, TensorMemory memory) {
         return new Marshaller<>() {
             @Override
             public InputStream stream(Parsed<T> value) {
@@ -56,9 +99,15 @@ sealed interface Parsed<T> {
             @Override
             public Parsed<T> parse(InputStream stream) {
                 try {
+                    LargeMessage large = LargeMessage.take(stream, max, memory);
+                    if (large != null) {
+                        return new Later<>(large, worker);
+                    }
                     return new Ok<>(parser.parse(stream));
                 } catch (InferenceException error) {
                     return new Failed<>(error);
+                } catch (IOException _) {
+                    return new Failed<>(GrpcErrors.malformed());
                 }
             }
         };

@@ -24,7 +24,10 @@ import java.util.Optional;
  */
 public final class NereidServerBuilder {
     private static final long SMALLEST_DEFAULT_MEMORY = 8L << 30;
-    private static final LoadLimits DEFAULT_LOAD = new LoadLimits(100_000, 0);
+    /** What a request takes of the heap while it is in flight, with room for other things. */
+    private static final long HEAP_FOR_EACH_REQUEST = 16 << 10;
+
+    private static final LoadLimits DEFAULT_LOAD = new LoadLimits(defaultMaxRequestsInFlight(), 0);
 
     private final Map<String, Map<String, String>> backendSettings = new HashMap<>();
     private List<Path> modelRepositories = List.of();
@@ -48,6 +51,16 @@ public final class NereidServerBuilder {
     private LoadLimits serverLoad = DEFAULT_LOAD;
     private LoadLimits modelLoad = LoadLimits.NONE;
     private Optional<RateLimitOptions> rateLimit = Optional.empty();
+
+    /**
+     * Returns how many calls may be in flight at a time unless {@link #maxInFlight} says otherwise: one for each 16 KiB of
+     * the largest heap that this JVM may have, and 100,000 at most.
+     *
+     * @return the most calls
+     */
+    public static long defaultMaxRequestsInFlight() {
+        return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_REQUEST);
+    }
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -261,7 +274,7 @@ public final class NereidServerBuilder {
      * closed and all memory given back. A call beyond that is refused at once, and told
      * {@linkplain InferenceException#retryAfter when to try again}.
      *
-     * @param requests the most calls; 0 for any number; 100,000 by default
+     * @param requests the most calls; 0 for any number; {@link #defaultMaxRequestsInFlight} by default
      * @param bytes the most bytes of their inputs; 0 for as many as the {@linkplain #memoryLimit memory} has room for,
      *     which is the default
      * @return this builder
