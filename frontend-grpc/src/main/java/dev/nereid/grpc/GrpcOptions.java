@@ -121,11 +121,18 @@ public record GrpcOptions(
         /** Checks the components. */
         public Limits {
             requireNonNull(openConnections, "openConnections");
-            requirePositive(openCalls, "openCalls");
-            requirePositive(unreadBytes, "unreadBytes");
-            responseStall.ifPresent(time -> requirePositive(time, "responseStall"));
-            handshakeTimeout.ifPresent(time -> requirePositive(time, "handshakeTimeout"));
-            maxIdle.ifPresent(time -> requirePositive(time, "maxIdle"));
+            check(openCalls > 0, "openCalls", openCalls);
+            check(unreadBytes > 0, "unreadBytes", unreadBytes);
+            responseStall.ifPresent(time -> check(time.isPositive(), "responseStall", time));
+            handshakeTimeout.ifPresent(time -> check(time.isPositive(), "handshakeTimeout", time));
+            maxIdle.ifPresent(time -> check(time.isPositive(), "maxIdle", time));
+        }
+
+        /** Not that of the options, whose defaults need these. */
+        private static void check(boolean isGood, String name, Object value) {
+            if (!isGood) {
+                throw new IllegalArgumentException(name + ": " + value + " (expected: > 0)");
+            }
         }
 
         /**
@@ -328,7 +335,7 @@ public record GrpcOptions(
         }
     }
 
-    private static void requirePositive(long number, String name) {
+    private static void requirePositive(int number, String name) {
         if (number <= 0) {
             throw new IllegalArgumentException(name + ": " + number + " (expected: > 0)");
         }
