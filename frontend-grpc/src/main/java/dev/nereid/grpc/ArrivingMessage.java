@@ -1,6 +1,8 @@
 package dev.nereid.grpc;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.FastThreadLocal;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The message of one stream that has arrived in part, followed by the headers of messages alone. Confined to the event
@@ -9,6 +11,9 @@ import io.netty.buffer.ByteBuf;
 final class ArrivingMessage {
     /** A byte that tells whether the message is compressed, and four of its length. */
     private static final int HEADER_BYTES = 5;
+
+    /** The message to which the frame belongs that a thread handles; none unless it is one of several frames. */
+    static final FastThreadLocal<@Nullable ArrivingMessage> CURRENT = new FastThreadLocal<>();
 
     private int header;
     private long length;
@@ -63,6 +68,15 @@ final class ArrivingMessage {
 
     void count(long bytes) {
         counted = bytes;
+    }
+
+    /** Hands the count of so many bytes over to the caller. Returns false if they are not counted here. */
+    boolean handOver(long bytes) {
+        if (counted < bytes) {
+            return false;
+        }
+        counted -= bytes;
+        return true;
     }
 
     boolean isRefused() {

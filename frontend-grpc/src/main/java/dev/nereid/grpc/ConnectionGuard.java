@@ -2,7 +2,6 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.ConnectionLimiter;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorMemory;
 import io.grpc.Attributes;
 import io.grpc.Grpc;
 import io.grpc.ServerTransportFilter;
@@ -47,7 +46,7 @@ final class ConnectionGuard extends ServerTransportFilter {
 
     private static final long LOG_INTERVAL_NANOS = 1_000_000_000;
 
-    private final TensorMemory memory;
+    private final TransportMemory memory;
     private final Executor workers;
     private final ConnectionLimiter limiter;
     private final long maxCalls;
@@ -62,7 +61,7 @@ final class ConnectionGuard extends ServerTransportFilter {
     private final AtomicLong disconnects = new AtomicLong();
     private final AtomicLong nextLog;
 
-    ConnectionGuard(TensorMemory memory, Executor workers, GrpcOptions.Limits limits, LongSupplier nanoTime) {
+    ConnectionGuard(TransportMemory memory, Executor workers, GrpcOptions.Limits limits, LongSupplier nanoTime) {
         this.workers = workers;
         this.memory = memory;
         this.limiter = limits.openConnections();
@@ -193,7 +192,7 @@ final class ConnectionGuard extends ServerTransportFilter {
         return workers;
     }
 
-    TensorMemory memory() {
+    TransportMemory memory() {
         return memory;
     }
 

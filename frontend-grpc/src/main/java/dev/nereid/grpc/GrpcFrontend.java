@@ -97,12 +97,14 @@ public final class GrpcFrontend implements AutoCloseable {
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
         ThreadPoolExecutor workers = workers();
-        ConnectionGuard guard = new ConnectionGuard(server.memory(), workers, options.limits(), System::nanoTime);
+        TransportMemory transport =
+                new TransportMemory(server.memory(), options.limits().transportBytes());
+        ConnectionGuard guard = new ConnectionGuard(transport, workers, options.limits(), System::nanoTime);
         NettyServerBuilder builder = transport(options, groups, guard)
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access()))
                 .intercept(stopping)
-                .addService(InferenceService.of(server, inference(server, options, groups, stopping)))
+                .addService(InferenceService.of(server, inference(server, options, groups, stopping, transport)))
                 .addService(health.definition())
                 .addService(ProtoReflectionServiceV1.newInstance())
                 .addService(earlyReflection());
@@ -136,12 +138,17 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     private static List<ServerMethodDefinition<?, ?>> inference(
-            InferenceServer server, GrpcOptions options, EventLoopGroups groups, Stopping stopping) {
+            InferenceServer server,
+            GrpcOptions options,
+            EventLoopGroups groups,
+            Stopping stopping,
+            TransportMemory transport) {
         GrpcOptions.Messages messages = options.messages();
         InferCalls calls = new InferCalls(
                 new CallAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
                 options.policy().forwardedHeaders(),
                 messages.compression(),
+                transport,
                 System::nanoTime);
         return List.of(
                 new ModelInferMethod(server, calls).definition(),

@@ -4,6 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.ApiAccess;
 import dev.nereid.api.ConnectionLimiter;
+import io.netty.util.internal.PlatformDependent;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -95,6 +96,8 @@ public record GrpcOptions(
      *     them have responses that clients do not read, connections of such clients are closed
      * @param unreadBytes how many bytes of large responses may wait for clients that do not read, until connections of
      *     such clients are closed
+     * @param transportBytes how many bytes of messages of any size may wait in the memory of the transport, those that
+     *     arrive and those that clients do not read; more are refused
      * @param responseStall how long a client may read nothing while responses wait; empty for any time
      * @param handshakeTimeout how long the handshakes of TLS and HTTP/2 may take together; empty for any time
      * @param maxIdle how long a connection may have no call; empty for any time
@@ -103,17 +106,19 @@ public record GrpcOptions(
             ConnectionLimiter openConnections,
             long openCalls,
             long unreadBytes,
+            long transportBytes,
             Optional<Duration> responseStall,
             Optional<Duration> handshakeTimeout,
             Optional<Duration> maxIdle) {
         private static final long HEAP_FOR_EACH_CALL = 16 << 10;
-        private static final long MIN_UNREAD_BYTES = 64L << 20;
+        private static final long MIN_TRANSPORT_BYTES = 32L << 20;
 
         /** Any number of connections, calls as the heap has room for, a minute for clients that do not read. */
         public static final Limits DEFAULT = new Limits(
                 ConnectionLimiter.unlimited(),
                 Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_CALL),
-                Math.max(MIN_UNREAD_BYTES, Runtime.getRuntime().maxMemory() / 4),
+                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4),
+                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4 * 3),
                 Optional.of(Duration.ofSeconds(60)),
                 Optional.of(Duration.ofSeconds(10)),
                 Optional.of(Duration.ofSeconds(620)));
@@ -123,6 +128,7 @@ public record GrpcOptions(
             requireNonNull(openConnections, "openConnections");
             check(openCalls > 0, "openCalls", openCalls);
             check(unreadBytes > 0, "unreadBytes", unreadBytes);
+            check(transportBytes > 0, "transportBytes", transportBytes);
             responseStall.ifPresent(time -> check(time.isPositive(), "responseStall", time));
             handshakeTimeout.ifPresent(time -> check(time.isPositive(), "handshakeTimeout", time));
             maxIdle.ifPresent(time -> check(time.isPositive(), "maxIdle", time));
@@ -142,7 +148,7 @@ public record GrpcOptions(
          * @return the changed limits
          */
         public Limits withOpenConnections(ConnectionLimiter limiter) {
-            return new Limits(limiter, openCalls, unreadBytes, responseStall, handshakeTimeout, maxIdle);
+            return new Limits(limiter, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
         }
 
         /**
@@ -153,7 +159,7 @@ public record GrpcOptions(
          * @return the changed limits
          */
         public Limits withUnread(long calls, long bytes) {
-            return new Limits(openConnections, calls, bytes, responseStall, handshakeTimeout, maxIdle);
+            return new Limits(openConnections, calls, bytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
         }
 
         /**
@@ -163,7 +169,7 @@ public record GrpcOptions(
          * @return the changed limits
          */
         public Limits withResponseStall(Optional<Duration> time) {
-            return new Limits(openConnections, openCalls, unreadBytes, time, handshakeTimeout, maxIdle);
+            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, time, handshakeTimeout, maxIdle);
         }
 
         /**
@@ -173,7 +179,7 @@ public record GrpcOptions(
          * @return the changed limits
          */
         public Limits withHandshakeTimeout(Optional<Duration> time) {
-            return new Limits(openConnections, openCalls, unreadBytes, responseStall, time, maxIdle);
+            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, responseStall, time, maxIdle);
         }
 
         /**
@@ -183,7 +189,7 @@ public record GrpcOptions(
          * @return the changed limits
          */
         public Limits withMaxIdle(Optional<Duration> time) {
-            return new Limits(openConnections, openCalls, unreadBytes, responseStall, handshakeTimeout, time);
+            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, time);
         }
     }
 

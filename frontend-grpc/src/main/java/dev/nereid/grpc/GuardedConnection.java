@@ -271,7 +271,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             if (!tracked) {
                 int returned = frames.pass(ctx, streamId, data, padding, end);
                 if (unconsumed(stream) > padding && stream.state() != Http2Stream.State.CLOSED) {
-                    countUnread(stream);
+                    countUnread(ctx, stream, frames);
                 }
                 return returned;
             }
@@ -291,17 +291,28 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             refuse(ctx, streamId, error);
             return size + padding;
         }
-        int returned = frames.pass(ctx, streamId, data, padding, end);
+        int returned;
+        ArrivingMessage.CURRENT.set(message);
+        try {
+            returned = frames.pass(ctx, streamId, data, padding, end);
+        } finally {
+            ArrivingMessage.CURRENT.set(null);
+        }
         count(message, Math.max(message.arrived(), unconsumed(stream) - padding));
         return returned;
     }
 
     /** Counts whole messages that were not asked for. */
-    private void countUnread(Http2Stream stream) {
+    private void countUnread(ChannelHandlerContext ctx, Http2Stream stream, GuardedFrames frames)
+            throws Http2Exception {
         ArrivingMessage message = new ArrivingMessage();
         stream.setProperty(arriving, message);
-        guard.memory().reserveBytes(unconsumed(stream));
-        message.count(unconsumed(stream));
+        try {
+            count(message, unconsumed(stream));
+        } catch (InferenceException error) {
+            frames.reset(ctx, stream.id(), Http2Error.CANCEL.code()); // which frees what has arrived
+            refuse(ctx, stream.id(), error);
+        }
     }
 
     private int unconsumed(Http2Stream stream) {
@@ -311,9 +322,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private void count(ArrivingMessage message, long bytes) {
         long more = bytes - message.counted();
         if (more > 0) {
-            guard.memory().reserveBytes(more);
+            guard.memory().reserve(more);
         } else if (more < 0) {
-            guard.memory().releaseBytes(-more);
+            guard.memory().release(-more);
         }
         message.count(bytes);
     }

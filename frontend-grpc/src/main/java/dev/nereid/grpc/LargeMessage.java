@@ -1,6 +1,5 @@
 package dev.nereid.grpc;
 
-import dev.nereid.api.TensorMemory;
 import io.grpc.Detachable;
 import io.grpc.HasByteBuffer;
 import java.io.IOException;
@@ -10,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A message that takes an event loop too long, taken away from the transport to be read by a worker. Confined to one thread
- * at a time; its bytes are counted as tensor memory until it is closed.
+ * at a time; its bytes stay counted until it is closed.
  */
 final class LargeMessage implements AutoCloseable {
     /** Copies of so much are left to the event loop, where the bytes are still in the cache. */
@@ -21,10 +20,11 @@ final class LargeMessage implements AutoCloseable {
 
     private final InputStream stream;
     private final GzipMessages.@Nullable Body body;
-    private final TensorMemory memory;
+    private final @Nullable TransportMemory memory;
     private final long reserved;
 
-    private LargeMessage(InputStream stream, GzipMessages.@Nullable Body body, TensorMemory memory, long reserved) {
+    private LargeMessage(
+            InputStream stream, GzipMessages.@Nullable Body body, @Nullable TransportMemory memory, long reserved) {
         this.stream = stream;
         this.body = body;
         this.memory = memory;
@@ -35,16 +35,17 @@ final class LargeMessage implements AutoCloseable {
      * Takes a message away from the transport if it is long, or compressed.
      *
      * @param max how long a message may be to stay
+     * @param memory where it is counted then, if it is
      * @return the message, the caller's from now on; {@code null} if it stays
      * @throws dev.nereid.api.InferenceException if there is no memory for it
      */
-    static @Nullable LargeMessage take(InputStream stream, int max, TensorMemory memory) throws IOException {
+    static @Nullable LargeMessage take(InputStream stream, int max, @Nullable TransportMemory memory) throws IOException {
         if (stream instanceof HasByteBuffer && stream instanceof Detachable detachable) {
             int length = stream.available();
             if (length <= max) {
                 return null;
             }
-            memory.reserveBytes(length);
+            reserve(length, memory);
             return new LargeMessage(detachable.detach(), null, memory, length);
         }
         GzipMessages.Body body = GzipMessages.take(stream);
@@ -52,12 +53,20 @@ final class LargeMessage implements AutoCloseable {
             return null;
         }
         try {
-            memory.reserveBytes(body.compressedBytes());
+            reserve(body.compressedBytes(), memory);
         } catch (RuntimeException e) {
             body.release();
             throw e;
         }
         return new LargeMessage(stream, body, memory, body.compressedBytes());
+    }
+
+    /** Takes the count over from the connection, which has it unless the message came in one piece. */
+    private static void reserve(long bytes, @Nullable TransportMemory memory) {
+        ArrivingMessage arrived = ArrivingMessage.CURRENT.get();
+        if (memory != null && (arrived == null || !arrived.handOver(bytes))) {
+            memory.reserve(bytes);
+        }
     }
 
     /** Returns the bytes, decompressed. */
@@ -67,7 +76,9 @@ final class LargeMessage implements AutoCloseable {
 
     @Override
     public void close() {
-        memory.releaseBytes(reserved);
+        if (memory != null) {
+            memory.release(reserved);
+        }
         try {
             if (body != null) {
                 body.release();

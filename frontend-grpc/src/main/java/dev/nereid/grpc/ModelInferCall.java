@@ -213,7 +213,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
         byte[] array = arrays.take();
         try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory(), array)) {
             if (message.available() > SentBytes.SMALL_BYTES) {
-                sentBytes = SentBytes.of(message.available(), server.memory(), call.getAttributes());
+                sentBytes = SentBytes.of(message.available(), calls.transport(), call.getAttributes());
             }
             if (!end()) {
                 return false;

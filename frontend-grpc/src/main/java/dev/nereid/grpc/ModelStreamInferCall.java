@@ -71,7 +71,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         this.isStrict = isStrict;
         this.outbox = new StreamOutbox(method.limits());
         this.connection = call.getAttributes().get(GuardedConnection.KEY);
-        this.sentBytes = new SentBytes(method.server().memory(), call.getAttributes());
+        this.sentBytes = new SentBytes(method.transport(), call.getAttributes());
     }
 
     @Override

@@ -1,8 +1,6 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.MethodDescriptor.Marshaller;
 import java.io.IOException;
@@ -17,19 +15,6 @@ import org.jspecify.annotations.Nullable;
  * @param <T> the type of the request
  */
 sealed interface Parsed<T> {
-    /** Counts nothing, for requests that are bounded otherwise. */
-    TensorMemory NO_MEMORY = new TensorMemory() {
-        @Override
-        public TensorBuffer allocate(long byteSize) {
-            throw new UnsupportedOperationException("no memory");
-        }
-
-        @Override
-        public long bytesInUse() {
-            return 0;
-        }
-    };
-
     /**
      * A request.
      *
@@ -78,7 +63,7 @@ sealed interface Parsed<T> {
 
     /** Makes a marshaller for requests, which are only ever read, of a parser that throws {@link InferenceException}. */
     static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser) {
-        return marshaller(parser, parser, LargeMessage.MAX_PARSED, NO_MEMORY);
+        return marshaller(parser, parser, LargeMessage.MAX_PARSED, null);
     }
 
     /**
@@ -87,9 +72,9 @@ sealed interface Parsed<T> {
      * @param parser reads a request on an event loop
      * @param worker reads one on a worker
      * @param max how long a request may be for an event loop
-     * @param memory where the others are counted
+     * @param memory where the others are counted, if they are
      */
-    static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser, Parser<T> worker, int max, TensorMemory memory) {
+    static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser, Parser<T> worker, int max, @Nullable TransportMemory memory) {
         return new Marshaller<>() {
             @Override
             public InputStream stream(Parsed<T> value) {

@@ -1,6 +1,5 @@
 package dev.nereid.grpc;
 
-import dev.nereid.api.TensorMemory;
 import io.grpc.Attributes;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -8,24 +7,24 @@ import java.util.concurrent.atomic.AtomicLong;
  * Counts the copies of large messages that the transport of one call has not sent. Lock-free; safe for use by any
  * thread.
  *
- * <p>The transport copies a message at once into memory that nothing bounds. So the copies are counted as tensor memory,
- * and as unread on their connection. Small ones are not worth counting: the limit on calls bounds their number.
+ * <p>The transport copies a message at once into memory that nothing bounds. So the copies are counted,
+ * as unread on their connection too. Small ones are not worth counting: the limit on calls bounds their number.
  */
 final class SentBytes {
     /** Less than the least that the transport takes for a message, times two. */
     static final int SMALL_BYTES = 8 << 10;
 
-    private final TensorMemory memory;
+    private final TransportMemory memory;
     private final Attributes connection;
     private final AtomicLong counted = new AtomicLong();
 
-    SentBytes(TensorMemory memory, Attributes connection) {
+    SentBytes(TransportMemory memory, Attributes connection) {
         this.memory = memory;
         this.connection = connection;
     }
 
     /** Counts the only message of a call, as {@link #add} does. */
-    static SentBytes of(int bytes, TensorMemory memory, Attributes connection) {
+    static SentBytes of(int bytes, TransportMemory memory, Attributes connection) {
         SentBytes sent = new SentBytes(memory, connection);
         sent.add(bytes);
         return sent;
@@ -40,7 +39,7 @@ final class SentBytes {
         if (bytes <= SMALL_BYTES) {
             return;
         }
-        memory.reserveBytes(bytes);
+        memory.reserve(bytes);
         GuardedConnection guarded = connection.get(GuardedConnection.KEY);
         if (guarded != null) {
             guarded.unread().addBytes(bytes);
@@ -55,7 +54,7 @@ final class SentBytes {
         }
         long bytes = counted.getAndSet(0);
         if (bytes > 0) {
-            memory.releaseBytes(bytes);
+            memory.release(bytes);
             GuardedConnection guarded = connection.get(GuardedConnection.KEY);
             if (guarded != null) {
                 guarded.unread().removeBytes(bytes);
