@@ -188,7 +188,7 @@ public final class GrpcFrontend implements AutoCloseable {
                         limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
-                .decompressorRegistry(GzipMessages.registry())
+                .decompressorRegistry(GzipMessages.registry(options.messages().maxInboundBytes()))
                 .compressorRegistry(options.messages().compression().registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())

@@ -58,7 +58,7 @@ final class LargeMessage implements AutoCloseable {
             body.release();
             throw e;
         }
-        return new LargeMessage(stream, body, memory, body.compressedBytes());
+        return new LargeMessage(body, body, memory, body.compressedBytes());
     }
 
     /** Takes the count over from the connection, which has it unless the message came in one piece. */

@@ -133,7 +133,7 @@ final class HostileConnectionIT {
     @Test
     void readsLongMessagesOnWorkersAndInOrder() throws Exception {
         try (Frontend frontend = start(LIMITS)) {
-            int count = 600_000;
+            int count = 3_000_000;
             ByteString bytes = floats(new float[count]);
             var large = request("m", "FP32", bytes, count).setId("large").build();
             var small = request("m", "FP32", floats(1), 1).setId("small").build();
