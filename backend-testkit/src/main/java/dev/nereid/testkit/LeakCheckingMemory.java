@@ -65,6 +65,21 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     }
 
     @Override
+    public void reserveBytes(long byteSize) {
+        if (byteSize > capacity - bytesInUse.get()) {
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE,
+                    "out of memory: " + byteSize + " bytes wanted, " + bytesInUse + " of " + capacity + " in use");
+        }
+        bytesInUse.addAndGet(byteSize);
+    }
+
+    @Override
+    public void releaseBytes(long byteSize) {
+        bytesInUse.addAndGet(-byteSize);
+    }
+
+    @Override
     public long bytesInUse() {
         return bytesInUse.get();
     }

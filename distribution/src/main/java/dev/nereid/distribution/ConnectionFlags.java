@@ -1,9 +1,11 @@
 package dev.nereid.distribution;
 
 import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.http.HttpConnections;
 import dev.nereid.http.HttpTimeouts;
 import java.time.Duration;
+import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -132,6 +134,22 @@ final class ConnectionFlags {
     HttpConnections http(ConnectionLimiter limiter, Duration closeTimeout) {
         Duration half = closeTimeout.dividedBy(2);
         return new HttpConnections(limiter, timeouts, half.compareTo(drainWindow) < 0 ? half : drainWindow);
+    }
+
+    /**
+     * Returns the bounds on the connections of gRPC.
+     *
+     * @param others those that other flags set
+     * @param limiter bounds their number
+     */
+    GrpcOptions.Limits grpc(GrpcOptions.Limits others, ConnectionLimiter limiter) {
+        return others.withOpenConnections(limiter)
+                .withResponseStall(some(timeouts.responseStall()))
+                .withHandshakeTimeout(some(timeouts.tlsHandshake()));
+    }
+
+    private static Optional<Duration> some(Duration duration) {
+        return duration.isZero() ? Optional.empty() : Optional.of(duration);
     }
 
     /** Returns the bounds on the connections of the port for metrics. */

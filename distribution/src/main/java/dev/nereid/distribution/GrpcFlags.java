@@ -32,6 +32,7 @@ final class GrpcFlags {
     private Duration keepAliveTimeout = KEEP_ALIVE.timeout();
     private Duration minPingInterval = KEEP_ALIVE.minPingInterval();
     private boolean keepAliveWithoutCalls = KEEP_ALIVE.withoutCalls();
+    private Duration maxIdle = DEFAULT.limits().maxIdle().orElse(Duration.ZERO);
     private Duration maxAge = Duration.ZERO;
     private Duration maxAgeGrace = Duration.ZERO;
 
@@ -191,6 +192,12 @@ final class GrpcFlags {
                         "How many pings that come too soon a client may send." + NO_EFFECT + "always 2.",
                         _ -> {}),
                 Flag.of(
+                        "--grpc-max-connection-idle-ms",
+                        FlagValue.MILLIS_OR_NONE,
+                        "How long a connection may have no call, until the server closes it; 0 for any time."
+                                + " Default: 620000.",
+                        value -> maxIdle = value),
+                Flag.of(
                         "--grpc-max-connection-age",
                         FlagValue.MILLIS_OR_NONE,
                         "How old a connection gets; 0 for any age. Default: 0.",
@@ -230,6 +237,7 @@ final class GrpcFlags {
     GrpcOptions options(Duration closeTimeout) throws StartFailure {
         GrpcOptions.Messages messages = DEFAULT.messages();
         return DEFAULT.listenOn(address, port)
+                .withLimits(DEFAULT.limits().withMaxIdle(some(maxIdle)))
                 .withCloseTimeout(closeTimeout.isZero() ? NO_TIME : closeTimeout)
                 .withMessages(new GrpcOptions.Messages(
                         maxInputSize, messages.flowControlWindowBytes(), maxWaitingResponses, compression))

@@ -7,7 +7,7 @@ import java.util.OptionalLong;
 /** The flags that bound what is in flight. Written by the command line reader, then only read. */
 final class LoadFlags {
     /** The most requests in flight; 0 for any number. */
-    long requests = 100_000;
+    long requests = NereidServerBuilder.defaultMaxRequestsInFlight();
 
     /** The most bytes of their inputs; 0 for any number, empty for a part of the memory. */
     OptionalLong bytes = OptionalLong.empty();
@@ -26,7 +26,8 @@ final class LoadFlags {
                         FlagValue.AMOUNT,
                         "How many requests may be in flight at a time, to all models together: received, and not yet"
                                 + " answered. More are refused at once with 503 or UNAVAILABLE, and told when to try again."
-                                + " 0: any number. Default: 100000.",
+                                + " 0: any number. Default: one for each 16 KiB of the largest heap, at most"
+                                + " 100000.",
                         value -> requests = value),
                 Flag.of(
                         "--max-inflight-bytes",

@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import dev.nereid.api.ConnectionLimiter;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.grpc.GrpcFrontend;
+import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.grpc.TlsFilesException;
 import dev.nereid.http.HttpFrontend;
 import java.io.IOException;
@@ -128,7 +129,9 @@ final class Ports {
     private void openGrpc(Duration closeTimeout) throws StartFailure {
         GrpcFrontend frontend;
         try {
-            frontend = GrpcFrontend.start(server, flags.grpc.options(closeTimeout), loops.groups());
+            GrpcOptions options = flags.grpc.options(closeTimeout);
+            frontend = GrpcFrontend.start(
+                    server, options.withLimits(flags.connections.grpc(options.limits(), limiter)), loops.groups());
         } catch (TlsFilesException e) {
             throw new StartFailure("--grpc-use-ssl: " + e.getMessage(), e);
         } catch (IOException e) {

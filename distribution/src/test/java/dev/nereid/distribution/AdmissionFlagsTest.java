@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.server.NereidServerBuilder;
 import dev.nereid.server.memory.TensorMemoryBound;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +27,7 @@ final class AdmissionFlagsTest {
     void boundsTheRequestsOfTheServerUnlessTold() throws UsageException {
         LoadFlags load = read();
 
-        assertThat(load.requests).isEqualTo(100_000);
+        assertThat(load.requests).isEqualTo(NereidServerBuilder.defaultMaxRequestsInFlight());
         assertThat(load.inFlightBytes(TensorMemoryBound.of(1000))).isEqualTo(750);
         assertThat(List.of(load.modelRequests, load.modelBytes)).containsOnly(0L);
     }

@@ -6,6 +6,8 @@ import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.Http2Headers;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -62,8 +64,25 @@ final class GrpcErrors {
         return status(error).getCode().name();
     }
 
+    /** Returns headers that end a stream which gRPC has not seen, or not any more. */
+    static Http2Headers http2(InferenceException error, boolean headersSent) {
+        Http2Headers headers = new DefaultHttp2Headers();
+        if (!headersSent) {
+            headers.status("200").add("content-type", "application/grpc");
+        }
+        headers.add("grpc-status", Integer.toString(code(error).getCode().value()));
+        headers.add("grpc-message", StatusText.encoded(StatusText.cut(error.publicMessage())));
+        error.retryAfter().ifPresent(pause -> headers.add(RETRY_PUSHBACK.name(), Long.toString(pause.toMillis())));
+        return headers;
+    }
+
     private static Status status(InferenceException error) {
-        Status status = switch (error.code()) {
+        Status status = code(error).withDescription(StatusText.cut(error.publicMessage()));
+        return error.isClientMistake() ? status.withCause(error) : status; // which does not travel
+    }
+
+    private static Status code(InferenceException error) {
+        return switch (error.code()) {
             case UNKNOWN -> Status.UNKNOWN;
             case INTERNAL -> Status.INTERNAL;
             case NOT_FOUND -> Status.NOT_FOUND;
@@ -73,7 +92,5 @@ final class GrpcErrors {
             case ALREADY_EXISTS -> Status.ALREADY_EXISTS;
             case CANCELLED -> Status.CANCELLED;
         };
-        Status described = status.withDescription(error.publicMessage());
-        return error.isClientMistake() ? described.withCause(error) : described; // which does not travel
     }
 }

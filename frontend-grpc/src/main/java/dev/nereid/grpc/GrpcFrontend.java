@@ -12,11 +12,15 @@ import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.ProtoReflectionService;
 import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import io.netty.channel.EventLoop;
+import io.netty.channel.ServerChannel;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -39,14 +43,32 @@ public final class GrpcFrontend implements AutoCloseable {
      */
     private static final int MOST_CALLS_OF_A_CONNECTION = 1024;
 
+    /** Longer than a connection lives. */
+    private static final Duration ANY_TIME = Duration.ofDays(365);
+
+    /** Resets that the transport lets through, even for streams that are closed; {@link GuardedConnection} has a closer look. */
+    private static final int MAX_RESETS = 20_000;
+
+    private static final int RESETS_SECONDS = 10;
+
+    private static final int MAX_WORKERS = 4;
+    private static final int WORKER_IDLE_SECONDS = 10;
+
     private final Server transport;
     private final GrpcOptions options;
     private final Stopping stopping;
     private final HealthService health;
     private final Optional<TlsEndpoint> tls;
+    private final ThreadPoolExecutor workers;
 
     private GrpcFrontend(
-            Server transport, GrpcOptions options, Stopping stopping, HealthService health, Optional<TlsEndpoint> tls) {
+            Server transport,
+            GrpcOptions options,
+            Stopping stopping,
+            HealthService health,
+            Optional<TlsEndpoint> tls,
+            ThreadPoolExecutor workers) {
+        this.workers = workers;
         this.transport = transport;
         this.options = options;
         this.stopping = stopping;
@@ -69,15 +91,20 @@ public final class GrpcFrontend implements AutoCloseable {
         requireNonNull(server, "server");
         requireNonNull(options, "options");
         requireNonNull(groups, "groups");
+        LibraryLogs.install();
         EventLoop timer = groups.workers().next();
         Stopping stopping = new Stopping();
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
-        NettyServerBuilder builder = transport(options, groups)
+        ThreadPoolExecutor workers = workers();
+        TransportMemory transport =
+                new TransportMemory(server.memory(), options.limits().transportBytes());
+        ConnectionGuard guard = new ConnectionGuard(transport, workers, options.limits(), System::nanoTime);
+        NettyServerBuilder builder = transport(options, groups, guard)
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
                 .intercept(stopping)
-                .addService(InferenceService.of(server, inference(server, options, groups, stopping)))
+                .addService(InferenceService.of(server, inference(server, options, groups, stopping, transport)))
                 .addService(health.definition())
                 .addService(ProtoReflectionServiceV1.newInstance())
                 .addService(earlyReflection());
@@ -90,20 +117,41 @@ public final class GrpcFrontend implements AutoCloseable {
             builder.sslContext(tls.get().context());
         }
         try {
-            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls);
+            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls, workers);
         } catch (IOException | RuntimeException e) {
             tls.ifPresent(TlsEndpoint::close);
+            workers.shutdown();
             throw e;
         }
     }
 
+    /** Makes threads for what would keep an event loop busy; they end when they have nothing to do. */
+    private static ThreadPoolExecutor workers() {
+        int count = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, MAX_WORKERS);
+        ThreadPoolExecutor workers = new ThreadPoolExecutor(
+                count,
+                count,
+                WORKER_IDLE_SECONDS,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                Thread.ofPlatform().daemon().name("grpc-worker-", 0).factory(),
+                (task, _) -> task.run()); // when the front end is closed
+        workers.allowCoreThreadTimeOut(true);
+        return workers;
+    }
+
     private static List<ServerMethodDefinition<?, ?>> inference(
-            InferenceServer server, GrpcOptions options, EventLoopGroups groups, Stopping stopping) {
+            InferenceServer server,
+            GrpcOptions options,
+            EventLoopGroups groups,
+            Stopping stopping,
+            TransportMemory transport) {
         GrpcOptions.Messages messages = options.messages();
         InferCalls calls = new InferCalls(
                 new CallAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
                 options.policy().forwardedHeaders(),
                 messages.compression(),
+                transport,
                 System::nanoTime);
         return List.of(
                 new ModelInferMethod(server, calls).definition(),
@@ -123,16 +171,27 @@ public final class GrpcFrontend implements AutoCloseable {
         return ProtoReflectionService.newInstance();
     }
 
-    private static NettyServerBuilder transport(GrpcOptions options, EventLoopGroups groups) {
+    private static NettyServerBuilder transport(GrpcOptions options, EventLoopGroups groups, ConnectionGuard guard) {
+        GrpcOptions.Limits limits = options.limits();
         GrpcOptions.Connections connections = options.connections();
         GrpcOptions.KeepAlive keepAlive = connections.keepAlive();
         NettyServerBuilder builder = NettyServerBuilder.forAddress(
                         new InetSocketAddress(options.address(), options.port()))
                 .bossEventLoopGroup(groups.acceptors())
                 .workerEventLoopGroup(groups.workers())
-                .channelFactory(groups.channels())
+                .channelFactory(() -> {
+                    ServerChannel channel = groups.channels().newChannel();
+                    channel.pipeline().addLast(new ConnectionAcceptor(guard));
+                    return channel;
+                })
+                .addTransportFilter(guard)
+                .fallbackHandlerRegistry(new UnknownMethods())
+                .maxRstFramesPerWindow(MAX_RESETS, RESETS_SECONDS)
+                .handshakeTimeout(
+                        limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
+                .decompressorRegistry(GzipMessages.registry(options.messages().maxInboundBytes()))
                 .compressorRegistry(options.messages().compression().registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())
@@ -140,6 +199,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 .keepAliveTimeout(keepAlive.timeout().toNanos(), TimeUnit.NANOSECONDS)
                 .permitKeepAliveWithoutCalls(keepAlive.withoutCalls())
                 .permitKeepAliveTime(keepAlive.minPingInterval().toNanos(), TimeUnit.NANOSECONDS);
+        limits.maxIdle().ifPresent(idle -> builder.maxConnectionIdle(idle.toNanos(), TimeUnit.NANOSECONDS));
         connections.maxAge().ifPresent(age -> builder.maxConnectionAge(age.toNanos(), TimeUnit.NANOSECONDS));
         connections
                 .maxAgeGrace()
@@ -183,6 +243,8 @@ public final class GrpcFrontend implements AutoCloseable {
         } catch (InterruptedException _) {
             transport.shutdownNow();
             Thread.currentThread().interrupt();
+        } finally {
+            workers.shutdown();
         }
     }
 }

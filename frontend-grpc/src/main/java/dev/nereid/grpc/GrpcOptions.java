@@ -3,6 +3,8 @@ package dev.nereid.grpc;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.ApiAccess;
+import dev.nereid.api.ConnectionLimiter;
+import io.netty.util.internal.PlatformDependent;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -15,14 +17,27 @@ import java.util.regex.Pattern;
  * @param port the port to listen on; 0 for any that is free
  * @param messages what may be sent
  * @param connections how connections are kept
+ * @param limits how much clients may hold, and for how long
  * @param policy who may ask what
  * @param closeTimeout how long calls in progress may take when the front end is closed
  */
 public record GrpcOptions(
-        String address, int port, Messages messages, Connections connections, Policy policy, Duration closeTimeout) {
+        String address,
+        int port,
+        Messages messages,
+        Connections connections,
+        Limits limits,
+        Policy policy,
+        Duration closeTimeout) {
     /** Port 8001 of the loopback interface, messages of any size, no encryption, nothing restricted. */
     public static final GrpcOptions DEFAULT = new GrpcOptions(
-            "127.0.0.1", 8001, Messages.DEFAULT, Connections.DEFAULT, Policy.OPEN, Duration.ofSeconds(30));
+            "127.0.0.1",
+            8001,
+            Messages.DEFAULT,
+            Connections.DEFAULT,
+            Limits.DEFAULT,
+            Policy.OPEN,
+            Duration.ofSeconds(30));
 
     private static final int MAX_PORT = 65_535;
 
@@ -70,6 +85,111 @@ public record GrpcOptions(
             requireNonNull(tls, "tls");
             maxAge.ifPresent(age -> requirePositive(age, "maxAge"));
             maxAgeGrace.ifPresent(grace -> requirePositive(grace, "maxAgeGrace"));
+        }
+    }
+
+    /**
+     * How much clients may hold, and for how long. Immutable.
+     *
+     * @param openConnections counts connections; may be shared with other front ends
+     * @param openCalls how many calls of all clients may be open at a time; further ones are refused. When a quarter of
+     *     them have responses that clients do not read, connections of such clients are closed
+     * @param unreadBytes how many bytes of large responses may wait for clients that do not read, until connections of
+     *     such clients are closed
+     * @param transportBytes how many bytes of messages of any size may wait in the memory of the transport, those that
+     *     arrive and those that clients do not read; more are refused
+     * @param responseStall how long a client may read nothing while responses wait; empty for any time
+     * @param handshakeTimeout how long the handshakes of TLS and HTTP/2 may take together; empty for any time
+     * @param maxIdle how long a connection may have no call; empty for any time
+     */
+    public record Limits(
+            ConnectionLimiter openConnections,
+            long openCalls,
+            long unreadBytes,
+            long transportBytes,
+            Optional<Duration> responseStall,
+            Optional<Duration> handshakeTimeout,
+            Optional<Duration> maxIdle) {
+        private static final long HEAP_FOR_EACH_CALL = 16 << 10;
+        private static final long MIN_TRANSPORT_BYTES = 32L << 20;
+
+        /** Any number of connections, calls as the heap has room for, a minute for clients that do not read. */
+        public static final Limits DEFAULT = new Limits(
+                ConnectionLimiter.unlimited(),
+                Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_CALL),
+                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4),
+                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4 * 3),
+                Optional.of(Duration.ofSeconds(60)),
+                Optional.of(Duration.ofSeconds(10)),
+                Optional.of(Duration.ofSeconds(620)));
+
+        /** Checks the components. */
+        public Limits {
+            requireNonNull(openConnections, "openConnections");
+            check(openCalls > 0, "openCalls", openCalls);
+            check(unreadBytes > 0, "unreadBytes", unreadBytes);
+            check(transportBytes > 0, "transportBytes", transportBytes);
+            responseStall.ifPresent(time -> check(time.isPositive(), "responseStall", time));
+            handshakeTimeout.ifPresent(time -> check(time.isPositive(), "handshakeTimeout", time));
+            maxIdle.ifPresent(time -> check(time.isPositive(), "maxIdle", time));
+        }
+
+        /** Not that of the options, whose defaults need these. */
+        private static void check(boolean isGood, String name, Object value) {
+            if (!isGood) {
+                throw new IllegalArgumentException(name + ": " + value + " (expected: > 0)");
+            }
+        }
+
+        /**
+         * Returns the same limits with another count of connections.
+         *
+         * @param limiter counts connections
+         * @return the changed limits
+         */
+        public Limits withOpenConnections(ConnectionLimiter limiter) {
+            return new Limits(limiter, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with others of what is open and unread.
+         *
+         * @param calls how many calls may be open at a time
+         * @param bytes how many bytes of large responses may wait for clients that do not read
+         * @return the changed limits
+         */
+        public Limits withUnread(long calls, long bytes) {
+            return new Limits(openConnections, calls, bytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with another time for clients that do not read.
+         *
+         * @param time how long a client may read nothing while responses wait; empty for any time
+         * @return the changed limits
+         */
+        public Limits withResponseStall(Optional<Duration> time) {
+            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, time, handshakeTimeout, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with another time for handshakes.
+         *
+         * @param time how long the handshakes of TLS and HTTP/2 may take together; empty for any time
+         * @return the changed limits
+         */
+        public Limits withHandshakeTimeout(Optional<Duration> time) {
+            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, responseStall, time, maxIdle);
+        }
+
+        /**
+         * Returns the same limits with another time for idle connections.
+         *
+         * @param time how long a connection may have no call; empty for any time
+         * @return the changed limits
+         */
+        public Limits withMaxIdle(Optional<Duration> time) {
+            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, time);
         }
     }
 
@@ -135,6 +255,7 @@ public record GrpcOptions(
         requireNonNull(address, "address");
         requireNonNull(messages, "messages");
         requireNonNull(connections, "connections");
+        requireNonNull(limits, "limits");
         requireNonNull(policy, "policy");
         requirePositive(closeTimeout, "closeTimeout");
         if (port < 0 || port > MAX_PORT) {
@@ -150,7 +271,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions listenOn(String newAddress, int newPort) {
-        return new GrpcOptions(newAddress, newPort, messages, connections, policy, closeTimeout);
+        return new GrpcOptions(newAddress, newPort, messages, connections, limits, policy, closeTimeout);
     }
 
     /**
@@ -160,7 +281,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withMessages(Messages changed) {
-        return new GrpcOptions(address, port, changed, connections, policy, closeTimeout);
+        return new GrpcOptions(address, port, changed, connections, limits, policy, closeTimeout);
     }
 
     /**
@@ -181,7 +302,17 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withConnections(Connections changed) {
-        return new GrpcOptions(address, port, messages, changed, policy, closeTimeout);
+        return new GrpcOptions(address, port, messages, changed, limits, policy, closeTimeout);
+    }
+
+    /**
+     * Returns the same options with other limits.
+     *
+     * @param changed how much clients may hold, and for how long
+     * @return the changed options
+     */
+    public GrpcOptions withLimits(Limits changed) {
+        return new GrpcOptions(address, port, messages, connections, changed, policy, closeTimeout);
     }
 
     /**
@@ -191,7 +322,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withPolicy(Policy changed) {
-        return new GrpcOptions(address, port, messages, connections, changed, closeTimeout);
+        return new GrpcOptions(address, port, messages, connections, limits, changed, closeTimeout);
     }
 
     /**
@@ -201,7 +332,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withCloseTimeout(Duration timeout) {
-        return new GrpcOptions(address, port, messages, connections, policy, timeout);
+        return new GrpcOptions(address, port, messages, connections, limits, policy, timeout);
     }
 
     private static void requirePositive(Duration duration, String name) {

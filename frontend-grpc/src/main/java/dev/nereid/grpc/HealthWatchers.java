@@ -132,7 +132,12 @@ final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckReques
 
         @Override
         public void onMessage(Parsed<HealthCheckRequest> message) {
-            request = message;
+            if (message instanceof Parsed.Later<HealthCheckRequest> later) {
+                later.bytes().close();
+                request = new Parsed.Failed<>(GrpcErrors.malformed());
+            } else {
+                request = message;
+            }
         }
 
         @Override

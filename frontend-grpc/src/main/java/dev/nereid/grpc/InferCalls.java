@@ -15,10 +15,15 @@ import java.util.regex.Pattern;
  * @param assembler makes calls of messages
  * @param forwarded found in the names of the headers that become parameters of requests
  * @param compression how answers are compressed
+ * @param transport where long messages are counted
  * @param nanoTime the clock
  */
 record InferCalls(
-        CallAssembler assembler, Optional<Pattern> forwarded, ResponseCompression compression, LongSupplier nanoTime) {
+        CallAssembler assembler,
+        Optional<Pattern> forwarded,
+        ResponseCompression compression,
+        TransportMemory transport,
+        LongSupplier nanoTime) {
     /** Returns what the requests of the current RPC have in common. */
     CallOrigin origin(Metadata headers) {
         Deadline deadline = Context.current().getDeadline();

@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The request is read while its bytes are there, in {@link #onMessage}, and asked, or refused, when the client has said
  * that nothing follows. From then on its memory is the server's. The call ends once: with the first answer, the first error,
- * or the client's cancellation, whichever comes first; an answer that comes later is closed unread. A large answer stays
+ * or the client's cancellation, whichever comes first; an answer that comes later is closed unread. An answer stays
  * open until the client has it, so that those who do not read are counted like everybody else who has memory.
  */
 final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
@@ -42,9 +42,12 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private @Nullable InferenceException refusal; // event loop only
     private String model = ""; // written before the request is asked, as the id is
     private String id = "";
+    private boolean isReading; // event loop only: a worker reads the message
+    private boolean isHalfClosed; // event loop only: meanwhile
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
     private final UnsentResponse unsent = new UnsentResponse();
+    private @Nullable SentBytes sentBytes; // of a large response; of the thread that sends it
 
     ModelInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
@@ -65,32 +68,69 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             case Parsed.Failed<InferMessage>(InferenceException failure) -> refusal = failure;
             case Parsed.Ok<InferMessage>(InferMessage message) -> {
                 try (message) {
-                    take(message);
+                    if (isOpen()) {
+                        keep(assemble(message));
+                    }
                 } catch (InferenceException failure) {
                     refusal = failure;
+                }
+            }
+            case Parsed.Later<InferMessage> later -> {
+                if (isOpen()) {
+                    isReading = true;
+                    InferMessages.read(later, call.getAttributes(), this::assemble, this::taken);
+                } else {
+                    later.bytes().close();
                 }
             }
         }
     }
 
-    private void take(InferMessage message) {
-        if (ended.get() || request != null || refusal != null) {
-            return; // gRPC cancels a call with a second message
+    /** Says whether a message is wanted; gRPC cancels a call with a second one. */
+    private boolean isOpen() {
+        return !ended.get() && request == null && refusal == null && !isReading;
+    }
+
+    /** Goes on with a message that a worker has read. */
+    private void taken(InferMessages.Result<AssembledCall> result) {
+        isReading = false;
+        switch (result) {
+            case InferMessages.Failed<AssembledCall>(InferenceException failure) -> refusal = failure;
+            case InferMessages.Done<AssembledCall>(AssembledCall assembled) -> {
+                if (ended.get()) {
+                    assembled.call().release().run();
+                    return;
+                }
+                keep(assembled);
+            }
         }
+        if (isHalfClosed) {
+            onHalfClose();
+        }
+    }
+
+    private void keep(AssembledCall assembled) {
+        shared = assembled.shared();
+        request = assembled.call();
+    }
+
+    private AssembledCall assemble(InferMessage message) {
         model = message.model();
         id = message.id();
         ModelRef asked = ModelRef.parse(message.model(), message.version());
         if (server.models().describe(asked).decoupled()) {
             throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
         }
-        AssembledCall assembled = calls.assembler().assemble(message, asked, origin);
-        shared = assembled.shared();
-        request = assembled.call();
+        return calls.assembler().assemble(message, asked, origin);
     }
 
     @Override
     public void onHalfClose() {
         if (ended.get()) {
+            return;
+        }
+        if (isReading) {
+            isHalfClosed = true;
             return;
         }
         InferCall asked = request;
@@ -131,6 +171,18 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     @Override
     public void onResponse(InferResponse response) {
+        GuardedConnection connection = GuardedConnection.isOnEventLoop()
+                        && calls.compression().isSlow(response, shared)
+                ? call.getAttributes().get(GuardedConnection.KEY)
+                : null;
+        if (connection == null) {
+            respond(response);
+        } else {
+            connection.workers().execute(() -> respond(response));
+        }
+    }
+
+    private void respond(InferResponse response) {
         boolean sent = false;
         try {
             if (ended.get()) {
@@ -152,8 +204,11 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
         } finally {
             if (sent) {
-                unsent.hold(response);
+                unsent.hold(response, sentBytes);
             } else {
+                if (sentBytes != null) {
+                    sentBytes.clear();
+                }
                 response.close();
             }
         }
@@ -162,6 +217,9 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private boolean send(InferResponse response) {
         byte[] array = arrays.take();
         try (InferResponseMessage message = InferResponseMessage.of(response, shared, server.memory(), array)) {
+            if (message.available() > SentBytes.SMALL_BYTES) {
+                sentBytes = SentBytes.of(message.available(), calls.transport(), call.getAttributes());
+            }
             if (!end()) {
                 return false;
             }

@@ -30,9 +30,15 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
     ServerMethodDefinition<?, ?> definition() {
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelInferMethod().toBuilder(
-                                Parsed.marshaller(parser(server.memory())), new ResponseMarshaller())
+                                marshaller(server.memory(), calls.transport()), new ResponseMarshaller())
                         .build();
         return ServerMethodDefinition.create(method, this);
+    }
+
+    /** Returns what reads requests, and leaves those to workers that take long. */
+    static Marshaller<Parsed<InferMessage>> marshaller(TensorMemory memory, TransportMemory transport) {
+        return Parsed.marshaller(
+                parser(memory), stream -> parse(stream, memory), LargeMessage.MAX_COPIED, transport);
     }
 
     /** Returns what reads requests, as {@link #parse} does; each event loop knows those that it has read. */

@@ -47,8 +47,17 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     private final AtomicInteger drains = new AtomicInteger();
 
     private final AtomicReference<@Nullable InferenceException> fatal = new AtomicReference<>();
+    private volatile boolean isOver;
+
+    // Of the event loop: whether a worker reads a message, and whether the client has half-closed meanwhile.
+    private boolean isReading;
+    private boolean isHalfClosed;
+
+    private final @Nullable GuardedConnection connection;
+    private final SentBytes sentBytes;
 
     // Of the thread that writes.
+    private StreamOutbox.@Nullable Taken postponed; // left to a worker
     private boolean headersSent;
     private boolean ended;
 
@@ -62,41 +71,86 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         this.origin = origin;
         this.isStrict = isStrict;
         this.outbox = new StreamOutbox(method.limits());
+        this.connection = call.getAttributes().get(GuardedConnection.KEY);
+        this.sentBytes = new SentBytes(method.transport(), call.getAttributes());
     }
 
     @Override
     public void onMessage(Parsed<InferMessage> parsed) {
+        if (parsed instanceof Parsed.Later<InferMessage> later) {
+            isReading = true;
+            InferMessages.read(later, call.getAttributes(), this::prepare, this::taken);
+            return;
+        }
         outbox.hasRead();
         switch (parsed) {
+            case Parsed.Later<InferMessage> _ -> throw new IllegalStateException("a worker reads it");
             case Parsed.Failed<InferMessage>(InferenceException failure) -> refuse(NAMELESS, false, failure);
             case Parsed.Ok<InferMessage>(InferMessage message) -> {
                 try (message) {
-                    take(message);
+                    take(prepare(message));
                 }
             }
         }
         drain();
     }
 
-    private void take(InferMessage message) {
+    /**
+     * A message that was read: a call, or why there is none.
+     *
+     * @param names the names of the request
+     * @param isDecoupled whether its model is decoupled
+     * @param bytes the length of the message
+     * @param assembled the call
+     * @param error why there is none
+     */
+    private record Prepared(
+            StreamedRequest.Names names,
+            boolean isDecoupled,
+            int bytes,
+            @Nullable AssembledCall assembled,
+            @Nullable InferenceException error) {}
+
+    private Prepared prepare(InferMessage message) {
         StreamedRequest.Names names = new StreamedRequest.Names(message.model(), message.version(), message.id());
+        int bytes = message.bytes().length();
         boolean isDecoupled = false;
-        AssembledCall assembled;
         try {
             method.checkRuns();
             ModelRef model = ModelRef.parse(message.model(), message.version());
             isDecoupled = method.server().models().describe(model).decoupled();
-            assembled = method.assembler().assemble(message, model, origin);
+            AssembledCall assembled = method.assembler().assemble(message, model, origin);
+            return new Prepared(names, isDecoupled, bytes, assembled, null);
         } catch (InferenceException error) {
-            refuse(names, isDecoupled, error);
-            return;
+            return new Prepared(names, isDecoupled, bytes, null, error);
         }
-        Optional<StreamedRequest> request =
-                enter(names, isDecoupled, message.bytes().length());
-        if (request.isPresent()) {
-            request.get().ask(method.server(), assembled);
-        } else {
-            assembled.call().release().run();
+    }
+
+    /** Goes on with a message that a worker has read. */
+    private void taken(InferMessages.Result<Prepared> result) {
+        isReading = false;
+        outbox.hasRead();
+        switch (result) {
+            case InferMessages.Failed<Prepared>(InferenceException failure) -> refuse(NAMELESS, false, failure);
+            case InferMessages.Done<Prepared>(Prepared prepared) -> take(prepared);
+        }
+        if (isHalfClosed) {
+            outbox.halfClose();
+        }
+        drain();
+    }
+
+    private void take(Prepared prepared) {
+        AssembledCall assembled = prepared.assembled();
+        if (prepared.error() != null) {
+            refuse(prepared.names(), prepared.isDecoupled(), prepared.error());
+        } else if (assembled != null) {
+            Optional<StreamedRequest> request = enter(prepared.names(), prepared.isDecoupled(), prepared.bytes());
+            if (request.isPresent()) {
+                request.get().ask(method.server(), assembled);
+            } else {
+                assembled.call().release().run();
+            }
         }
     }
 
@@ -119,13 +173,25 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
 
     @Override
     public void onHalfClose() {
+        if (isReading) {
+            isHalfClosed = true;
+            return;
+        }
         outbox.halfClose();
         drain();
     }
 
     @Override
     public void onCancel() {
+        isOver = true;
+        sentBytes.clear();
         abandon();
+    }
+
+    @Override
+    public void onComplete() {
+        isOver = true;
+        sentBytes.clear();
     }
 
     /** Reads the first message. */
@@ -170,6 +236,10 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     private void takeTurn() {
         for (int i = 0; i < TURN; i++) {
             int seen = drains.get();
+            if (postponed != null && connection != null && GuardedConnection.isOnEventLoop()) {
+                connection.workers().execute(this::takeTurn);
+                return;
+            }
             if (!advances() && drains.addAndGet(-seen) == 0) {
                 return;
             }
@@ -189,13 +259,25 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
 
     /** Takes one step. Returns whether there may be another one to take. */
     private boolean advance() {
+        StreamOutbox.Taken before = postponed;
+        postponed = null;
         if (ended) {
+            close(before);
             return false;
         }
+        if (before != null) {
+            write(before);
+            return true;
+        }
         if (fatal.get() == null && call.isReady()) {
+            sentBytes.clear(); // next to nothing of the messages before waits
             Optional<StreamOutbox.Taken> next = outbox.poll();
             if (next.isPresent()) {
-                write(next.get());
+                if (isForWorker(next.get())) {
+                    postponed = next.get();
+                } else {
+                    write(next.get());
+                }
                 return true;
             }
         }
@@ -211,6 +293,21 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
             call.request(1);
         }
         return false;
+    }
+
+    /** Says whether something takes this thread, an event loop, too long to write. */
+    private boolean isForWorker(StreamOutbox.Taken taken) {
+        return connection != null
+                && GuardedConnection.isOnEventLoop()
+                && taken.outgoing().byteSize()
+                > method.compression().maxOnEventLoop(taken.request().shared());
+    }
+
+
+    private static void close(StreamOutbox.@Nullable Taken taken) {
+        if (taken != null && taken.outgoing() instanceof Outgoing.Response response) {
+            response.response().close();
+        }
     }
 
     private void write(StreamOutbox.Taken taken) {
@@ -254,7 +351,11 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
                 method.compression().apply(call);
                 call.sendHeaders(new Metadata());
             }
+            sentBytes.add(message.available());
             call.sendMessage(message);
+            if (isOver) {
+                sentBytes.clear();
+            }
         }
     }
 

@@ -46,7 +46,7 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
     ServerMethodDefinition<?, ?> definition() {
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelStreamInferMethod().toBuilder(
-                                Parsed.marshaller(ModelInferMethod.parser(server.memory())),
+                                ModelInferMethod.marshaller(server.memory(), calls.transport()),
                                 new ModelInferMethod.ResponseMarshaller())
                         .build();
         return ServerMethodDefinition.create(method, this);
@@ -67,6 +67,10 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
 
     CallAssembler assembler() {
         return calls.assembler();
+    }
+
+    TransportMemory transport() {
+        return calls.transport();
     }
 
     ResponseCompression compression() {

@@ -2,6 +2,7 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
 import io.grpc.MethodDescriptor.Marshaller;
+import java.io.IOException;
 import java.io.InputStream;
 import org.jspecify.annotations.Nullable;
 
@@ -22,6 +23,20 @@ sealed interface Parsed<T> {
     record Ok<T>(T message) implements Parsed<T> {}
 
     /**
+     * A request that takes an event loop too long to read.
+     *
+     * @param <T> the type of the request
+     * @param bytes the request as it came; owned by whoever holds this
+     * @param parser reads it, on a worker
+     */
+    record Later<T>(LargeMessage bytes, Parser<T> parser) implements Parsed<T> {
+        /** Reads the request. Its bytes stay the caller's. */
+        T read() {
+            return parser.parse(bytes.stream());
+        }
+    }
+
+    /**
      * Bytes that are no request.
      *
      * @param <T> the type of the request
@@ -40,12 +55,25 @@ sealed interface Parsed<T> {
         return switch (request) {
             case Ok<T>(T message) -> message;
             case Failed<T>(InferenceException error) -> throw error;
+            case Later<T> _ -> throw new IllegalStateException("request: not read (expected: read by a worker)");
             case null -> throw InferenceException.clientMistake("Half-closed without a request");
         };
     }
 
     /** Makes a marshaller for requests, which are only ever read, of a parser that throws {@link InferenceException}. */
     static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser) {
+        return marshaller(parser, parser, LargeMessage.MAX_PARSED, null);
+    }
+
+    /**
+     * Makes a marshaller that leaves requests to workers if they are long or compressed.
+     *
+     * @param parser reads a request on an event loop
+     * @param worker reads one on a worker
+     * @param max how long a request may be for an event loop
+     * @param memory where the others are counted, if they are
+     */
+    static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser, Parser<T> worker, int max, @Nullable TransportMemory memory) {
         return new Marshaller<>() {
             @Override
             public InputStream stream(Parsed<T> value) {
@@ -55,9 +83,15 @@ sealed interface Parsed<T> {
             @Override
             public Parsed<T> parse(InputStream stream) {
                 try {
+                    LargeMessage large = LargeMessage.take(stream, max, memory);
+                    if (large != null) {
+                        return new Later<>(large, worker);
+                    }
                     return new Ok<>(parser.parse(stream));
                 } catch (InferenceException error) {
                     return new Failed<>(error);
+                } catch (IOException _) {
+                    return new Failed<>(GrpcErrors.malformed());
                 }
             }
         };

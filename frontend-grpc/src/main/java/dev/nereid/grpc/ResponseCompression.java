@@ -1,5 +1,6 @@
 package dev.nereid.grpc;
 
+import dev.nereid.api.InferResponse;
 import io.grpc.Compressor;
 import io.grpc.CompressorRegistry;
 import io.grpc.ServerCall;
@@ -21,6 +22,9 @@ public enum ResponseCompression {
 
     private static final String GZIP = "gzip";
 
+    /** What takes a quarter of a millisecond to compress, about. */
+    private static final long MAX_COMPRESSED = 8 << 10;
+
     private final int level;
 
     ResponseCompression(int level) {
@@ -34,6 +38,23 @@ public enum ResponseCompression {
             registry.register(new Gzip(level));
         }
         return registry;
+    }
+
+    /** Says whether it takes an event loop too long to write a response. */
+    boolean isSlow(InferResponse response, SharedTensors shared) {
+        long bytes = 0;
+        for (int i = 0; i < response.outputs().size(); i++) {
+            bytes += response.outputs().get(i).tensor().byteSize();
+        }
+        return bytes > maxOnEventLoop(shared);
+    }
+
+    /** Returns how many bytes of outputs an event loop may write at a time. */
+    long maxOnEventLoop(SharedTensors shared) {
+        if (this != NONE) {
+            return MAX_COMPRESSED;
+        }
+        return shared.inputs().isEmpty() ? LargeMessage.MAX_COPIED : LargeMessage.MAX_PARSED;
     }
 
     /** Has a call compress its messages if its client takes that; before its headers are sent. */

@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * @param <R> the type of responses
  */
 final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
+    /** Messages of control methods lie on the heap; only one that brings the files of a model is long. */
+    private static final long MAX_MESSAGE = Math.max(4L << 20, Runtime.getRuntime().maxMemory() / 8);
+
     private final Function<Q, CompletionStage<R>> answer;
 
     private UnaryMethod(Function<Q, CompletionStage<R>> answer) {
@@ -55,7 +58,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
     static <Q, R> MethodDescriptor<Parsed<Q>, R> reading(MethodDescriptor<Q, R> method) {
         Parsed.Parser<Q> parser = stream -> {
             try {
-                return method.parseRequest(stream);
+                return method.parseRequest(new BoundedInput(stream, MAX_MESSAGE));
             } catch (StatusRuntimeException _) {
                 throw GrpcErrors.malformed();
             }
@@ -86,6 +89,8 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
         private final Function<Q, CompletionStage<R>> answer;
         private @Nullable Parsed<Q> request;
         private boolean asked;
+        private boolean isReading;
+        private boolean isHalfClosed;
 
         Listener(ServerCall<Parsed<Q>, R> call, Function<Q, CompletionStage<R>> answer) {
             this.call = call;
@@ -94,11 +99,36 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
 
         @Override
         public void onMessage(Parsed<Q> message) {
-            request = message;
+            if (message instanceof Parsed.Later<Q> later) {
+                if (isReading || request != null) {
+                    later.bytes().close(); // gRPC cancels a call with a second message
+                    return;
+                }
+                isReading = true;
+                InferMessages.read(later, call.getAttributes(), Function.identity(), this::taken);
+            } else {
+                request = message;
+            }
+        }
+
+        /** Goes on with a message that a worker has read. */
+        private void taken(InferMessages.Result<Q> result) {
+            isReading = false;
+            request = switch (result) {
+                case InferMessages.Done<Q>(Q message) -> new Parsed.Ok<>(message);
+                case InferMessages.Failed<Q>(InferenceException error) -> new Parsed.Failed<>(error);
+            };
+            if (isHalfClosed) {
+                onHalfClose();
+            }
         }
 
         @Override
         public void onHalfClose() {
+            if (isReading) {
+                isHalfClosed = true;
+                return;
+            }
             if (asked) {
                 return;
             }

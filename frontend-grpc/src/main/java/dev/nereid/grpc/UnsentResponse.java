@@ -1,7 +1,6 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferResponse;
-import dev.nereid.api.NamedTensor;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -9,23 +8,21 @@ import org.jspecify.annotations.Nullable;
  * The response to a unary call while the transport has its bytes. Lock-free: whoever takes the response away closes it,
  * and after the end of the call nobody leaves one here for good, since who does looks for the end afterwards.
  *
- * <p>The transport copies a message at once, however many of them wait for a client that does not read. So the tensors
- * stay in use as long as the copy does, and the limit on memory of tensors bounds both. Small responses are closed at
- * once; of them, the transport's limit on calls bounds the number.
+ * <p>The transport copies a message at once, however many of them wait for a client that does not read. So a response stays
+ * open, and its request in flight, as long as the copy waits: the limit on requests in flight bounds both.
  */
 final class UnsentResponse {
-    /** More is worth counting. */
-    private static final long SMALL_BYTES = 64 << 10;
-
     private final AtomicReference<@Nullable InferResponse> held = new AtomicReference<>();
+    private @Nullable SentBytes bytes; // written before a response is held, read by the thread that takes it away
     private volatile boolean over;
 
-    /** Takes a response over that the transport has a copy of. Called by the thread that sent it, once. */
-    void hold(InferResponse response) {
-        if (byteSize(response) <= SMALL_BYTES) {
-            response.close();
-            return;
-        }
+    /**
+     * Takes a response over that the transport has a copy of. Called by the thread that sent it, once.
+     *
+     * @param counted where the copy is counted, if it is
+     */
+    void hold(InferResponse response, @Nullable SentBytes counted) {
+        bytes = counted;
         held.set(response);
         if (over) {
             close();
@@ -42,14 +39,9 @@ final class UnsentResponse {
         InferResponse response = held.getAndSet(null);
         if (response != null) {
             response.close();
+            if (bytes != null) {
+                bytes.clear();
+            }
         }
-    }
-
-    private static long byteSize(InferResponse response) {
-        long size = 0;
-        for (NamedTensor output : response.outputs()) {
-            size += output.tensor().byteSize();
-        }
-        return size;
     }
 }

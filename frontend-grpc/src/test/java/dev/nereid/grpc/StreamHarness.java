@@ -43,6 +43,7 @@ final class StreamHarness {
                         new CallAssembler(memory, shared, Integer.MAX_VALUE),
                         Optional.empty(),
                         ResponseCompression.NONE,
+                        new TransportMemory(memory, Long.MAX_VALUE),
                         System::nanoTime),
                 new StreamOutbox.Limits(1000, Long.MAX_VALUE, bytesAhead),
                 tasks::add,

@@ -27,7 +27,8 @@ import java.util.OptionalLong;
  * <p>The defaults are those of the command line.
  */
 public final class NereidServerBuilder {
-    private static final long DEFAULT_REQUESTS = 100_000;
+    /** What a request takes of the heap while it is in flight, with room for other things. */
+    private static final long HEAP_FOR_EACH_REQUEST = 16 << 10;
 
     private final Map<String, Map<String, String>> backendSettings = new HashMap<>();
     private List<Path> modelRepositories = List.of();
@@ -53,6 +54,16 @@ public final class NereidServerBuilder {
     private Optional<LoadLimits> serverLoad = Optional.empty();
     private LoadLimits modelLoad = LoadLimits.NONE;
     private Optional<RateLimitOptions> rateLimit = Optional.empty();
+
+    /**
+     * Returns how many calls may be in flight at a time unless {@link #maxInFlight} says otherwise: one for each 16 KiB of
+     * the largest heap that this JVM may have, and 100,000 at most.
+     *
+     * @return the most calls
+     */
+    public static long defaultMaxRequestsInFlight() {
+        return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_REQUEST);
+    }
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -279,7 +290,7 @@ public final class NereidServerBuilder {
      * closed and all memory given back. A call beyond that is refused at once, and told
      * {@linkplain InferenceException#retryAfter when to try again}.
      *
-     * @param requests the most calls; 0 for any number; 100,000 by default
+     * @param requests the most calls; 0 for any number; {@link #defaultMaxRequestsInFlight} by default
      * @param bytes the most bytes of their inputs; 0 for as many as the {@linkplain #memoryLimit memory} has room for;
      *     three quarters of that by default
      * @return this builder
@@ -391,7 +402,7 @@ public final class NereidServerBuilder {
                                 modelLoad),
                         backendSettings,
                         cache,
-                        serverLoad.orElse(new LoadLimits(DEFAULT_REQUESTS, memoryBound.inFlightBytes())),
+                        serverLoad.orElse(new LoadLimits(defaultMaxRequestsInFlight(), memoryBound.inFlightBytes())),
                         rateLimit,
                         serverId,
                         strictReadiness,

@@ -239,6 +239,18 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     @Override
+    public void reserveBytes(long byteSize) {
+        hold(byteSize, byteSize);
+        bytes.use(byteSize);
+    }
+
+    @Override
+    public void releaseBytes(long byteSize) {
+        bytes.use(-byteSize);
+        bytes.free(byteSize);
+    }
+
+    @Override
     public long bytesInUse() {
         return bytes.inUse();
     }

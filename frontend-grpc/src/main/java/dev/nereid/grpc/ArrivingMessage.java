@@ -1,0 +1,89 @@
+package dev.nereid.grpc;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.util.concurrent.FastThreadLocal;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The message of one stream that has arrived in part, followed by the headers of messages alone. Confined to the event
+ * loop of its connection.
+ */
+final class ArrivingMessage {
+    /** A byte that tells whether the message is compressed, and four of its length. */
+    private static final int HEADER_BYTES = 5;
+
+    /** The message to which the frame belongs that a thread handles; none unless it is one of several frames. */
+    static final FastThreadLocal<@Nullable ArrivingMessage> CURRENT = new FastThreadLocal<>();
+
+    private int header;
+    private long length;
+    private long left;
+    private long arrived;
+
+    /** Bytes that are counted in tensor memory for this stream. */
+    private long counted;
+
+    /** Whether the stream was refused, and whatever else arrives is dropped. */
+    private boolean refused;
+
+    /** Says whether a frame is one whole message. */
+    static boolean isWhole(ByteBuf frame) {
+        int size = frame.readableBytes();
+        return size >= HEADER_BYTES
+                && (frame.getInt(frame.readerIndex() + 1) & 0xFFFF_FFFFL) == size - HEADER_BYTES;
+    }
+
+    /** Takes note of a frame, without reading it. */
+    void add(ByteBuf frame) {
+        int at = frame.readerIndex();
+        int end = frame.writerIndex();
+        while (at < end) {
+            if (left > 0) {
+                int step = (int) Math.min(left, end - at);
+                at += step;
+                left -= step;
+                arrived += step;
+            } else {
+                byte next = frame.getByte(at++);
+                length = header == 0 ? 0 : length << Byte.SIZE | next & 0xFF;
+                header++;
+                arrived++;
+                left = header == HEADER_BYTES ? length : 0;
+            }
+            if (header == HEADER_BYTES && left == 0) {
+                header = 0;
+                arrived = 0;
+            }
+        }
+    }
+
+    /** Returns how many bytes have arrived of a message that is not complete. */
+    long arrived() {
+        return arrived;
+    }
+
+    long counted() {
+        return counted;
+    }
+
+    void count(long bytes) {
+        counted = bytes;
+    }
+
+    /** Hands the count of so many bytes over to the caller. Returns false if they are not counted here. */
+    boolean handOver(long bytes) {
+        if (counted < bytes) {
+            return false;
+        }
+        counted -= bytes;
+        return true;
+    }
+
+    boolean isRefused() {
+        return refused;
+    }
+
+    void refuse() {
+        refused = true;
+    }
+}

@@ -1,0 +1,211 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.api.InferenceException;
+import io.grpc.Attributes;
+import io.grpc.Grpc;
+import io.grpc.ServerTransportFilter;
+import io.netty.channel.Channel;
+import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http2.Http2ConnectionHandler;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Bounds what the clients of a front end can hold: connections, open calls, responses that they do not read. Safe for
+ * use by any thread; connections are watched on their event loops.
+ *
+ * <p>The event loop of a connection looks at it four times a second while it has calls, and sooner if their number doubles.
+ */
+final class ConnectionGuard extends ServerTransportFilter {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionGuard.class);
+    private static final long TICK_MILLIS = 250;
+
+    /** When to ask again for what there is no room for at this moment. */
+    private static final Duration PAUSE = Duration.ofSeconds(1);
+
+    /** Calls without a whole request, at which a connection may be closed if there are too many calls. */
+    private static final int MANY_INCOMPLETE = 64;
+
+    private static final long LOG_INTERVAL_NANOS = 1_000_000_000;
+
+    private final TransportMemory memory;
+    private final Executor workers;
+    private final ConnectionLimiter limiter;
+    private final long maxCalls;
+    private final LongSupplier nanoTime;
+    private final UnreadResponses unread;
+    private final AtomicLong calls = new AtomicLong();
+
+    /** Connections that have not got through the handshakes, by their addresses, which channels keep. */
+    private final Map<SocketAddress, Channel> arriving = Collections.synchronizedMap(new IdentityHashMap<>());
+
+    private final Map<EventLoop, Loop> loops = new ConcurrentHashMap<>();
+    private final AtomicLong disconnects = new AtomicLong();
+    private final AtomicLong nextLog;
+
+    ConnectionGuard(TransportMemory memory, Executor workers, GrpcOptions.Limits limits, LongSupplier nanoTime) {
+        this.workers = workers;
+        this.memory = memory;
+        this.limiter = limits.openConnections();
+        this.maxCalls = limits.openCalls();
+        this.nanoTime = nanoTime;
+        this.nextLog = new AtomicLong(nanoTime.getAsLong());
+        this.unread = new UnreadResponses(
+                new UnreadResponses.Limits(
+                        Math.max(1, limits.openCalls() / 4),
+                        limits.unreadBytes(),
+                        limits.responseStall().map(Duration::toNanos).orElse(Long.MAX_VALUE)),
+                nanoTime);
+    }
+
+    /** The connections of one event loop, which it is confined to. */
+    final class Loop {
+        private final EventLoop eventLoop;
+        private final Set<GuardedConnection> connections = new LinkedHashSet<>();
+        private boolean ticking;
+
+        private Loop(EventLoop eventLoop) {
+            this.eventLoop = eventLoop;
+        }
+
+        private void add(GuardedConnection connection) {
+            connections.add(connection);
+        }
+
+        void remove(GuardedConnection connection) {
+            connections.remove(connection);
+        }
+
+        /** Looks at the connections from time to time, from now on until none of them has calls. */
+        void wake() {
+            if (!ticking) {
+                ticking = true;
+                eventLoop.schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        }
+
+        private void tick() {
+            ticking = false;
+            boolean isActive = false;
+            for (GuardedConnection connection : List.copyOf(connections)) {
+                if (connection.isActive()) {
+                    connection.look();
+                    isActive |= connection.isActive();
+                }
+            }
+            if (isFull()) {
+                connections.stream()
+                        .filter(connection -> connection.incomplete() > MANY_INCOMPLETE)
+                        .max(Comparator.comparingInt(GuardedConnection::incomplete))
+                        .ifPresent(connection -> connection.disconnect("too many calls without a request"));
+            }
+            if (isActive) {
+                wake();
+            }
+        }
+    }
+
+    /** Counts a connection that was accepted. Returns false if it is one too many, and not counted. */
+    boolean accept(Channel channel) {
+        if (!(channel.remoteAddress() instanceof InetSocketAddress remote)) {
+            return false; // the client has gone
+        }
+        InetAddress client = remote.getAddress();
+        if (!limiter.tryOpen(client)) {
+            return false;
+        }
+        arriving.put(remote, channel);
+        channel.closeFuture().addListener(_ -> {
+            arriving.remove(remote);
+            limiter.closed(client);
+        });
+        return true;
+    }
+
+    @Override
+    public Attributes transportReady(Attributes attributes) {
+        @Nullable SocketAddress remote = attributes.get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
+        @Nullable Channel channel = remote == null ? null : arriving.remove(remote);
+        @Nullable Http2ConnectionHandler http2 = channel == null ? null : channel.pipeline().get(Http2ConnectionHandler.class);
+        if (channel == null || http2 == null) {
+            LOG.debug("connection of {} is not watched", remote);
+            return attributes;
+        }
+        Loop loop = loops.computeIfAbsent(channel.eventLoop(), Loop::new);
+        GuardedConnection connection = new GuardedConnection(this, loop, channel, http2);
+        loop.add(connection);
+        connection.begin();
+        return attributes.toBuilder().set(GuardedConnection.KEY, connection).build();
+    }
+
+    void addCalls(long count) {
+        calls.addAndGet(count);
+    }
+
+    /** Says whether no further call is let in. */
+    boolean isFull() {
+        return calls.get() >= maxCalls;
+    }
+
+    InferenceException refusal() {
+        return InferenceException.overloaded("too many calls are open (expected: at most " + maxCalls + ")", PAUSE);
+    }
+
+    InferenceException unreadRefusal() {
+        return InferenceException.overloaded(
+                "too many responses wait on this connection (expected: a client that reads them)", PAUSE);
+    }
+
+    /** Logs that a connection was closed, once a second at most. */
+    void disconnected(SocketAddress client, String reason) {
+        long count = disconnects.incrementAndGet();
+        long now = nanoTime.getAsLong();
+        long next = nextLog.get();
+        if (now - next >= 0 && nextLog.compareAndSet(next, now + LOG_INTERVAL_NANOS)) {
+            LOG.atWarn()
+                    .addKeyValue("client", client)
+                    .addKeyValue("reason", reason)
+                    .addKeyValue("closedSinceStart", count)
+                    .log("connection closed");
+        }
+    }
+
+    Executor workers() {
+        return workers;
+    }
+
+    TransportMemory memory() {
+        return memory;
+    }
+
+    UnreadResponses unread() {
+        return unread;
+    }
+
+    LongSupplier nanoTime() {
+        return nanoTime;
+    }
+
+    /** Returns how many calls are open, as far as connections have told. */
+    long openCalls() {
+        return calls.get();
+    }
+}

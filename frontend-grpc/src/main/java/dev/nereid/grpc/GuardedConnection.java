@@ -1,0 +1,352 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceException;
+import io.grpc.Attributes;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.handler.codec.http2.Http2Connection;
+import io.netty.handler.codec.http2.Http2ConnectionAdapter;
+import io.netty.handler.codec.http2.Http2ConnectionHandler;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2Stream;
+import io.netty.util.concurrent.FastThreadLocalThread;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What the front end watches of one connection. Confined to the event loop of the connection, but for
+ * {@link #unread} and {@link #disconnect}.
+ *
+ * <p>The HTTP/2 layer tells of streams; nothing here costs a small call more than a few additions.
+ */
+final class GuardedConnection extends Http2ConnectionAdapter {
+    /** Where a call finds its connection. */
+    static final Attributes.Key<GuardedConnection> KEY = Attributes.Key.create("dev.nereid.grpc.connection");
+
+    private static final Logger LOG = LoggerFactory.getLogger(GuardedConnection.class);
+
+    /** A difference that is told at once to those that count for all connections; smaller ones wait for the next tick. */
+    private static final int STEP = 32;
+
+    /** Responses that may wait on a stalled connection until it is refused further calls. */
+    private static final int MAX_UNREAD = 256;
+
+    /** Open streams at which a connection is looked at between ticks. */
+    private static final int MANY_STREAMS = 64;
+
+    /** Resets, by the client or for its mistakes, within ten seconds, besides one for each call that ends well. */
+    private static final int MAX_RESETS = 2_000;
+
+    /** Frames that carry nothing, within ten seconds. */
+    private static final int MAX_EMPTY_FRAMES = 1_000;
+
+    private final ConnectionGuard guard;
+    private final ConnectionGuard.Loop loop;
+    private final Channel channel;
+    private final Http2ConnectionHandler http2;
+    private final Http2Connection.PropertyKey arriving;
+    private final UnreadResponses.Connection unread;
+    private final FrameBudget resets;
+    private final FrameBudget emptyFrames;
+    private int active;
+    private int published;
+    private int looked = MANY_STREAMS / 2;
+    private long moves;
+    private int lastReset;
+    private boolean disconnecting;
+
+    GuardedConnection(
+            ConnectionGuard guard, ConnectionGuard.Loop loop, Channel channel, Http2ConnectionHandler http2) {
+        this.guard = guard;
+        this.loop = loop;
+        this.channel = channel;
+        this.http2 = http2;
+        this.arriving = http2.connection().newKey();
+        this.unread = guard.unread().join(this::disconnect);
+        this.resets = new FrameBudget(MAX_RESETS, guard.nanoTime());
+        this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, guard.nanoTime());
+    }
+
+    /** Begins to watch. */
+    void begin() {
+        active = http2.connection().numActiveStreams();
+        http2.connection().addListener(this);
+        http2.decoder()
+                .frameListener(new GuardedFrames(http2.decoder().frameListener(), this));
+        channel.closeFuture().addListener(_ -> end());
+    }
+
+    private void end() {
+        unread.leave();
+        loop.remove(this);
+        guard.addCalls(-published);
+        published = 0;
+        active = 0;
+    }
+
+    /** Returns where large responses are counted. Safe for use by any thread. */
+    UnreadResponses.Connection unread() {
+        return unread;
+    }
+
+    /**
+     * Has a worker do something that takes an event loop too long. Safe for use by any thread.
+     *
+     * @param work what to do
+     * @param then what to do with the result, on the event loop of this connection
+     */
+    <T> void elsewhere(Supplier<T> work, Consumer<T> then) {
+        guard.workers().execute(() -> {
+            T result = work.get();
+            channel.eventLoop().execute(() -> then.accept(result));
+        });
+    }
+
+    /** Says whether the thread is one that must not be kept busy. */
+    static boolean isOnEventLoop() {
+        return Thread.currentThread() instanceof FastThreadLocalThread;
+    }
+
+    Executor workers() {
+        return guard.workers();
+    }
+
+    @Override
+    public void onStreamActive(Http2Stream stream) {
+        active++;
+        if (active == 1) {
+            loop.wake();
+        }
+        if (active - published >= STEP) {
+            publish();
+            if (active >= 2 * looked) {
+                look();
+            }
+        }
+    }
+
+    @Override
+    public void onStreamClosed(Http2Stream stream) {
+        active--;
+        moves++;
+        if (published - active >= STEP) {
+            publish();
+        }
+        ArrivingMessage message = stream.getProperty(arriving);
+        if (message != null) {
+            count(message, 0);
+        }
+        if (stream.isResetSent()) {
+            spend(resets, "too many streams are reset");
+        } else if (stream.id() != lastReset) {
+            resets.earn();
+        }
+    }
+
+    private void publish() {
+        guard.addCalls(active - published);
+        published = active;
+    }
+
+    /** Says whether calls are open, or were when that was told last. */
+    boolean isActive() {
+        return active > 0 || published > 0;
+    }
+
+    /** Looks what waits on this connection. */
+    void look() {
+        publish();
+        looked = Math.max(active, MANY_STREAMS / 2);
+        if (active == 0) {
+            unread.observe(0, moves);
+            return;
+        }
+        ChannelOutboundBuffer buffer = channel.unsafe().outboundBuffer();
+        long pending = buffer == null ? 0 : buffer.totalPendingWriteBytes();
+        int window = http2.connection()
+                .remote()
+                .flowController()
+                .windowSize(http2.connection().connectionStream());
+        long progress = (moves * 31 + window) * 31 + pending;
+        unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), progress);
+    }
+
+    private int waiting() {
+        int[] waiting = new int[1];
+        try {
+            http2.connection().forEachActiveStream(stream -> {
+                if (http2.connection().remote().flowController().hasFlowControlled(stream)) {
+                    waiting[0]++;
+                }
+                return true;
+            });
+        } catch (Http2Exception e) {
+            throw new IllegalStateException("a visitor that throws nothing threw", e);
+        }
+        return waiting[0];
+    }
+
+    /** Returns the streams on which the client has not sent all of its requests. */
+    int incomplete() {
+        int[] incomplete = new int[1];
+        try {
+            http2.connection().forEachActiveStream(stream -> {
+                if (stream.state() == Http2Stream.State.OPEN) {
+                    incomplete[0]++;
+                }
+                return true;
+            });
+        } catch (Http2Exception e) {
+            throw new IllegalStateException("a visitor that throws nothing threw", e);
+        }
+        return incomplete[0];
+    }
+
+    /** Notes that the client granted window. */
+    void granted() {
+        moves++;
+    }
+
+    /** Counts a reset by the client. */
+    void spendReset(int streamId) {
+        lastReset = streamId;
+        spend(resets, "too many streams are reset");
+    }
+
+    /** Counts a frame that carries nothing. */
+    void spendEmptyFrame() {
+        spend(emptyFrames, "too many frames carry nothing");
+    }
+
+    private void spend(FrameBudget budget, String reason) {
+        if (!budget.spend() && !disconnecting) {
+            disconnect(reason);
+        }
+    }
+
+    /** Refuses a call before anything else sees it, if there are too many. Returns whether it did. */
+    boolean refuses(ChannelHandlerContext ctx, int streamId) {
+        if (active > MAX_UNREAD && unread.isStalled()) {
+            refuse(ctx, streamId, guard.unreadRefusal());
+            return true;
+        }
+        if (guard.isFull()) {
+            refuse(ctx, streamId, guard.refusal());
+            return true;
+        }
+        return false;
+    }
+
+    private void refuse(ChannelHandlerContext ctx, int streamId, InferenceException error) {
+        Http2Stream stream = http2.connection().stream(streamId);
+        ArrivingMessage message = new ArrivingMessage();
+        message.refuse();
+        stream.setProperty(arriving, message);
+        http2.encoder()
+                .writeHeaders(
+                        ctx,
+                        streamId,
+                        GrpcErrors.http2(error, stream.isHeadersSent()),
+                        0,
+                        true,
+                        ctx.newPromise());
+    }
+
+    /** Handles a frame of data. */
+    int data(ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding, boolean end, GuardedFrames frames)
+            throws Http2Exception {
+        if (!end && !data.isReadable()) {
+            spendEmptyFrame();
+        }
+        Http2Stream stream = http2.connection().stream(streamId);
+        ArrivingMessage message = stream.getProperty(arriving);
+        if (message == null) {
+            boolean tracked = !end && !ArrivingMessage.isWhole(data);
+            if (!tracked) {
+                int returned = frames.pass(ctx, streamId, data, padding, end);
+                if (unconsumed(stream) > padding && stream.state() != Http2Stream.State.CLOSED) {
+                    countUnread(ctx, stream, frames);
+                }
+                return returned;
+            }
+            message = new ArrivingMessage();
+            stream.setProperty(arriving, message);
+        }
+        int size = data.readableBytes();
+        if (message.isRefused()) {
+            return size + padding;
+        }
+        message.add(data);
+        try {
+            count(message, message.counted() + size);
+        } catch (InferenceException error) {
+            count(message, 0);
+            frames.reset(ctx, streamId, Http2Error.CANCEL.code()); // which frees what has arrived
+            refuse(ctx, streamId, error);
+            return size + padding;
+        }
+        int returned;
+        ArrivingMessage.CURRENT.set(message);
+        try {
+            returned = frames.pass(ctx, streamId, data, padding, end);
+        } finally {
+            ArrivingMessage.CURRENT.set(null);
+        }
+        count(message, Math.max(message.arrived(), unconsumed(stream) - padding));
+        return returned;
+    }
+
+    /** Counts whole messages that were not asked for. */
+    private void countUnread(ChannelHandlerContext ctx, Http2Stream stream, GuardedFrames frames)
+            throws Http2Exception {
+        ArrivingMessage message = new ArrivingMessage();
+        stream.setProperty(arriving, message);
+        try {
+            count(message, unconsumed(stream));
+        } catch (InferenceException error) {
+            frames.reset(ctx, stream.id(), Http2Error.CANCEL.code()); // which frees what has arrived
+            refuse(ctx, stream.id(), error);
+        }
+    }
+
+    private int unconsumed(Http2Stream stream) {
+        return http2.connection().local().flowController().unconsumedBytes(stream);
+    }
+
+    private void count(ArrivingMessage message, long bytes) {
+        long more = bytes - message.counted();
+        if (more > 0) {
+            guard.memory().reserve(more);
+        } else if (more < 0) {
+            guard.memory().release(-more);
+        }
+        message.count(bytes);
+    }
+
+    /** Ends the connection at once. Safe for use by any thread. */
+    void disconnect(String reason) {
+        // Never in the middle of a frame, whose handlers go on to use the connection.
+        channel.eventLoop().execute(() -> disconnectNow(reason));
+    }
+
+    private void disconnectNow(String reason) {
+        ChannelHandlerContext ctx = channel.pipeline().context(http2);
+        if (ctx == null || disconnecting || !channel.isOpen()) {
+            return;
+        }
+        disconnecting = true;
+        guard.disconnected(channel.remoteAddress(), reason);
+        LOG.debug("connection of {} closed: {}", channel.remoteAddress(), reason);
+        http2.onError(
+                ctx,
+                true,
+                Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, "%s", reason));
+        channel.unsafe().close(channel.voidPromise());
+    }
+}

@@ -1,0 +1,92 @@
+package dev.nereid.grpc;
+
+import io.grpc.Detachable;
+import io.grpc.HasByteBuffer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A message that takes an event loop too long, taken away from the transport to be read by a worker. Confined to one thread
+ * at a time; its bytes stay counted until it is closed.
+ */
+final class LargeMessage implements AutoCloseable {
+    /** Copies of so much are left to the event loop, where the bytes are still in the cache. */
+    static final int MAX_COPIED = 1 << 20;
+
+    /** So much is parsed by the event loop, value by value. */
+    static final int MAX_PARSED = 256 << 10;
+
+    private final InputStream stream;
+    private final GzipMessages.@Nullable Body body;
+    private final @Nullable TransportMemory memory;
+    private final long reserved;
+
+    private LargeMessage(
+            InputStream stream, GzipMessages.@Nullable Body body, @Nullable TransportMemory memory, long reserved) {
+        this.stream = stream;
+        this.body = body;
+        this.memory = memory;
+        this.reserved = reserved;
+    }
+
+    /**
+     * Takes a message away from the transport if it is long, or compressed.
+     *
+     * @param max how long a message may be to stay
+     * @param memory where it is counted then, if it is
+     * @return the message, the caller's from now on; {@code null} if it stays
+     * @throws dev.nereid.api.InferenceException if there is no memory for it
+     */
+    static @Nullable LargeMessage take(InputStream stream, int max, @Nullable TransportMemory memory) throws IOException {
+        if (stream instanceof HasByteBuffer && stream instanceof Detachable detachable) {
+            int length = stream.available();
+            if (length <= max) {
+                return null;
+            }
+            reserve(length, memory);
+            return new LargeMessage(detachable.detach(), null, memory, length);
+        }
+        GzipMessages.Body body = GzipMessages.take(stream);
+        if (body == null) {
+            return null;
+        }
+        try {
+            reserve(body.compressedBytes(), memory);
+        } catch (RuntimeException e) {
+            body.release();
+            throw e;
+        }
+        return new LargeMessage(body, body, memory, body.compressedBytes());
+    }
+
+    /** Takes the count over from the connection, which has it unless the message came in one piece. */
+    private static void reserve(long bytes, @Nullable TransportMemory memory) {
+        ArrivingMessage arrived = ArrivingMessage.CURRENT.get();
+        if (memory != null && (arrived == null || !arrived.handOver(bytes))) {
+            memory.reserve(bytes);
+        }
+    }
+
+    /** Returns the bytes, decompressed. */
+    InputStream stream() {
+        return stream;
+    }
+
+    @Override
+    public void close() {
+        if (memory != null) {
+            memory.release(reserved);
+        }
+        try {
+            if (body != null) {
+                body.release();
+            } else {
+                stream.close();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package dev.nereid.grpc;
+
+import io.grpc.Attributes;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Counts the copies of large messages that the transport of one call has not sent. Lock-free; safe for use by any
+ * thread.
+ *
+ * <p>The transport copies a message at once into memory that nothing bounds. So the copies are counted,
+ * as unread on their connection too. Small ones are not worth counting: the limit on calls bounds their number.
+ */
+final class SentBytes {
+    /** Less than the least that the transport takes for a message, times two. */
+    static final int SMALL_BYTES = 8 << 10;
+
+    private final TransportMemory memory;
+    private final Attributes connection;
+    private final AtomicLong counted = new AtomicLong();
+
+    SentBytes(TransportMemory memory, Attributes connection) {
+        this.memory = memory;
+        this.connection = connection;
+    }
+
+    /** Counts the only message of a call, as {@link #add} does. */
+    static SentBytes of(int bytes, TransportMemory memory, Attributes connection) {
+        SentBytes sent = new SentBytes(memory, connection);
+        sent.add(bytes);
+        return sent;
+    }
+
+    /**
+     * Counts a message that is about to be sent.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no memory for it
+     */
+    void add(int bytes) {
+        if (bytes <= SMALL_BYTES) {
+            return;
+        }
+        memory.reserve(bytes);
+        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        if (guarded != null) {
+            guarded.unread().addBytes(bytes);
+        }
+        counted.addAndGet(bytes);
+    }
+
+    /** Ends the count of all messages so far: the transport has sent them, or will not. */
+    void clear() {
+        if (counted.get() == 0) {
+            return;
+        }
+        long bytes = counted.getAndSet(0);
+        if (bytes > 0) {
+            memory.release(bytes);
+            GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+            if (guarded != null) {
+                guarded.unread().removeBytes(bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.spi.ErrorCode;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Counts what the transport holds of large messages: those that arrive, those that wait for a worker, and those that wait for
+ * a client. Lock-free; safe for use by any thread.
+ *
+ * <p>The buffers of the transport are direct memory, of which the JVM has a limit, and without which no connection can read
+ * or write. So messages have a part of it and no more. They are counted as tensor memory too, which bounds the process.
+ */
+final class TransportMemory {
+    /** When to ask again for what there is no room for at this moment. */
+    private static final Duration PAUSE = Duration.ofSeconds(1);
+
+    private final TensorMemory memory;
+    private final long limit;
+    private final AtomicLong used = new AtomicLong();
+
+    /**
+     * Creates a count of nothing.
+     *
+     * @param memory where bytes are counted too
+     * @param limit how many bytes messages may take
+     */
+    TransportMemory(TensorMemory memory, long limit) {
+        this.memory = memory;
+        this.limit = limit;
+    }
+
+    /**
+     * Counts bytes.
+     *
+     * @throws InferenceException if there is no room for them
+     */
+    void reserve(long bytes) {
+        long now = used.addAndGet(bytes);
+        if (now > limit) {
+            used.addAndGet(-bytes);
+            String problem = "no memory for " + bytes + " bytes of a message: " + (now - bytes) + " bytes of at most "
+                    + limit + " wait";
+            throw bytes > limit
+                    ? new InferenceException(ErrorCode.UNAVAILABLE, problem) // nor will there ever be
+                    : InferenceException.overloaded(problem, PAUSE);
+        }
+        try {
+            memory.reserveBytes(bytes);
+        } catch (InferenceException e) {
+            used.addAndGet(-bytes);
+            throw e;
+        }
+    }
+
+    /** Ends the count of bytes. */
+    void release(long bytes) {
+        used.addAndGet(-bytes);
+        memory.releaseBytes(bytes);
+    }
+
+    /** Returns how many bytes are counted. */
+    long used() {
+        return used.get();
+    }
+}

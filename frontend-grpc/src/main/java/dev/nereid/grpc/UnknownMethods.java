@@ -1,0 +1,40 @@
+package dev.nereid.grpc;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import io.grpc.HandlerRegistry;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerCall;
+import io.grpc.ServerMethodDefinition;
+import java.io.InputStream;
+import org.jspecify.annotations.Nullable;
+
+/** Refuses calls of methods that do not exist, with a text of bounded length. Immutable. */
+final class UnknownMethods extends HandlerRegistry {
+    private static final MethodDescriptor.Marshaller<InputStream> BYTES = new MethodDescriptor.Marshaller<>() {
+        @Override
+        public InputStream stream(InputStream value) {
+            return value;
+        }
+
+        @Override
+        public InputStream parse(InputStream stream) {
+            return InputStream.nullInputStream();
+        }
+    };
+
+    @Override
+    public ServerMethodDefinition<?, ?> lookupMethod(String methodName, @Nullable String authority) {
+        InferenceException error =
+                new InferenceException(ErrorCode.UNSUPPORTED, "Method not found: " + methodName);
+        MethodDescriptor<InputStream, InputStream> method = MethodDescriptor.newBuilder(BYTES, BYTES)
+                .setType(MethodDescriptor.MethodType.UNKNOWN)
+                .setFullMethodName(methodName)
+                .build();
+        return ServerMethodDefinition.create(method, (ServerCall<InputStream, InputStream> call, Metadata _) -> {
+            GrpcErrors.fail(call, error);
+            return new ServerCall.Listener<>() {};
+        });
+    }
+}

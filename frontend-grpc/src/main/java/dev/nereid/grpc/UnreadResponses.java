@@ -1,0 +1,221 @@
+package dev.nereid.grpc;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+
+/**
+ * Bounds the responses that wait for clients which do not read. Safe for use by any thread: guarded by one lock, which
+ * is taken a few times a second for each busy connection and never for a single call.
+ *
+ * <p>A connection is stalled while responses wait on it and nothing moves: no byte leaves, and the client grants
+ * no window. A connection that is stalled for too long is disconnected. If all connections together have more
+ * responses waiting than their share, those stalled longest are disconnected at once until the rest fits, so that
+ * clients that read never notice.
+ */
+final class UnreadResponses {
+    /** For how long nothing must have moved before a connection counts as stalled: pauses of readers are shorter. */
+    static final long MIN_STALL_NANOS = 500_000_000;
+
+    private static final long NOT_STALLED = Long.MIN_VALUE;
+
+    /**
+     * How much may wait.
+     *
+     * @param responses responses of all connections that may wait before stalled connections are disconnected
+     * @param bytes bytes of large responses, likewise
+     * @param stallNanos for how long a connection may be stalled; {@link Long#MAX_VALUE} for any time
+     */
+    record Limits(long responses, long bytes, long stallNanos) {}
+
+    private final Limits limits;
+    private final LongSupplier nanoTime;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final Set<Connection> connections = new HashSet<>();
+
+    @GuardedBy("lock")
+    private long waiting;
+
+    private final AtomicLong bytes = new AtomicLong();
+
+    UnreadResponses(Limits limits, LongSupplier nanoTime) {
+        this.limits = limits;
+        this.nanoTime = nanoTime;
+    }
+
+    /**
+     * Adds a connection on which nothing waits.
+     *
+     * @param disconnect ends the connection, for the reason given; called at most once, on any thread, without the
+     *     lock
+     */
+    Connection join(Consumer<String> disconnect) {
+        Connection connection = new Connection(disconnect);
+        lock.lock();
+        try {
+            connections.add(connection);
+        } finally {
+            lock.unlock();
+        }
+        return connection;
+    }
+
+    /** Returns how many responses wait, as far as connections have told. */
+    long waiting() {
+        lock.lock();
+        try {
+            return waiting;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns how many bytes of large responses wait. */
+    long waitingBytes() {
+        return bytes.get();
+    }
+
+    private void disconnect(List<Connection> chosen, String reason) {
+        for (Connection connection : chosen) {
+            connection.disconnect.accept(reason);
+        }
+    }
+
+    /** Chooses connections, those stalled longest first, until what waits on the others fits. */
+    @GuardedBy("lock")
+    private List<Connection> excess(long now) {
+        long excess = waiting - limits.responses();
+        long excessBytes = bytes.get() - limits.bytes();
+        if (excess <= 0 && excessBytes <= 0) {
+            return List.of();
+        }
+        List<Connection> stalled = new ArrayList<>();
+        for (Connection connection : connections) {
+            if (connection.stall(now) >= MIN_STALL_NANOS) {
+                stalled.add(connection);
+            }
+        }
+        stalled.sort(Comparator.comparingLong((Connection connection) -> connection.stall(now))
+                .reversed());
+        List<Connection> chosen = new ArrayList<>();
+        for (Connection connection : stalled) {
+            if (excess <= 0 && excessBytes <= 0) {
+                break;
+            }
+            excess -= connection.own;
+            excessBytes -= connection.bytes.get();
+            chosen.add(connection);
+        }
+        chosen.forEach(this::remove);
+        return chosen;
+    }
+
+    @GuardedBy("lock")
+    private void remove(Connection connection) {
+        if (connections.remove(connection)) {
+            waiting -= connection.own;
+            connection.own = 0;
+            connection.since = NOT_STALLED;
+        }
+    }
+
+    /** What waits on one connection. Safe for use by any thread. */
+    final class Connection {
+        private final Consumer<String> disconnect;
+        private final AtomicLong bytes = new AtomicLong();
+
+        @GuardedBy("lock")
+        private long own;
+
+        @GuardedBy("lock")
+        private long progress;
+
+        /** Since when nothing has moved. */
+        @GuardedBy("lock")
+        private long since = NOT_STALLED;
+
+        private Connection(Consumer<String> disconnect) {
+            this.disconnect = disconnect;
+        }
+
+        /**
+         * Tells what waits, and disconnects this connection or others if that is too much for too long.
+         *
+         * @param responses how many responses wait
+         * @param newProgress a number that differs from the one told before if anything has moved since
+         */
+        void observe(long responses, long newProgress) {
+            List<Connection> tooSlow = List.of();
+            List<Connection> tooMuch;
+            lock.lock();
+            try {
+                if (!connections.contains(this)) {
+                    return;
+                }
+                long now = nanoTime.getAsLong();
+                waiting += responses - own;
+                own = responses;
+                if (responses == 0) {
+                    since = NOT_STALLED;
+                } else if (since == NOT_STALLED || newProgress != progress) {
+                    since = now;
+                }
+                progress = newProgress;
+                if (stall(now) >= limits.stallNanos()) {
+                    remove(this);
+                    tooSlow = List.of(this);
+                }
+                tooMuch = excess(now);
+            } finally {
+                lock.unlock();
+            }
+            disconnect(tooSlow, "responses are not read");
+            disconnect(tooMuch, "responses are not read, and too many wait");
+        }
+
+        @GuardedBy("lock")
+        private long stall(long now) {
+            return since == NOT_STALLED ? 0 : now - since;
+        }
+
+        /** Says whether nothing has moved for a while although responses wait. */
+        boolean isStalled() {
+            lock.lock();
+            try {
+                return stall(nanoTime.getAsLong()) >= MIN_STALL_NANOS;
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        /** Counts the bytes of a large response as waiting. */
+        void addBytes(long count) {
+            bytes.addAndGet(count);
+            UnreadResponses.this.bytes.addAndGet(count);
+        }
+
+        /** Ends the count of {@link #addBytes}. */
+        void removeBytes(long count) {
+            addBytes(-count);
+        }
+
+        /** Takes the connection out. Later calls do nothing. */
+        void leave() {
+            lock.lock();
+            try {
+                remove(this);
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+}

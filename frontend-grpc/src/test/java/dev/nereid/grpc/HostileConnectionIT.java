@@ -1,0 +1,304 @@
+package dev.nereid.grpc;
+
+import static dev.nereid.grpc.Frontend.floats;
+import static dev.nereid.grpc.Frontend.request;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.testkit.FakeModel;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Connections that hold what they can: the server ends them, and serves the others. */
+@Timeout(60)
+final class HostileConnectionIT {
+    private static final byte[] REQUEST =
+            request("m", "FP32", floats(1, 2, 3, 4), 4).build().toByteArray();
+    private static final GrpcOptions.Limits LIMITS =
+            GrpcOptions.Limits.DEFAULT.withUnread(400, Long.MAX_VALUE).withResponseStall(Optional.empty());
+
+    private static Frontend start(GrpcOptions.Limits limits) {
+        return start(limits, Long.MAX_VALUE);
+    }
+
+    private static Frontend start(GrpcOptions.Limits limits, long memory) {
+        Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withLimits(limits), memory);
+        frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
+        return frontend;
+    }
+
+    private static void assertServes(Frontend frontend) {
+        assertThat(frontend.client
+                        .modelInfer(request("m", "FP32", floats(1, 2), 2).build())
+                        .getRawOutputContents(0))
+                .isEqualTo(floats(1, 2));
+    }
+
+    @Test
+    void closesAConnectionThatReadsNothing() throws Exception {
+        try (Frontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
+            client.call(1, REQUEST);
+
+            assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("not read");
+            client.readToEnd();
+            frontend.awaitNoMemory();
+        }
+    }
+
+    @Test
+    void keepsResponsesInFlightUntilTheyAreReadOrTheirClientGoes() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
+                client.call(1, REQUEST);
+                Frontend.await(() -> frontend.server.calls().size() == 1);
+                assertServes(frontend);
+                assertThat(frontend.server.calls().getFirst().openResponses()).isEqualTo(1);
+            }
+            Frontend.await(() -> frontend.server.calls().getFirst().openResponses() == 0);
+        }
+    }
+
+    @Test
+    void closesThoseThatDoNotReadWhenTooMuchWaitsAndServesOthers() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            List<RawHttp2> clients = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0);
+                clients.add(client);
+                for (int call = 0; call < 90; call++) {
+                    client.call(2 * call + 1, REQUEST);
+                }
+            }
+            for (RawHttp2 client : clients.subList(0, 2)) {
+                client.readToEnd();
+            }
+            assertServes(frontend);
+            for (RawHttp2 client : clients) {
+                client.close();
+            }
+        }
+    }
+
+    @Test
+    void refusesCallsBeyondTheLimitInTheWordsOfGrpc() throws Exception {
+        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            for (int call = 0; call < 80; call++) {
+                client.headers(2 * call + 1);
+            }
+
+            String trailers = client.readUntil(RawHttp2.HEADERS).text();
+
+            assertThat(trailers).contains("too many calls are open", "grpc-retry-pushback-ms");
+        }
+    }
+
+    @Test
+    void countsBytesOfMessagesAsTheyArrive() throws Exception {
+        try (Frontend frontend = start(LIMITS, 100_000);
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            byte[] first = new byte[10_000];
+            first[1] = 0x10; // one of 256 MiB
+            for (int call = 0; call < 9; call++) {
+                client.headers(2 * call + 1);
+                client.frame(RawHttp2.DATA, 0, 2 * call + 1, first);
+            }
+            Frontend.await(() -> frontend.memory.bytesInUse() == 90_000);
+            client.frame(RawHttp2.DATA, 0, 1, new byte[10_001]);
+
+            RawHttp2.Frame refusal = client.readUntil(RawHttp2.HEADERS);
+
+            assertThat(refusal.stream()).isEqualTo(1);
+            assertThat(refusal.flags() & RawHttp2.END_STREAM).isEqualTo(1);
+            assertThat(refusal.text()).contains("out of memory");
+            client.frame(RawHttp2.DATA, 0, 1, first); // is dropped
+            assertServes(frontend);
+            assertThat(frontend.memory.bytesInUse()).isEqualTo(80_000);
+            client.close();
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void readsLongMessagesOnWorkersAndInOrder() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            int count = 3_000_000;
+            ByteString bytes = floats(new float[count]);
+            var large = request("m", "FP32", bytes, count).setId("large").build();
+            var small = request("m", "FP32", floats(1), 1).setId("small").build();
+
+            assertThat(frontend.client.modelInfer(large).getRawOutputContents(0)).isEqualTo(bytes);
+            assertThat(frontend.client
+                            .withCompression("gzip")
+                            .modelInfer(large)
+                            .getRawOutputContents(0))
+                    .isEqualTo(bytes);
+            StreamClient stream =
+                    StreamClient.open(frontend).send(large).send(small).halfClose();
+            assertThat(stream.next().getInferResponse().getId()).isEqualTo("large");
+            assertThat(stream.next().getInferResponse().getId()).isEqualTo("small");
+            assertThat(stream.end().isOk()).isTrue();
+        }
+    }
+
+    @Test
+    void closesAConnectionThatIsResetAgainAndAgain() throws Exception {
+        assertFlooded(client -> {
+            client.headers(client.next());
+            client.raw.frame(RawHttp2.RST_STREAM, 0, client.stream, new byte[] {0, 0, 0, 8});
+        });
+    }
+
+    @Test
+    void closesAConnectionOfManyStreamErrors() throws Exception {
+        assertFlooded(client -> {
+            client.headers(client.next());
+            client.raw.frame(RawHttp2.WINDOW_UPDATE, 0, client.stream, new byte[4]);
+        });
+    }
+
+    @Test
+    void closesAConnectionOfManySettings() throws Exception {
+        assertFlooded(client -> client.raw.frame(RawHttp2.SETTINGS, 0, 0));
+    }
+
+    @Test
+    void closesAConnectionOfManyPriorities() throws Exception {
+        assertFlooded(client -> client.raw.frame(RawHttp2.PRIORITY, 0, 1, new byte[5]));
+    }
+
+    @Test
+    void closesAConnectionOfManyEmptyFrames() throws Exception {
+        assertFlooded(client -> {
+            if (client.stream < 0) {
+                client.headers(client.next());
+            }
+            client.raw.frame(RawHttp2.DATA, 0, 1);
+        });
+    }
+
+    /** What a client does again and again. */
+    private interface Attack {
+        void go(Flood client) throws IOException;
+    }
+
+    /** A client with a stream number. Confined to the thread of the test. */
+    private static final class Flood {
+        private final RawHttp2 raw;
+        private int stream = -1;
+
+        Flood(RawHttp2 raw) {
+            this.raw = raw;
+        }
+
+        int next() {
+            stream += 2;
+            return stream;
+        }
+
+        void headers(int number) throws IOException {
+            raw.headers(number);
+        }
+    }
+
+    private static void assertFlooded(Attack attack) throws IOException {
+        try (Frontend frontend = start(LIMITS);
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            Flood flood = new Flood(client);
+            int sent = 0;
+            try {
+                for (; sent < 1_000_000; sent++) {
+                    attack.go(flood);
+                }
+            } catch (IOException _) {
+                assertThat(sent).as("closed by the server").isLessThan(1_000_000);
+            }
+            client.readToEnd();
+            assertServes(frontend);
+        }
+    }
+
+    @Test
+    void closesConnectionsBeyondTheLimit() throws Exception {
+        ConnectionLimiter limiter = new ConnectionLimiter(2, 0);
+        try (Frontend frontend = start(LIMITS.withOpenConnections(limiter))) {
+            assertServes(frontend);
+            try (RawHttp2 second = RawHttp2.connect(frontend.frontend.port(), 65_535);
+                    RawHttp2 third = RawHttp2.silent(frontend.frontend.port())) {
+                second.read();
+                third.readToEnd();
+                assertThat(limiter.refused()).isEqualTo(1);
+            }
+            Frontend.await(() -> limiter.open() == 1);
+        }
+    }
+
+    @Test
+    void closesConnectionsWithoutAPreface() throws Exception {
+        try (Frontend frontend = start(LIMITS.withHandshakeTimeout(Optional.of(Duration.ofMillis(200))));
+                RawHttp2 client = RawHttp2.silent(frontend.frontend.port())) {
+            client.readToEnd();
+        }
+    }
+
+    @Test
+    void closesConnectionsWithoutCalls() throws Exception {
+        try (Frontend frontend = start(LIMITS.withMaxIdle(Optional.of(Duration.ofSeconds(1))));
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            client.frame(RawHttp2.SETTINGS, 1, 0); // half of what follows never comes
+            assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("max_idle");
+        }
+    }
+
+    @Test
+    void cutsTheStatusMessageOfAModel() {
+        try (Frontend frontend = start(LIMITS)) {
+            frontend.server.add(FakeModel.identity("bad", DataType.FP32, 0, -1)
+                    .answering(call -> call.fail(ErrorCode.INTERNAL, "é".repeat(10_000_000))));
+
+            Status status = failure(frontend, "bad");
+
+            assertThat(status.getCode()).isEqualTo(Status.Code.INTERNAL);
+            assertThat(status.getDescription()).startsWith("ééé").endsWith("é…").hasSize(682);
+        }
+    }
+
+    @Test
+    void cutsTheNamesOfUnknownMethodsAndModels() {
+        try (Frontend frontend = start(LIMITS)) {
+            assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription()).endsWith("…");
+        }
+    }
+
+    private static Status failure(Frontend frontend, String model) {
+        try {
+            frontend.client.modelInfer(
+                    request(model, "FP32", floats(1, 2), 2).build());
+            return Status.OK;
+        } catch (StatusRuntimeException e) {
+            return e.getStatus();
+        }
+    }
+
+    @Test
+    void refusesNegativeDimensionsInTheWordsOfTheReference() {
+        try (Frontend frontend = start(LIMITS)) {
+            Frontend.assertFails(
+                    () -> frontend.client.modelInfer(
+                            request("m", "FP32", floats(1, 2, 3, 4), 1, -4).build()),
+                    Status.Code.INVALID_ARGUMENT,
+                    "tensor 'INPUT0' contains an invalid dimension [1,-4]");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package dev.nereid.grpc;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/** A client that writes frames as the test likes. Confined to the thread of the test. */
+final class RawHttp2 implements AutoCloseable {
+    static final int DATA = 0;
+    static final int HEADERS = 1;
+    static final int PRIORITY = 2;
+    static final int RST_STREAM = 3;
+    static final int SETTINGS = 4;
+    static final int GOAWAY = 7;
+    static final int WINDOW_UPDATE = 8;
+    static final int END_STREAM = 1;
+    static final int END_HEADERS = 4;
+
+    private static final String PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    private static final int TIMEOUT_MILLIS = 20_000;
+
+    private final Socket socket;
+    private final DataInputStream input;
+
+    /** A frame of the server. */
+    record Frame(int type, int flags, int stream, byte[] payload) {
+        /** Returns the payload as text: most headers of errors are not compressed. */
+        String text() {
+            return new String(payload, StandardCharsets.ISO_8859_1);
+        }
+    }
+
+    private RawHttp2(int port) throws IOException {
+        socket = new Socket(InetAddress.getLoopbackAddress(), port);
+        socket.setSoTimeout(TIMEOUT_MILLIS);
+        input = new DataInputStream(socket.getInputStream());
+    }
+
+    /** Connects and says nothing. */
+    static RawHttp2 silent(int port) throws IOException {
+        return new RawHttp2(port);
+    }
+
+    /** Connects with a window of so many bytes for each response. */
+    static RawHttp2 connect(int port, int window) throws IOException {
+        RawHttp2 client = new RawHttp2(port);
+        client.socket.getOutputStream().write(PREFACE.getBytes(StandardCharsets.US_ASCII));
+        client.frame(
+                SETTINGS, 0, 0, ByteBuffer.allocate(6).putShort((short) 4).putInt(window).array());
+        return client;
+    }
+
+    void frame(int type, int flags, int stream, byte... payload) throws IOException {
+        ByteBuffer frame = ByteBuffer.allocate(9 + payload.length);
+        frame.put((byte) (payload.length >> 16)).putShort((short) payload.length);
+        frame.put((byte) type).put((byte) flags).putInt(stream).put(payload);
+        socket.getOutputStream().write(frame.array());
+    }
+
+    /** Opens a call of ModelInfer. */
+    void headers(int stream) throws IOException {
+        ByteArrayOutputStream block = new ByteArrayOutputStream();
+        header(block, ":method", "POST");
+        header(block, ":scheme", "http");
+        header(block, ":path", "/inference.GRPCInferenceService/ModelInfer");
+        header(block, ":authority", "test");
+        header(block, "te", "trailers");
+        header(block, "content-type", "application/grpc");
+        frame(HEADERS, END_HEADERS, stream, block.toByteArray());
+    }
+
+    private static void header(ByteArrayOutputStream block, String name, String value) throws IOException {
+        block.write(0); // literal, not indexed
+        block.write(name.length());
+        block.write(name.getBytes(StandardCharsets.US_ASCII));
+        block.write(value.length());
+        block.write(value.getBytes(StandardCharsets.US_ASCII));
+    }
+
+    /** Sends a whole request. */
+    void call(int stream, byte... message) throws IOException {
+        headers(stream);
+        ByteBuffer data = ByteBuffer.allocate(5 + message.length);
+        data.put((byte) 0).putInt(message.length).put(message);
+        frame(DATA, END_STREAM, stream, data.array());
+    }
+
+    /** Reads the next frame. */
+    Frame read() throws IOException {
+        int length = input.readUnsignedByte() << 16 | input.readUnsignedShort();
+        int type = input.readUnsignedByte();
+        int flags = input.readUnsignedByte();
+        int stream = input.readInt();
+        byte[] payload = new byte[length];
+        input.readFully(payload);
+        return new Frame(type, flags, stream, payload);
+    }
+
+    /** Reads until a frame of this type comes. */
+    Frame readUntil(int type) throws IOException {
+        Frame frame = read();
+        while (frame.type() != type) {
+            frame = read();
+        }
+        return frame;
+    }
+
+    /** Reads until the server closes the connection. */
+    void readToEnd() throws IOException {
+        try {
+            while (true) {
+                read();
+            }
+        } catch (EOFException | SocketException _) {
+            return; // a reset is an end too
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        socket.close();
+    }
+}
