@@ -48,6 +48,7 @@ public final class NereidServerBuilder {
     private LoadLimits serverLoad = DEFAULT_LOAD;
     private LoadLimits modelLoad = LoadLimits.NONE;
     private Optional<RateLimitOptions> rateLimit = Optional.empty();
+    private SupervisionOptions supervision = SupervisionOptions.DEFAULT;
 
     NereidServerBuilder() {
         backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
@@ -298,6 +299,17 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Sets who is told of fatal errors, and what is reported as overdue.
+     *
+     * @param options {@link SupervisionOptions#DEFAULT} by default
+     * @return this builder
+     */
+    public NereidServerBuilder supervision(SupervisionOptions options) {
+        supervision = requireNonNull(options, "options");
+        return this;
+    }
+
+    /**
      * Sets how long {@link NereidServer#close} waits for calls to end.
      *
      * @param timeout 30 seconds by default
@@ -362,6 +374,7 @@ public final class NereidServerBuilder {
                         rateLimit,
                         serverId,
                         strictReadiness,
+                        supervision,
                         exitTimeout)
                 .start(ServerMemory.of(new TensorPool(memoryLimit, idleMemoryLimit), clientSharedMemory));
     }

@@ -5,10 +5,12 @@ import dev.nereid.api.ServerInfo;
 import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.ServerLoad;
+import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.rate.ExecutionCountLimiter;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.plugin.BackendRegistry;
@@ -32,6 +34,7 @@ import java.util.Optional;
  * @param rateLimit how instances get their turns; empty to let all of them execute whenever they like
  * @param serverId what the server calls itself
  * @param strictReadiness whether it counts as ready only if every model is
+ * @param supervision who is told of fatal errors, and what is reported as overdue
  * @param exitTimeout how long its end waits for calls
  */
 record ServerStart(
@@ -43,6 +46,7 @@ record ServerStart(
         Optional<RateLimitOptions> rateLimit,
         String serverId,
         boolean strictReadiness,
+        SupervisionOptions supervision,
         Duration exitTimeout) {
     /** What the server speaks, in the order in which the reference lists it. */
     private static final List<String> EXTENSIONS = List.of(
@@ -72,7 +76,9 @@ record ServerStart(
         BackendRegistry backends = BackendRegistry.open(
                 folders.pluginDirectories(),
                 new PluginEnvironment(build.spi(), backendSettings, folders.cacheRoot(), load.processors()));
-        TimerThread timer = new TimerThread(System::nanoTime);
+        Health health = new Health(supervision);
+        TimerThread timer = new TimerThread(System::nanoTime, health);
+        Watchdog watchdog = new Watchdog(timer, System::nanoTime);
         boolean started = false;
         try {
             ModelLifecycle lifecycle = new ModelLifecycle(
@@ -82,7 +88,12 @@ record ServerStart(
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
                             .with(responses.map(ServerCache::access))
                             .with(new ServerLoad(serverLoad))
-                            .with(rateLimiter()));
+                            .with(rateLimiter())
+                            .with(new Supervision(
+                                    health,
+                                    Optional.of(watchdog),
+                                    supervision.executionLimit(),
+                                    supervision.loadLimit())));
             lifecycle.start();
             started = true;
             return new NereidServer(
@@ -92,6 +103,8 @@ record ServerStart(
                     backends,
                     lifecycle,
                     timer,
+                    watchdog,
+                    health,
                     strictReadiness,
                     exitTimeout);
         } finally {

@@ -1,0 +1,24 @@
+package dev.nereid.server;
+
+import dev.nereid.api.FatalErrorHandler;
+
+/** Whether a fatal error was noticed. Safe for use by any thread. */
+final class Health implements FatalErrorHandler {
+    private final SupervisionOptions options;
+    private volatile boolean failed;
+
+    Health(SupervisionOptions options) {
+        this.options = options;
+    }
+
+    @Override
+    public void onFatalError(OutOfMemoryError error) {
+        failed = !options.liveAfterFatalErrors();
+        options.fatalErrors().onFatalError(error);
+    }
+
+    /** Says whether the server counts as live. */
+    boolean isGood() {
+        return !failed;
+    }
+}
