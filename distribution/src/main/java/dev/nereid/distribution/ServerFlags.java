@@ -26,6 +26,7 @@ final class ServerFlags {
     private final HostFlags host = new HostFlags();
     private final LoadFlags load = new LoadFlags();
     private final RateFlags rate = new RateFlags();
+    private final SupervisionFlags supervision = new SupervisionFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -41,6 +42,7 @@ final class ServerFlags {
         host.declare(flags);
         load.declare(flags);
         rate.declare(flags);
+        supervision.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -140,6 +142,7 @@ final class ServerFlags {
         host.set(builder, surroundings.environment());
         load.apply(builder);
         rate.options().ifPresent(builder::rateLimit);
+        supervision.apply(builder, surroundings.fatalExit());
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {

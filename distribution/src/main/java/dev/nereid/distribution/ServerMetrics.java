@@ -50,6 +50,7 @@ final class ServerMetrics {
         try {
             writer.write(text, snapshots.build());
             text.write(models.counters());
+            text.write(OverdueMetrics.text(server.models().overdueExecutions()));
         } catch (IOException e) {
             throw new UncheckedIOException(e); // memory does not fail
         }

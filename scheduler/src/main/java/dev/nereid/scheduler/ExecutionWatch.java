@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.time.Watchdog;
 import java.time.Duration;
 import java.util.List;

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongConsumer;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -183,12 +184,13 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns what looks once a second at things that may take too long. Closed with the server.
+     * Has something looked at once a second until the server is closed, such as whether it takes too long.
      *
-     * @return the watchdog, the same at every call
+     * @param check is given the time on the scale of {@link System#nanoTime()}, by one thread at a time; must be short and
+     *     never block
      */
-    public Watchdog watchdog() {
-        return watchdog;
+    public void everySecond(LongConsumer check) {
+        watchdog.add(check::accept);
     }
 
     /**

@@ -95,6 +95,7 @@ record ServerStart(
                                     supervision.executionLimit(),
                                     supervision.loadLimit())));
             lifecycle.start();
+            watchdog.add(health.heap());
             started = true;
             return new NereidServer(
                     new ServerInfo(serverId, build.version(), EXTENSIONS),

@@ -1,7 +1,7 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.api.ThreadStack;
 import dev.nereid.scheduler.Supervision;
-import dev.nereid.scheduler.ThreadStack;
 import dev.nereid.scheduler.time.Watchdog;
 import java.time.Duration;
 import java.util.OptionalLong;

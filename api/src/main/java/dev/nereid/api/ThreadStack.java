@@ -1,4 +1,4 @@
-package dev.nereid.scheduler;
+package dev.nereid.api;
 
 /** The stack of a thread at one moment, for the log. Immutable; never thrown. */
 public final class ThreadStack extends Throwable {
