@@ -58,6 +58,15 @@ public interface ModelCatalog {
     List<ModelStatistics> statistics();
 
     /**
+     * Tells of the executions of every version that is ready that take longer than its limit.
+     *
+     * @return the figures, by name and then version; empty by default, for a server that has no such limits
+     */
+    default List<OverdueExecutions> overdueExecutions() {
+        return List.of();
+    }
+
+    /**
      * Tells what the versions of one model have done since they were loaded.
      *
      * @param model which version; without one, every version that is ready

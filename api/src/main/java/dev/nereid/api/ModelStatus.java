@@ -10,7 +10,7 @@ import java.util.OptionalLong;
  * @param name the model's name
  * @param version the version, or empty for a model of which no version is known
  * @param state the state
- * @param reason why the version is not ready; empty if it is, or if there is nothing to say
+ * @param reason why the version is not ready, or what is wrong with it while it is; empty if there is nothing to say
  */
 public record ModelStatus(String name, OptionalLong version, State state, String reason) {
     /** The states of a version. */

@@ -4,18 +4,17 @@ import java.lang.System.Logger.Level;
 
 /** The backend around a {@link TensorFunction}. Immutable. */
 final class FunctionBackend implements Backend {
-    private static final BackendTraits TRAITS =
-            BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.SHORT).withParallelInstances();
-
     private final TensorFunction function;
+    private final BackendTraits traits;
 
     FunctionBackend(TensorFunction function) {
         this.function = function;
+        traits = BackendTraits.DEFAULT.withExecution(function.execution()).withParallelInstances();
     }
 
     @Override
     public BackendTraits traits() {
-        return TRAITS;
+        return traits;
     }
 
     @Override

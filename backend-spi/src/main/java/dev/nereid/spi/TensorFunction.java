@@ -29,8 +29,8 @@ package dev.nereid.spi;
 public interface TensorFunction extends BackendProvider {
     /**
      * Computes the response of one request. Called by one thread at a time for each instance of a model, and by
-     * several threads at once for several instances or models: keep no state in fields. Should take microseconds and
-     * must not block; a function that does implements {@link BackendProvider} instead.
+     * several threads at once for several instances or models: keep no state in fields. May compute or wait for as long as
+     * it needs, unless {@link #execution()} says otherwise.
      *
      * @param request the request, to be answered through {@link InferenceRequest#response()}
      * @param model the configuration, files and log of the model
@@ -40,10 +40,22 @@ public interface TensorFunction extends BackendProvider {
     void apply(InferenceRequest request, ModelContext model) throws BackendException;
 
     /**
+     * Says how long calls of {@link #apply} hold the thread that makes them. Called once, when the backend is created, on
+     * a control thread.
+     *
+     * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;
+     *     {@link BackendTraits.Execution#SHORT} for a function that takes microseconds and never blocks: threads that
+     *     serve the network may call it, and one that does not return stops all of their connections
+     */
+    default BackendTraits.Execution execution() {
+        return BackendTraits.Execution.LONG;
+    }
+
+    /**
      * Creates the backend around this function.
      *
      * @param context not used
-     * @return a backend with {@link BackendTraits.Execution#SHORT} executions
+     * @return a backend with the executions that {@link #execution()} says
      */
     @Override
     default Backend create(BackendContext context) {

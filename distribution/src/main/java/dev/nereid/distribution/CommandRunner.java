@@ -84,6 +84,9 @@ final class CommandRunner {
 
                 BOOL is true, on, 1, false, off or 0. A flag that is not given is taken from the environment:
                 NEREID_HTTP_PORT stands for --http-port.
+
+                Exit codes: 0 ended as told; 1 could not start, or not stop in time; 2 wrong command line; 3 heap, metaspace or
+                threads exhausted; 130 or 143 second SIGINT or SIGTERM, which end the process at once.
                 """;
     }
 }

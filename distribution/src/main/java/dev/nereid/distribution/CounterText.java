@@ -13,8 +13,17 @@ final class CounterText {
 
     /** Begins a family; its samples follow. */
     CounterText family(String name, String help) {
+        return family(name, help, "counter");
+    }
+
+    /** Begins a family of figures that go up and down; its samples follow. */
+    CounterText gauge(String name, String help) {
+        return family(name, help, "gauge");
+    }
+
+    private CounterText family(String name, String help, String type) {
         text.append("# HELP ").append(name).append(' ').append(help).append('\n');
-        text.append("# TYPE ").append(name).append(" counter\n");
+        text.append("# TYPE ").append(name).append(' ').append(type).append('\n');
         return this;
     }
 

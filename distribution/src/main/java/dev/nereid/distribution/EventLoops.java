@@ -1,20 +1,30 @@
 package dev.nereid.distribution;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.grpc.EventLoopGroups;
+import dev.nereid.server.NereidServer;
+import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
 import io.vertx.core.internal.VertxInternal;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The event loops of the process: one group, which serves HTTP, gRPC and metrics alike. Owned by {@link RunningServer};
  * safe for use by any thread.
  */
 final class EventLoops implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(EventLoops.class);
+
     /** How long event loops may take to end once all ports are closed. */
     private static final long CLOSE_SECONDS = 5;
 
@@ -33,14 +43,44 @@ final class EventLoops implements AutoCloseable {
      * @return the loops, native ones where the platform has them
      */
     static EventLoops start(int count) {
+        return start(count, FatalErrorHandler.NONE);
+    }
+
+    /**
+     * Starts the event loops.
+     *
+     * @param count how many
+     * @param fatalErrors is told of errors that Netty and Vert.x catch on them
+     * @return the loops, native ones where the platform has them
+     */
+    static EventLoops start(int count, FatalErrorHandler fatalErrors) {
+        InternalLoggerFactory.setDefaultFactory(new NettyLogs(fatalErrors));
         VertxOptions options = new VertxOptions()
                 .setEventLoopPoolSize(count)
                 .setPreferNativeTransport(true)
+                // LoopWatch tells the same, and of which model.
+                .setBlockedThreadCheckInterval(TimeUnit.DAYS.toMillis(1))
+                .setMaxEventLoopExecuteTime(Long.MAX_VALUE)
+                .setMaxWorkerExecuteTime(Long.MAX_VALUE)
                 // Nothing is served from the class path: no cache of its files in the folder for temporary ones.
                 .setFileSystemOptions(new FileSystemOptions()
                         .setClassPathResolvingEnabled(false)
                         .setFileCachingEnabled(false));
-        return new EventLoops(Vertx.vertx(options), count);
+        Vertx vertx = Vertx.vertx(options);
+        vertx.exceptionHandler(error -> {
+            fatalErrors.check(error);
+            LOG.atError().setCause(error).log("task of event loop failed");
+        });
+        return new EventLoops(vertx, count);
+    }
+
+    /** Has a server report loops that stand still, until it is closed. */
+    void watch(NereidServer server) {
+        VertxInternal internal = (VertxInternal) vertx;
+        List<Executor> all = new ArrayList<>();
+        internal.nettyEventLoopGroup().forEach(all::add);
+        internal.acceptorEventLoopGroup().forEach(all::add);
+        server.everySecond(new LoopWatch(all, server::instanceOn)::check);
     }
 
     /** Returns how many there are. */

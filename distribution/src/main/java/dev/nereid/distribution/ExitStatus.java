@@ -11,5 +11,11 @@ final class ExitStatus {
     /** The command line was wrong. */
     static final int USAGE = 2;
 
+    /** Heap, metaspace or threads were exhausted. */
+    static final int OUT_OF_MEMORY = 3;
+
+    /** What is added to the number of a signal that ends the process at once, as shells do. */
+    static final int SIGNAL = 128;
+
     private ExitStatus() {}
 }

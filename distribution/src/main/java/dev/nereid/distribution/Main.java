@@ -2,9 +2,14 @@ package dev.nereid.distribution;
 
 import dev.nereid.distribution.log.LogFactory;
 import dev.nereid.distribution.log.LogProvider;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.lang.ref.Reference;
 import java.nio.file.Path;
+import java.util.List;
 import org.slf4j.LoggerFactory;
 import org.slf4j.bridge.SLF4JBridgeHandler;
+import sun.misc.Signal;
 
 /**
  * Runs a command line. The only place that touches standard streams, environment, system properties, signals, and the
@@ -25,12 +30,17 @@ public final class Main {
      */
     public static void main(String[] arguments) {
         StopSignal stop = new StopSignal();
+        FatalExit fatalExit = new FatalExit(new FileOutputStream(FileDescriptor.err), Runtime.getRuntime()::halt);
+        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> died(thread, error, fatalExit));
+        JvmLogs logs = new JvmLogs((stack, status) -> exitCalled(stop, stack, status), fatalExit);
+        List.of("INT", "TERM").forEach(signal -> handle(signal, stop));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(stop), "shutdown"));
         int status = ExitStatus.FAILURE;
         try {
-            status = new CommandRunner(surroundings(stop)).run(arguments);
+            status = new CommandRunner(surroundings(stop, fatalExit)).run(arguments);
         } finally {
             stop.ended(status);
+            Reference.reachabilityFence(logs);
         }
         System.exit(status);
     }
@@ -52,7 +62,43 @@ public final class Main {
         Runtime.getRuntime().halt(status);
     }
 
-    private static Surroundings surroundings(StopSignal stop) {
+    /** Ends the process by its first signal, as the JVM does; by the second one at once. */
+    private static void handle(String name, StopSignal stop) {
+        try {
+            Signal.handle(new Signal(name), signal -> {
+                int status = ExitStatus.SIGNAL + signal.getNumber();
+                if (stop.signalled()) {
+                    Runtime.getRuntime().halt(status);
+                }
+                System.exit(status);
+            });
+        } catch (IllegalArgumentException e) {
+            // The JVM was told to leave signals alone: they end the process without any of this.
+        }
+    }
+
+    /** Notes a call of {@link System#exit} by other code than this, on the thread that calls. */
+    private static void exitCalled(StopSignal stop, Throwable stack, int status) {
+        if (stop.exitCalled(status)) {
+            LoggerFactory.getLogger(Main.class)
+                    .atError()
+                    .addKeyValue("thread", Thread.currentThread().getName())
+                    .addKeyValue("status", status)
+                    .setCause(stack)
+                    .log("process is ended by a call of System.exit");
+        }
+    }
+
+    private static void died(Thread thread, Throwable error, FatalExit fatalExit) {
+        fatalExit.check(error);
+        LoggerFactory.getLogger(Main.class)
+                .atError()
+                .addKeyValue("thread", thread.getName())
+                .setCause(error)
+                .log("thread died");
+    }
+
+    private static Surroundings surroundings(StopSignal stop, FatalExit fatalExit) {
         String version = Main.class.getPackage().getImplementationVersion();
         return new Surroundings(
                 System.out,
@@ -65,7 +111,8 @@ public final class Main {
                 version == null ? UNVERSIONED : version,
                 Runtime.getRuntime().availableProcessors(),
                 Main::setLogLevels,
-                stop);
+                stop,
+                fatalExit);
     }
 
     private static void setLogLevels(String nereid, String libraries) {

@@ -154,7 +154,12 @@ final class ModelMetrics {
         Map<String, String> labels = new LinkedHashMap<>();
         labels.put("model", model.name());
         labels.put("version", Long.toString(model.version()));
-        model.tags().forEach((key, value) -> labels.putIfAbsent("_" + key.replaceAll("[^a-zA-Z0-9_]", "_"), value));
+        addTags(model.tags(), labels);
         return labels;
+    }
+
+    /** Adds the tags of a model to the labels of its metrics. */
+    static void addTags(Map<String, String> tags, Map<String, String> labels) {
+        tags.forEach((key, value) -> labels.putIfAbsent("_" + key.replaceAll("[^a-zA-Z0-9_]", "_"), value));
     }
 }

@@ -7,12 +7,16 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The server of a process, with its event loops and its ports: started together, stopped in the opposite order. Owned
  * by the command that started it, and used by one thread after the other.
  */
 final class RunningServer {
+    private static final Logger LOG = LoggerFactory.getLogger(RunningServer.class);
+
     /** What ending the process may take beyond the time that requests get to end. */
     private static final Duration MARGIN = Duration.ofSeconds(5);
 
@@ -71,7 +75,8 @@ final class RunningServer {
         surroundings.stop().limit(flags.exitTimeout().plus(MARGIN));
         // Transports and models have nothing to do with each other until both are there: two cores start them at once.
         int loopCount = endpoints.http.eventLoops(surroundings.processors());
-        CompletableFuture<EventLoops> loops = CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount));
+        CompletableFuture<EventLoops> loops =
+                CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount, surroundings.fatalExit()));
         try {
             NereidServer server = flags.start(surroundings);
             try {
@@ -79,6 +84,7 @@ final class RunningServer {
                 Duration delay = exitDelay(flags, endpoints);
                 Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_ANSWERS);
                 Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
+                loops.join().watch(server);
                 return new RunningServer(
                         surroundings,
                         flags.exitTimeout(),
@@ -144,6 +150,7 @@ final class RunningServer {
         server.withdrawReadiness();
         Thread.sleep(exitDelay);
         server.beginExit();
+        surroundings.stop().exitCaller().ifPresent(this::lose);
         // A thread of its own: whatever keeps a pool busy must not keep the process alive.
         CompletableFuture<Void> closing = CompletableFuture.runAsync(
                 () -> close(end), task -> Thread.ofPlatform().name("stop").start(task));
@@ -159,6 +166,17 @@ final class RunningServer {
             surroundings.err().println("nereid: " + reason);
         }
         return ExitStatus.FAILURE;
+    }
+
+    /** Gives up what the thread was at that ended the process. */
+    private void lose(Thread caller) {
+        server.instanceOn(caller)
+                .ifPresent(instance -> LOG.atError()
+                        .addKeyValue("model", instance.model())
+                        .addKeyValue("version", instance.version())
+                        .addKeyValue("instance", instance.instance())
+                        .log("execution ended the process"));
+        server.loseExecutionOn(caller);
     }
 
     /**

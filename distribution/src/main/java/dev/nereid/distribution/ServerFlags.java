@@ -29,6 +29,7 @@ final class ServerFlags {
     private final PluginCacheFlags pluginCache = new PluginCacheFlags();
     private final RateFlags rate = new RateFlags();
     private final ErrorFlags errors = new ErrorFlags();
+    private final SupervisionFlags supervision = new SupervisionFlags();
     private String id = "nereid";
     private boolean strictReadiness = true;
     private boolean withCompletion = true;
@@ -47,6 +48,7 @@ final class ServerFlags {
         pluginCache.declare(flags);
         rate.declare(flags);
         errors.declare(flags);
+        supervision.declare(flags);
         flags.add(
                 Flag.repeated(
                         "--backend-directory",
@@ -148,6 +150,7 @@ final class ServerFlags {
         load.apply(builder, memory.bound());
         errors.apply(builder);
         rate.options().ifPresent(builder::rateLimit);
+        supervision.apply(builder, surroundings.fatalExit());
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {

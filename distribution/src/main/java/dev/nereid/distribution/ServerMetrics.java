@@ -61,6 +61,7 @@ final class ServerMetrics {
             writer.write(text, snapshots.build());
             text.write(models.counters());
             text.write(RefusalMetrics.text(server.refusals()));
+            text.write(OverdueMetrics.text(server.models().overdueExecutions()));
         } catch (IOException e) {
             throw new UncheckedIOException(e); // memory does not fail
         }

@@ -1,8 +1,12 @@
 package dev.nereid.distribution;
 
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The wish that the process ends, and the news that its command has. Safe for use by any thread: two latches, and a
@@ -16,6 +20,12 @@ final class StopSignal {
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile Duration limit = DEFAULT_LIMIT;
     private volatile int status;
+    private volatile boolean awaited;
+    private final AtomicBoolean signals = new AtomicBoolean();
+    private final AtomicReference<@Nullable Exit> exit = new AtomicReference<>();
+
+    /** A call of {@link System#exit} that the command did not make. */
+    private record Exit(Thread caller, int status) {}
 
     /** Says how long the command may take to end once it is told to. */
     void limit(Duration allowed) {
@@ -27,6 +37,12 @@ final class StopSignal {
         requested.countDown();
     }
 
+    /** Takes note of a signal; returns whether the process is ending already. */
+    boolean signalled() {
+        boolean first = signals.compareAndSet(false, true);
+        return !first || isRequested();
+    }
+
     /** Says whether the command was told to end. */
     boolean isRequested() {
         return requested.getCount() == 0;
@@ -34,7 +50,25 @@ final class StopSignal {
 
     /** Waits until the command is told to end. */
     void await() throws InterruptedException {
+        awaited = true;
         requested.await();
+    }
+
+    /**
+     * Takes note that the calling thread ends the process by {@link System#exit}, unless the process ends already.
+     *
+     * @return whether this is why the process ends
+     */
+    boolean exitCalled(int exitStatus) {
+        return !isRequested()
+                && !signals.get()
+                && ended.getCount() > 0
+                && exit.compareAndSet(null, new Exit(Thread.currentThread(), exitStatus));
+    }
+
+    /** Returns the thread that ended the process by {@link System#exit}, which does not return from it. */
+    Optional<Thread> exitCaller() {
+        return Optional.ofNullable(exit.get()).map(Exit::caller);
     }
 
     /** Tells that the command has ended. */
@@ -43,8 +77,20 @@ final class StopSignal {
         ended.countDown();
     }
 
-    /** Waits for the command to end, no longer than its limit, and returns its exit status or that of a failure. */
+    /**
+     * Waits for the command to end, no longer than its limit, and returns its exit status or that of a failure. If
+     * {@link System#exit} was called, its status goes first, and a command that does not wait to be told is not waited
+     * for: what it does may need the thread that called.
+     */
     int awaitEnd() throws InterruptedException {
-        return ended.await(limit.toNanos(), TimeUnit.NANOSECONDS) ? status : ExitStatus.FAILURE;
+        Exit called = exit.get();
+        if (called != null && !awaited) {
+            return called.status();
+        }
+        boolean inTime = ended.await(limit.toNanos(), TimeUnit.NANOSECONDS);
+        if (called != null) {
+            return called.status();
+        }
+        return inTime ? status : ExitStatus.FAILURE;
     }
 }

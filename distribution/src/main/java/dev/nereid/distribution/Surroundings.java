@@ -16,6 +16,7 @@ import java.util.Map;
  * @param processors how many processors the process may use
  * @param logLevels where the levels of the log are set, before anything logs
  * @param stop how the process is told to end
+ * @param fatalExit ends the process when its memory is exhausted
  */
 record Surroundings(
         PrintStream out,
@@ -26,7 +27,8 @@ record Surroundings(
         String version,
         int processors,
         LogLevels logLevels,
-        StopSignal stop) {
+        StopSignal stop,
+        FatalExit fatalExit) {
     /** Sets the levels of the log. */
     interface LogLevels {
         /**

@@ -1,6 +1,7 @@
 package dev.nereid.distribution;
 
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -37,18 +38,38 @@ public final class InstalledServer implements AutoCloseable {
     private final Process process;
     private final List<String> out = new ArrayList<>();
     private final CompletableFuture<String> err;
+    private final ByteArrayOutputStream errors = new ByteArrayOutputStream();
 
     private InstalledServer(Process process) {
         this.process = process;
-        err = CompletableFuture.supplyAsync(() -> text(process.getErrorStream()), BLOCKING);
+        err = CompletableFuture.supplyAsync(this::readErrors, BLOCKING);
+    }
+
+    private String readErrors() {
+        try (InputStream stream = process.getErrorStream()) {
+            stream.transferTo(errors);
+            return errSoFar();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Returns what the server has written to its standard error stream. */
+    String errSoFar() {
+        return errors.toString(StandardCharsets.UTF_8);
     }
 
     /** Starts a server on free ports and waits until it listens. */
     public static InstalledServer serve(Path models, String... flags) throws IOException {
+        return serve(Map.of(), models, flags);
+    }
+
+    /** Starts a server with variables of its environment on free ports and waits until it listens. */
+    static InstalledServer serve(Map<String, String> environment, Path models, String... flags) throws IOException {
         List<String> arguments = new ArrayList<>(List.of("serve", "--model-repository=" + models));
         arguments.addAll(FREE_PORTS);
         arguments.addAll(List.of(flags));
-        InstalledServer server = new InstalledServer(launch(Map.of(), arguments));
+        InstalledServer server = new InstalledServer(launch(environment, arguments));
         server.awaitReport();
         return server;
     }
@@ -104,7 +125,12 @@ public final class InstalledServer implements AutoCloseable {
 
     /** Tells the server to end, as Ctrl-C does. */
     void interrupt() throws IOException, InterruptedException {
-        new ProcessBuilder("kill", "-INT", String.valueOf(process.pid()))
+        signal("INT");
+    }
+
+    /** Sends the server a signal. */
+    void signal(String name) throws IOException, InterruptedException {
+        new ProcessBuilder("kill", "-" + name, String.valueOf(process.pid()))
                 .start()
                 .waitFor();
     }

@@ -76,7 +76,6 @@ final class StopIT {
 
             server.interrupt();
             Eventually.holds("closed door", PATIENCE_SECONDS, () -> isSentAway(server));
-            server.interrupt();
 
             assertThat(server.metrics("GET", "/metrics").statusCode()).isEqualTo(200);
             GatedPlugin.open(gate);

@@ -30,7 +30,8 @@ final class TestSurroundings {
                 "1.2.3",
                 2,
                 (nereid, libraries) -> logLevels.add(nereid + " " + libraries),
-                new StopSignal());
+                new StopSignal(),
+                new FatalExit(err, status -> {}));
         return new CommandRunner(surroundings).run(arguments);
     }
 

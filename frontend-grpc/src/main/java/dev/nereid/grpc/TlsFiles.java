@@ -24,6 +24,9 @@ import java.util.Optional;
  * @param clientRoots the content of the file of certificates that vouch for clients
  */
 record TlsFiles(String certificates, String key, Optional<String> clientRoots) {
+    /** What the header of an encrypted key says, of either format. */
+    private static final String ENCRYPTED = "ENCRYPTED";
+
     private static final byte[] PROBE = {1, 2, 3};
 
     /** Reads the files. Blocks. */
@@ -36,6 +39,9 @@ record TlsFiles(String certificates, String key, Optional<String> clientRoots) {
     }
 
     private static String content(Path file) throws TlsFilesException {
+        if (Files.exists(file) && !Files.isRegularFile(file)) { // to open a pipe would wait for its writer
+            throw new TlsFilesException(file, "a regular file");
+        }
         try {
             return Files.readString(file, ISO_8859_1);
         } catch (IOException e) {
@@ -54,6 +60,10 @@ record TlsFiles(String certificates, String key, Optional<String> clientRoots) {
     /** Returns what the server shows to its clients. */
     Identity identity(GrpcOptions.Tls files) throws TlsFilesException {
         List<X509Certificate> chain = certificates(files.certificate(), certificates);
+        if (key.contains(ENCRYPTED)) {
+            throw new TlsFilesException(
+                    files.key(), "a private key without a passphrase in PEM; this one is encrypted");
+        }
         PrivateKey privateKey;
         try {
             privateKey = CertificateUtils.getPrivateKey(stream(key));

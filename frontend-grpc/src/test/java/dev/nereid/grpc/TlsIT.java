@@ -171,6 +171,14 @@ final class TlsIT {
                 garbage
                         + " (expected: an RSA or EC private key in PEM, PKCS #8; openssl pkcs8 -topk8 -nocrypt makes one"
                         + " of others)");
+        Path encrypted = Files.writeString(
+                folder.resolve("encrypted"), Files.readString(server.key()).replace("PRIVATE", "ENCRYPTED PRIVATE"));
+        assertRefused(
+                new TestIdentity(server.certificate(), encrypted),
+                encrypted + " (expected: a private key without a passphrase in PEM; this one is encrypted)");
+        Path pipe = folder.resolve("pipe");
+        new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor();
+        assertRefused(new TestIdentity(server.certificate(), pipe), pipe + " (expected: a regular file)");
         assertRefused(
                 new TestIdentity(server.certificate(), stranger.key()),
                 stranger.key() + " (expected: the key of the certificate in " + server.certificate() + ")");

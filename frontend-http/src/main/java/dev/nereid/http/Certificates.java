@@ -1,5 +1,7 @@
 package dev.nereid.http;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
 import io.vertx.core.Vertx;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.ClientAuth;
@@ -8,6 +10,7 @@ import io.vertx.core.net.OpenSSLEngineOptions;
 import io.vertx.core.net.PemKeyCertOptions;
 import io.vertx.core.net.PemTrustOptions;
 import io.vertx.core.net.ServerSSLOptions;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +19,8 @@ import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Signature;
 import java.time.Duration;
+import java.security.cert.CertificateException;
+import java.security.cert.CertificateFactory;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManager;
@@ -31,6 +36,9 @@ import javax.net.ssl.X509KeyManager;
  */
 record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buffer> clientRoot) {
     private static final String[] KEY_TYPES = {"RSA", "EC", "EdDSA", "Ed25519", "Ed448", "RSASSA-PSS"};
+    /** What the header of an encrypted key says, of either format. */
+    private static final String ENCRYPTED = "ENCRYPTED";
+
     private static final byte[] PROBE = {1, 2, 3};
 
     /**
@@ -79,6 +87,9 @@ record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buff
     }
 
     private static Buffer read(String flag, Path file) {
+        if (Files.exists(file) && !Files.isRegularFile(file)) { // to open a pipe would wait for its writer
+            throw new IllegalArgumentException(flag + ": " + file + " (expected: a regular file)");
+        }
         try {
             return Buffer.buffer(Files.readAllBytes(file));
         } catch (IOException e) {
@@ -87,6 +98,10 @@ record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buff
     }
 
     private void check(Vertx vertx) {
+        if (key.toString(US_ASCII).contains(ENCRYPTED)) {
+            throw new IllegalArgumentException("http-server-key: " + files.key()
+                    + ": is encrypted (expected: a private key without a passphrase in PEM)");
+        }
         try {
             for (KeyManager manager : pair().getKeyManagerFactory(vertx).getKeyManagers()) {
                 if (manager instanceof X509KeyManager keys) {
@@ -94,7 +109,10 @@ record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buff
                 }
             }
         } catch (Exception e) { // whatever the libraries throw that read them
-            throw unusable("http-server-cert", files.certificate(), "a certificate in PEM with its key", e);
+            throw isCertificate()
+                    ? unusable(
+                            "http-server-key", files.key(), "the private key of " + files.certificate() + " in PEM", e)
+                    : unusable("http-server-cert", files.certificate(), "a certificate in PEM", e);
         }
         try {
             if (trust().isPresent()) {
@@ -102,6 +120,17 @@ record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buff
             }
         } catch (Exception e) { // whatever the libraries throw that read it
             throw unusable("http-root-cert", files.clientRoot().orElseThrow(), "certificates in PEM", e);
+        }
+    }
+
+    /** Says whether the file of the certificate is in order, and so that of the key is not. */
+    private boolean isCertificate() {
+        try {
+            return !CertificateFactory.getInstance("X.509")
+                    .generateCertificates(new ByteArrayInputStream(certificate.getBytes()))
+                    .isEmpty();
+        } catch (CertificateException e) {
+            return false;
         }
     }
 
@@ -137,6 +166,11 @@ record Certificates(HttpTls files, Buffer certificate, Buffer key, Optional<Buff
     }
 
     private static IllegalArgumentException unusable(String flag, Path file, String expected, Exception cause) {
-        return new IllegalArgumentException(flag + ": " + file + " (expected: " + expected + "): " + cause, cause);
+        return new IllegalArgumentException(
+                flag + ": " + file + " (expected: " + expected + "): " + firstLine(cause), cause);
+    }
+
+    private static String firstLine(Exception cause) {
+        return cause.toString().lines().findFirst().orElse("");
     }
 }

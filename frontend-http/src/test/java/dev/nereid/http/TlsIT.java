@@ -141,7 +141,18 @@ class TlsIT {
         assertThatThrownBy(() -> start(HttpTls.of(certificate, folder.resolve("none"), Optional.empty())))
                 .hasMessageStartingWith("http-server-key: " + folder.resolve("none"));
         assertThatThrownBy(() -> start(HttpTls.of(certificate, certificate, Optional.empty())))
-                .hasMessageStartingWith("http-server-cert: " + certificate);
+                .hasMessageStartingWith("http-server-key: " + certificate);
+        assertThatThrownBy(() -> start(HttpTls.of(key, key, Optional.empty())))
+                .hasMessageStartingWith("http-server-cert: " + key);
+        Path encrypted = TestCertificate.put(
+                folder.resolve("encrypted.key"), second.keyPem().replace("PRIVATE", "ENCRYPTED PRIVATE"));
+        assertThatThrownBy(() -> start(HttpTls.of(certificate, encrypted, Optional.empty())))
+                .hasMessage("http-server-key: " + encrypted
+                        + ": is encrypted (expected: a private key without a passphrase in PEM)");
+        Path pipe = folder.resolve("pipe");
+        new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor();
+        assertThatThrownBy(() -> start(HttpTls.of(certificate, pipe, Optional.empty())))
+                .hasMessage("http-server-key: " + pipe + " (expected: a regular file)");
         Path other = TestCertificate.put(folder.resolve("other.key"), client.keyPem());
         assertThatThrownBy(() -> start(HttpTls.of(certificate, other, Optional.empty())))
                 .hasMessageContaining("the key belongs to another certificate");

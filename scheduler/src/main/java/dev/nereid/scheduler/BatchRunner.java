@@ -12,8 +12,7 @@ import org.slf4j.event.Level;
  * Has an instance execute a batch, and the batch answered whatever comes of that. Immutable; each instance is run by
  * one thread at a time.
  *
- * <p>What a backend throws stays here, but for an error of the virtual machine: it is thrown again after the answer,
- * since nobody knows what state it left behind.
+ * <p>Whatever a backend throws fails this execution alone. Fatal errors are also told to the model's handler of such.
  */
 final class BatchRunner {
     private static final Logger LOG = LoggerFactory.getLogger(BatchRunner.class);
@@ -62,6 +61,7 @@ final class BatchRunner {
             interrupted = Thread.interrupted(); // meant for the execution that is over
         }
         took.accept(end - start);
+        model.fatalErrors().check(thrown);
         if (clientMemory && thrown instanceof InternalError) {
             batch.threw(new Answer.Failure(ClientMemory.lost(), FailureReason.OTHER), end);
             return;
@@ -70,9 +70,6 @@ final class BatchRunner {
             batch.returned(end);
         } else {
             batch.threw(Answer.Failure.of(failure(instance, thrown, interrupted), FailureReason.BACKEND), end);
-        }
-        if (thrown instanceof VirtualMachineError error) {
-            throw error;
         }
     }
 

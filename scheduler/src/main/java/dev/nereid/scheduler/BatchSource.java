@@ -62,7 +62,6 @@ final class BatchSource {
      * Waits for a batch or for requests whose time is over, and leaves them at the seat.
      *
      * @return {@code false} if there is nothing left to do, ever
-     * @throws DeathWhileLent if the instance cannot go on after what came up while its seat was lent
      */
     boolean take(Seat seat) {
         lock.lock();
@@ -73,9 +72,6 @@ final class BatchSource {
                     return false;
                 }
                 seats.await(seat, now);
-                if (seat.fatal != null) {
-                    throw new DeathWhileLent(seat.fatal);
-                }
                 now = nanoTime.getAsLong();
             }
             return true;
@@ -132,7 +128,8 @@ final class BatchSource {
      * Takes another batch for a seat that was lent, as {@link #poll} does, or gives the seat back.
      *
      * @param mayRun whether the caller would run another batch
-     * @return whether there is another batch; if not, the caller must not run the instance any more
+     * @return whether there is another batch; if not, also if something is thrown, the caller must not run the instance
+     *     any more
      */
     boolean giveBack(Seat seat, boolean mayRun) {
         lock.lock();
@@ -142,15 +139,15 @@ final class BatchSource {
                 return true;
             }
             seats.takeBack(seat);
-            if (taker.isStopped() || seat.retired || seat.fatal != null) {
+            if (taker.isStopped() || seat.retired) {
                 seats.callIfWaiting(seat);
             } else {
                 seats.callOne(now);
             }
             return false;
-        } catch (RuntimeException | Error e) { // such as no memory: not the caller's business
-            seats.lose(seat, e);
-            return false;
+        } catch (RuntimeException | Error e) { // such as no memory
+            seats.recall(seat);
+            throw e;
         } finally {
             lock.unlock();
         }

@@ -90,6 +90,7 @@ final class CallIntake {
 
     /** Answers a call of which no request could be made, and gives its memory back. */
     private void refuseUnmade(CheckedCall call, ResponseObserver observer, long arrivedNanos, Throwable cause) {
+        model.fatalErrors().check(cause);
         RequestLog.error(call, "queueing failed", cause);
         model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - arrivedNanos);
         try {

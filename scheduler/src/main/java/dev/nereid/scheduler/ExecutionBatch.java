@@ -45,7 +45,14 @@ final class ExecutionBatch implements Batch {
     private final AtomicReference<@Nullable Runnable> afterwards = new AtomicReference<>();
 
     private boolean deferred;
+
+    /** The thread that calls the backend; written before others see the batch. */
+    private @Nullable Thread thread;
+
+    /** Written once; the watchdog may see it later than it was written. */
     private long startNanos;
+
+    private boolean started;
     private long inputsNanos;
     private long outputsNanos;
     private boolean inputsMarked;
@@ -238,9 +245,36 @@ final class ExecutionBatch implements Batch {
     /** Takes note of when the backend is given the batch; to be called before. */
     void started(long nanos) {
         startNanos = nanos;
+        started = true;
         for (int i = 0; i < kept.size(); i++) {
             kept.get(i).started(nanos);
         }
+    }
+
+    /** Takes note of the thread that calls the backend. To be called before another thread sees the batch. */
+    void executedBy(Thread executing) {
+        thread = executing;
+    }
+
+    /** Returns the thread that calls the backend; {@code null} before that is known. */
+    @Nullable
+    Thread thread() {
+        return thread;
+    }
+
+    /** Says whether the backend was given the batch. Another thread may see it late. */
+    boolean isStarted() {
+        return started;
+    }
+
+    /** Returns when the backend was given the batch. */
+    long startNanos() {
+        return startNanos;
+    }
+
+    /** Returns the ids of the requests. */
+    List<String> requestIds() {
+        return kept.stream().map(request -> request.call().id()).toList();
     }
 
     /** Ends the execution after a return of the backend, unless the backend deferred it. */

@@ -1,7 +1,7 @@
 package dev.nereid.scheduler;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.nereid.spi.ModelInstance;
+import dev.nereid.api.FatalErrorHandler;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -17,6 +17,8 @@ import org.slf4j.LoggerFactory;
 final class InstanceThreads {
     private static final Logger LOG = LoggerFactory.getLogger(InstanceThreads.class);
 
+    private final FatalErrorHandler fatalErrors;
+
     /** A worker and the thread that runs it. */
     private final class Running implements Runnable {
         private final InstanceWorker worker;
@@ -27,7 +29,7 @@ final class InstanceThreads {
             this.thread = Thread.ofPlatform()
                     .name(prefix + worker.name())
                     .daemon(true)
-                    .uncaughtExceptionHandler(InstanceThreads::logDeath)
+                    .uncaughtExceptionHandler(InstanceThreads.this::logDeath)
                     .unstarted(this);
         }
 
@@ -102,18 +104,21 @@ final class InstanceThreads {
      * Begins without threads.
      *
      * @param prefix how the names of the threads begin
+     * @param fatalErrors is told if such an error ends a thread
      */
-    InstanceThreads(String prefix) {
-        this(prefix, Thread::start);
+    InstanceThreads(String prefix, FatalErrorHandler fatalErrors) {
+        this(prefix, fatalErrors, Thread::start);
     }
 
     /**
      * Begins without threads.
      *
+     * @param fatalErrors is told if such an error ends a thread, or one cannot be started
      * @param starter starts a thread, or throws if it cannot
      */
-    InstanceThreads(String prefix, Consumer<Thread> starter) {
+    InstanceThreads(String prefix, FatalErrorHandler fatalErrors, Consumer<Thread> starter) {
         this.prefix = prefix;
+        this.fatalErrors = fatalErrors;
         this.starter = starter;
     }
 
@@ -142,7 +147,8 @@ final class InstanceThreads {
         }
     }
 
-    private static void logDeath(Thread thread, Throwable cause) {
+    private void logDeath(Thread thread, Throwable cause) {
+        fatalErrors.check(cause);
         LOG.atError().addKeyValue("thread", thread.getName()).setCause(cause).log("instance thread died");
     }
 
@@ -168,9 +174,30 @@ final class InstanceThreads {
         return true;
     }
 
-    /** Says whether the worker of an instance that serves has given up its place. */
-    boolean isGone(ModelInstance instance) {
-        return serving.stream().map(Running::worker).anyMatch(worker -> worker.has(instance) && worker.isGone());
+    /** Returns all workers: those that serve, those that come, those that go. */
+    List<InstanceWorker> workers() {
+        lock.lock();
+        try {
+            return all.stream().map(Running::worker).toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the workers that count as serving. */
+    List<InstanceWorker> servingWorkers() {
+        return serving.stream().map(Running::worker).toList();
+    }
+
+    /** Says whether every worker that counts as serving has an overdue execution. Takes no memory. */
+    boolean areAllOverdue() {
+        List<Running> current = serving;
+        for (int i = 0; i < current.size(); i++) {
+            if (!current.get(i).worker().isOverdue()) {
+                return false;
+            }
+        }
+        return !current.isEmpty();
     }
 
     /** Waits for the ends of workers, closes those whose thread could not, and forgets them. */
@@ -225,7 +252,7 @@ final class InstanceThreads {
         } finally {
             lock.unlock();
         }
-        snapshot(worker -> true).forEach(Running::join);
+        snapshot(worker -> !worker.isLost()).forEach(Running::join);
     }
 
     /**

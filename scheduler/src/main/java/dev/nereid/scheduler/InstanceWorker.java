@@ -1,21 +1,30 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
+import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ModelInstance;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Takes batches from the queue of a model and has one instance execute them, or the instances that share a device in
  * turn. Run by one thread at a time: its own, one to which the seat of the instance was lent, or that of a test which
  * goes step by step.
  *
- * <p>Whatever a backend throws, the batch is answered and the worker goes on. The one exception is an error of the
- * virtual machine: it is thrown again after the answer and ends the thread, since nobody knows what state it left
- * behind. The worker then gives up its place at the queue. The other instances go on; without any, the last worker
- * answers all that waits, and the queue takes no more.
+ * <p>Whatever is thrown, by a backend or here, the requests that were taken are answered and the worker goes on. A
+ * worker gives up its place at the queue only if it is retired, or if its thread could not be started or its warm-up
+ * failed. Without any worker the last one answers all that waits, and the queue takes no more.
  */
 final class InstanceWorker implements Runnable {
+    private static final Logger LOG = LoggerFactory.getLogger(InstanceWorker.class);
+
+    /** How long the worker pauses after it failed to take a batch: a fault that repeats must not take a processor. */
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     /** So many batches may the thread of one request execute. */
     private static final int MOST_LENT_BATCHES = 4;
 
@@ -40,6 +49,15 @@ final class InstanceWorker implements Runnable {
 
     /** What the backend is given at this moment; written by the thread that runs the instance. */
     private volatile @Nullable ExecutionBatch current;
+
+    /** What the backend is given of the warm-up at this moment; written by the instance's own thread. */
+    private volatile @Nullable ExecutionBatch warming;
+
+    /** The last execution that was reported as overdue; written by the watchdog. */
+    private volatile @Nullable ExecutionBatch overdue;
+
+    /** Whether the thread that executes will not return from the backend. */
+    private volatile boolean lost;
 
     /**
      * Takes a seat at the queue.
@@ -97,6 +115,16 @@ final class InstanceWorker implements Runnable {
     }
 
     private void warm(PluginInstance instance, ExecutionBatch batch) {
+        batch.executedBy(Thread.currentThread());
+        warming = batch;
+        try {
+            warmInTurn(instance, batch);
+        } finally {
+            warming = null;
+        }
+    }
+
+    private void warmInTurn(PluginInstance instance, ExecutionBatch batch) {
         if (!limited) {
             runner.warm(instance, batch);
             return;
@@ -115,14 +143,46 @@ final class InstanceWorker implements Runnable {
     }
 
     private void serve() {
+        boolean more = true;
+        while (more) {
+            try {
+                more = serveOnce();
+            } catch (Throwable e) { // such as no memory to make a batch
+                recover(e);
+                LockSupport.parkNanos(this, PAUSE_NANOS);
+            }
+        }
+    }
+
+    /** Waits for a batch and executes it; returns whether there may be more. */
+    private boolean serveOnce() {
         if (limited) {
-            while (turnTaker.await(seat)) {
+            boolean begun = turnTaker.await(seat);
+            if (begun) {
                 workInTurn();
             }
-        } else {
-            while (source.take(seat)) {
-                work(false);
+            return begun;
+        }
+        boolean taken = source.take(seat);
+        if (taken) {
+            work(false);
+        }
+        return taken;
+    }
+
+    /** Answers the requests that were taken and cannot be executed, after something failed outside of the backend. */
+    private void recover(Throwable cause) {
+        try {
+            model.fatalErrors().check(cause);
+            LOG.atError().addKeyValue("instance", name()).setCause(cause).log("instance failed to execute a batch");
+            InferenceException error = SchedulerErrors.internal(cause);
+            while (!seat.taken.isEmpty()) {
+                ScheduledRequest request = seat.taken.removeLast();
+                request.answer(new Answer.Failure(error, FailureReason.OTHER));
+                request.release();
             }
+        } catch (Throwable again) { // no memory to say so: whatever is left at the seat is executed next
+            model.fatalErrors().check(again);
         }
     }
 
@@ -163,6 +223,9 @@ final class InstanceWorker implements Runnable {
      * over. A worker that died may have left executions that go on, and responses that are read.
      */
     void close() {
+        if (lost) {
+            return;
+        }
         calls.awaitNone();
         if (closed.compareAndSet(false, true)) {
             instances.close();
@@ -201,21 +264,26 @@ final class InstanceWorker implements Runnable {
 
     /**
      * Executes the batch that lies at the seat on a thread that submits requests, and a little of what comes meanwhile:
-     * to wake the instance's own thread for it costs more than most short executions. Never throws: what would end that
-     * thread is left for it.
+     * to wake the instance's own thread for it costs more than most short executions. Never throws.
      */
     private void runLent() {
         int batches = 0;
         boolean more = true;
         while (more) {
+            boolean failed = false;
             try {
                 work(true);
             } catch (Throwable e) { // the caller has a request of its own, and nothing to do with this
-                seat.fatal = e;
+                failed = true;
+                recover(e);
             }
             batches++;
-            boolean mayRun = batches < MOST_LENT_BATCHES && seat.fatal == null && executions.areTrusted();
-            more = source.giveBack(seat, mayRun);
+            try {
+                more = source.giveBack(seat, batches < MOST_LENT_BATCHES && !failed && executions.areTrusted());
+            } catch (Throwable e) { // the instance's own thread was called
+                more = false;
+                model.fatalErrors().check(e);
+            }
         }
     }
 
@@ -224,10 +292,11 @@ final class InstanceWorker implements Runnable {
         gone = true;
         instances.leaveLimiter();
         answerOverdue();
-        for (ScheduledRequest request : seat.taken) { // if there was no memory to make a batch of them
+        for (ScheduledRequest request : seat.taken) { // if taking them failed after others had begun
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
             request.release();
         }
+        seat.taken.clear();
         for (ScheduledRequest request : source.leave()) {
             request.reject(SchedulerErrors.noInstance(request.call()), FailureReason.OTHER);
         }
@@ -248,7 +317,7 @@ final class InstanceWorker implements Runnable {
                 && seat.taken.getFirst().usesClientMemory();
         if (!clientMemory) {
             // Also for a backend that can stand it: the fault of one client must not fail the others of a batch.
-            seat.taken.removeIf(request -> !request.copyClientMemory());
+            copyClientMemory();
         }
         if (!seat.taken.isEmpty()) {
             ExecutionBatch batch = new ExecutionBatch(model, seat.taken);
@@ -257,6 +326,7 @@ final class InstanceWorker implements Runnable {
             if (limited) {
                 turnTaker.use(batch);
             }
+            batch.executedBy(Thread.currentThread());
             current = batch;
             try {
                 if (model.stragglers().areAbandoned()) {
@@ -264,8 +334,22 @@ final class InstanceWorker implements Runnable {
                 } else {
                     runner.run(instance, batch, clientMemory, lent);
                 }
+            } catch (Throwable e) { // the batch is not answered yet
+                batch.threw(
+                        new Answer.Failure(SchedulerErrors.internal(e), FailureReason.OTHER),
+                        model.nanoTime().getAsLong());
+                throw e;
             } finally {
                 current = null;
+            }
+        }
+    }
+
+    /** Removes those requests whose inputs went away; they are answered. */
+    private void copyClientMemory() {
+        for (int i = seat.taken.size() - 1; i >= 0; i--) {
+            if (!seat.taken.get(i).copyClientMemory()) {
+                seat.taken.remove(i);
             }
         }
     }
@@ -275,6 +359,65 @@ final class InstanceWorker implements Runnable {
             seat.overdue.forEach(Due::answer);
             seat.overdue.clear();
         }
+    }
+
+    /** Returns what the backend is given at this moment; {@code null} for nothing. Any thread may ask. */
+    @Nullable
+    ExecutionBatch current() {
+        return current;
+    }
+
+    /** Returns what the backend is given of the warm-up at this moment; {@code null} for nothing. */
+    @Nullable
+    ExecutionBatch warming() {
+        return warming;
+    }
+
+    /** Takes note that an execution is overdue; returns whether it goes on. To be called by the watchdog. */
+    @SuppressWarnings("ReferenceEquality") // Each execution has a batch of its own.
+    boolean overdue(ExecutionBatch batch) {
+        boolean goesOn = batch == current || batch == warming;
+        if (goesOn) {
+            overdue = batch;
+        }
+        return goesOn;
+    }
+
+    /** Says whether this very execution was reported as overdue. */
+    @SuppressWarnings("ReferenceEquality")
+    boolean isOverdue(ExecutionBatch batch) {
+        return batch == overdue;
+    }
+
+    /** Says whether the execution of this moment was reported as overdue. */
+    boolean isOverdue() {
+        ExecutionBatch executed = current;
+        return executed != null && isOverdue(executed);
+    }
+
+    /** Says whether a thread is in the backend with requests of this worker. */
+    boolean executesOn(Thread thread) {
+        ExecutionBatch batch = current;
+        return batch != null && thread.equals(batch.thread());
+    }
+
+    /**
+     * Gives up an execution whose thread will not return from the backend, since it ends the process: its requests are
+     * answered and waited for by nobody, and the instance is never closed. Any thread may call this.
+     */
+    void lose() {
+        lost = true;
+        retire();
+        abandon();
+        giveUp();
+        for (int left = calls.count(); left > 0; left--) {
+            model.inFlight().leave();
+        }
+    }
+
+    /** Says whether {@link #lose} was called. */
+    boolean isLost() {
+        return lost;
     }
 
     /** Gives up the requests that are with the backend. Any thread may call this. */

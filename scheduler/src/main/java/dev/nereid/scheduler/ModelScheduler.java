@@ -7,6 +7,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.ModelSettings;
@@ -17,6 +18,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,6 +57,8 @@ public final class ModelScheduler implements AutoCloseable {
     private final Optional<BatchingStrategy> strategy;
     private final boolean blocksDevice;
     private final InstanceThreads threads;
+    private final ExecutionWatch watch;
+    private final Optional<Watchdog> watchdog;
     private final InstanceGroup first;
     /** The warm-up of instances that are to replace others. */
     private volatile @Nullable Warmup replacing;
@@ -86,7 +90,10 @@ public final class ModelScheduler implements AutoCloseable {
                         .map(rule -> new StrategyBatcher(model, rule, planner))
                         .orElse(null));
         this.intake = new CallIntake(model, queue, executions, rateLimiter, environment.cache());
-        this.threads = new InstanceThreads("instance/" + settings.name() + "/" + settings.version() + "/");
+        this.threads = new InstanceThreads(
+                "instance/" + settings.name() + "/" + settings.version() + "/", model.fatalErrors());
+        this.watch = new ExecutionWatch(model, threads, environment.supervision());
+        this.watchdog = environment.supervision().watchdog();
         this.blocksDevice = plan.backend().blocksDevice();
         this.first = firstGroup(instances, plan.warmup());
     }
@@ -131,6 +138,7 @@ public final class ModelScheduler implements AutoCloseable {
             throw e;
         }
         try {
+            scheduler.watchdog.ifPresent(dog -> dog.add(scheduler.watch));
             scheduler.threads.start(scheduler.first.workers(), scheduler.first.warmup());
             scheduler.threads.serve(scheduler.first.workers()::contains);
             return scheduler;
@@ -252,21 +260,83 @@ public final class ModelScheduler implements AutoCloseable {
     /**
      * Says whether the model can serve. Never blocks.
      *
-     * @return {@code true} while calls are taken and every instance lives and says that it is ready
+     * @return {@code true} while calls are taken, every instance lives and says that it is ready, and the executions of
+     *     some instance are not overdue
      */
     public boolean isReady() {
-        return queue.isOpen() && threads.areReady();
+        return queue.isOpen() && !threads.areAllOverdue() && threads.areReady();
     }
 
     /**
-     * Says whether an instance that serves will never take a request again, since an error of the virtual machine ended
-     * its thread. The model is not ready until the instance is replaced.
+     * Says whether calls are taken: until the end, unless no instance is left.
      *
-     * @param instance one of the instances that serve
-     * @return {@code true} if nothing can be expected of it
+     * @return whether a call can be executed
      */
-    public boolean isGone(ModelInstance instance) {
-        return threads.isGone(instance);
+    public boolean isServing() {
+        return queue.isOpen();
+    }
+
+    /**
+     * Describes instances that are overdue or gone.
+     *
+     * @return the description; empty if there are none
+     */
+    public String trouble() {
+        List<InstanceWorker> serving = threads.servingWorkers();
+        String gone = names(serving, InstanceWorker::isGone);
+        if (!gone.isEmpty()) {
+            return "instances that are gone: " + gone + " (load the model again)";
+        }
+        String overdue = names(serving, InstanceWorker::isOverdue);
+        return overdue.isEmpty()
+                ? ""
+                : "instances whose executions take longer than " + watch.limit().toSeconds() + " s: " + overdue;
+    }
+
+    private static String names(List<InstanceWorker> workers, Predicate<InstanceWorker> which) {
+        return workers.stream().filter(which).map(InstanceWorker::name).collect(Collectors.joining(", "));
+    }
+
+    /**
+     * Counts the executions that are overdue at this moment.
+     *
+     * @return the number of instances whose executions were reported and go on
+     */
+    public long overdue() {
+        return threads.workers().stream().filter(InstanceWorker::isOverdue).count();
+    }
+
+    /**
+     * Counts the executions that were overdue since the start.
+     *
+     * @return the number of executions that were reported
+     */
+    public long overdueTotal() {
+        return watch.total();
+    }
+
+    /**
+     * Finds the instance whose execution a thread is in.
+     *
+     * @param thread any thread, also one that submits calls
+     * @return the name of the instance; empty if the thread executes nothing of this model
+     */
+    public Optional<String> instanceOn(Thread thread) {
+        return threads.workers().stream()
+                .filter(worker -> worker.executesOn(thread))
+                .map(InstanceWorker::name)
+                .findFirst();
+    }
+
+    /**
+     * Gives up the execution that a thread is in, if it is in one: the thread will not return, since it ends the
+     * process. Its calls are answered {@link dev.nereid.spi.ErrorCode#UNAVAILABLE}, nobody waits for it any more, and its
+     * instance is never closed.
+     *
+     * @param thread any thread, also one that submits calls
+     */
+    public void loseExecutionOn(Thread thread) {
+        threads.workers().stream().filter(worker -> worker.executesOn(thread)).forEach(InstanceWorker::lose);
     }
 
     /**
@@ -301,6 +371,7 @@ public final class ModelScheduler implements AutoCloseable {
             endWarmups();
             threads.awaitEnd();
             model.inFlight().awaitNone();
+            watchdog.ifPresent(dog -> dog.remove(watch));
             queue.close();
             threads.close();
             strategy.ifPresent(ModelScheduler::closeQuietly);

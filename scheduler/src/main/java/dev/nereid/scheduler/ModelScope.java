@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
@@ -26,6 +27,7 @@ import java.util.function.LongSupplier;
  * @param inFlight the calls that are not done
  * @param load decides whether another call is taken
  * @param stragglers the calls that neither wait nor are with an instance
+ * @param fatalErrors is told of errors after which the process may not be able to serve
  * @param equalInputs which requests may share a batch
  * @param derived the inputs that are derived from the requests of a batch
  * @param inputs the names of all inputs, in the order of the configuration, and behind them those that are derived
@@ -41,6 +43,7 @@ record ModelScope(
         InFlight inFlight,
         ModelLoad load,
         Stragglers stragglers,
+        FatalErrorHandler fatalErrors,
         EqualInputs equalInputs,
         DerivedInputs derived,
         Set<String> inputs,
@@ -73,6 +76,7 @@ record ModelScope(
                 new InFlight(),
                 new ModelLoad(environment.load(), plan.limits()),
                 new Stragglers(),
+                environment.supervision().fatalErrors(),
                 new EqualInputs(settings),
                 derived,
                 Collections.unmodifiableSet(inputs),
@@ -105,6 +109,7 @@ record ModelScope(
                 calls,
                 load,
                 stragglers,
+                fatalErrors,
                 equalInputs,
                 derived,
                 inputs,

@@ -387,6 +387,7 @@ final class ScheduledRequest implements Cancellation {
 
     /** Logs what must not have happened to this request. */
     void log(String event, Throwable cause) {
+        model.fatalErrors().check(cause);
         RequestLog.error(call, event, cause);
     }
 }

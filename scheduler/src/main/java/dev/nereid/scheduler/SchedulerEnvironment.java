@@ -20,6 +20,7 @@ import java.util.function.LongSupplier;
  * @param cache the cache of responses that the model uses; empty for none
  * @param load what the calls to all models have in flight, and how much that may be
  * @param rateLimiter decides which instances of all models may execute at the same time
+ * @param supervision who is told of fatal errors, and what is reported as overdue
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
@@ -28,7 +29,8 @@ public record SchedulerEnvironment(
         Timer timer,
         Optional<CacheAccess> cache,
         ServerLoad load,
-        RateLimiter rateLimiter) {
+        RateLimiter rateLimiter,
+        Supervision supervision) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -38,10 +40,11 @@ public record SchedulerEnvironment(
         requireNonNull(cache, "cache");
         requireNonNull(load, "load");
         requireNonNull(rateLimiter, "rateLimiter");
+        requireNonNull(supervision, "supervision");
     }
 
     /**
-     * Makes an environment without cache, bounds and rate limiter, with the time of day of the machine.
+     * Makes an environment without cache, bounds, rate limiter and supervision, with the time of day of the machine.
      *
      * @param memory the pool for gathered inputs and for outputs
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
@@ -55,7 +58,8 @@ public record SchedulerEnvironment(
                 timer,
                 Optional.empty(),
                 new ServerLoad(LoadLimits.NONE),
-                RateLimiter.OFF);
+                RateLimiter.OFF,
+                Supervision.NONE);
     }
 
     /**
@@ -65,7 +69,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed, load, rateLimiter);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed, load, rateLimiter, supervision);
     }
 
     /**
@@ -75,7 +79,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(ServerLoad changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, changed, rateLimiter);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, changed, rateLimiter, supervision);
     }
 
     /**
@@ -85,6 +89,16 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(RateLimiter changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, load, changed);
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, load, changed, supervision);
+    }
+
+    /**
+     * Returns the same environment with another supervision.
+     *
+     * @param changed who is told of fatal errors, and what is reported as overdue
+     * @return the changed environment
+     */
+    public SchedulerEnvironment with(Supervision changed) {
+        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, load, rateLimiter, changed);
     }
 }

@@ -36,10 +36,6 @@ final class Seat implements Admission {
     /** Whether the instance takes no more; guarded by the lock of the queue. */
     boolean retired;
 
-    /** What the instance's own thread has to die of, since it came up while the seat was lent. */
-    @Nullable
-    Throwable fatal;
-
     /** The requests that have begun and make the next batch; filled by the queue, emptied by the instance. */
     final List<ScheduledRequest> taken = new ArrayList<>();
 

@@ -83,7 +83,8 @@ final class Seats {
      * @return whether there is anything; if not, the instance waits for what is there, and needs no other
      */
     boolean serve(Seat seat, long now) {
-        long end = taker.take(seat, now);
+        long end =
+                seat.taken.isEmpty() ? taker.take(seat, now) : now; // what was taken when something failed goes first
         if (!taker.isPlain() && taker.isStopped()) {
             callAll(); // those that found a batch being formed have to look whether anything is left
         }
@@ -121,25 +122,21 @@ final class Seats {
         return lent;
     }
 
-    /**
-     * Does as {@link #serve} for a seat that is lent. If that fails, such as for want of memory, the instance is lost:
-     * see {@link #lose}.
-     */
+    /** Does as {@link #serve} for a seat that is lent. If that fails, the seat is taken {@linkplain #recall back}. */
     boolean serveLent(Seat seat, long now) {
         try {
             return serve(seat, now);
         } catch (RuntimeException | Error e) {
-            lose(seat, e);
+            recall(seat);
             throw e;
         }
     }
 
     /**
-     * Takes back the seat of an instance that cannot go on, unless that was done, and has its own thread called, which
-     * answers what was taken and dies of the cause.
+     * Takes back the seat of an instance after a failure, unless that was done, and has its own thread called, which
+     * goes on with what was taken.
      */
-    void lose(Seat seat, Throwable cause) {
-        seat.fatal = cause;
+    void recall(Seat seat) {
         if (seat.waiting && !isIdle(seat)) {
             takeBack(seat);
         }

@@ -125,6 +125,7 @@ final class StrategyBatcher {
 
     /** Logs what the rule threw, once a minute at most. */
     private void failed(String method, Throwable thrown) {
+        model.fatalErrors().check(thrown);
         long now = model.nanoTime().getAsLong();
         if (unlogged >= 0 && now - loggedNanos < QUIET_NANOS) {
             unlogged++;

@@ -49,17 +49,16 @@ final class BatchSourceTest {
     }
 
     @Test
-    void theBorrowerIsNotToldAndTheInstancesOwnThreadIsCalled() {
-        assertThat(source.giveBack(lent, true)).isFalse();
+    void theBorrowerIsToldAndTheInstancesOwnThreadIsCalled() {
+        assertThatThrownBy(() -> source.giveBack(lent, true)).isSameAs(noMemory);
 
         checkLeftToItsOwnThread();
     }
 
     @Test
-    void anInstanceIsLostTooIfNoOtherCanBeCalledInItsPlace() {
-        assertThat(source.giveBack(lent, false)).isFalse();
+    void theInstancesOwnThreadIsCalledTooIfNoOtherCanBeCalledInItsPlace() {
+        assertThatThrownBy(() -> source.giveBack(lent, false)).isSameAs(noMemory);
 
-        assertThat(lent.fatal).isSameAs(noMemory);
         assertThat(lent.waiting).as("waiting").isFalse();
         lent.taken.add(requests.poll());
         answer();
@@ -73,7 +72,6 @@ final class BatchSourceTest {
     }
 
     private void checkLeftToItsOwnThread() {
-        assertThat(lent.fatal).isSameAs(noMemory);
         assertThat(lent.waiting).as("waiting").isFalse();
         assertThat(lent.taken).extracting(request -> request.call().id()).containsExactly("a");
         assertThat(requests.length()).isEqualTo(1);

@@ -186,10 +186,8 @@ final class EndedWarmupTest {
     }
 
     @Test
-    void leavesNoSeatIfAnInstanceHasNoPlace() {
-        FakeInstance old = new FakeInstance(batch -> {
-            throw new StackOverflowError();
-        });
+    void leavesNoSeatIfAnInstanceHasNoPlace() throws InterruptedException {
+        FakeInstance old = new FakeInstance(FakeInstance::copy);
         FakeInstance good = new FakeInstance(FakeInstance::copy);
         FakeInstance bad = new FakeInstance(FakeInstance::copy);
 
@@ -197,8 +195,8 @@ final class EndedWarmupTest {
             List<InstanceSlot> added = List.of(slots(good).getFirst(), misplaced(bad));
             assertThatThrownBy(() -> scheduler.replace(added, List.of(), List.of()))
                     .hasMessage("no place");
-            run(scheduler); // the last instance dies: no seat is left
-            Threads.await("the old one is gone", () -> scheduler.isGone(old));
+            scheduler.replace(List.of(), List.of(old), List.of());
+            Threads.await("no seat is left", () -> !scheduler.isServing());
             assertThat(run(scheduler).error()).hasMessageContaining("no instance of model 'm' version 1 is left");
         }
         assertThat(List.of(old, good, bad)).allMatch(FakeInstance::isClosed);

@@ -197,30 +197,6 @@ final class ExchangedInstancesTest {
     }
 
     @Test
-    void makeUpForOneThatDied() throws InterruptedException {
-        FakeInstance mortal = new FakeInstance(batch -> {
-            throw new StackOverflowError();
-        });
-        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
-
-        try (ModelScheduler scheduler = start(BackendTerms.DEFAULT, mortal)) {
-            run(scheduler);
-            while (scheduler.isReady()) {
-                Thread.onSpinWait();
-            }
-
-            scheduler.replace(slots(fresh), List.of(mortal), List.of());
-
-            assertThat(scheduler.isReady()).isTrue();
-            awaitClosed(mortal);
-            RecordingObserver observer = run(scheduler);
-            observer.response();
-            observer.close();
-        }
-        assertThat(mortal.mistakes()).isEmpty();
-    }
-
-    @Test
     void doNotComeIfTheThreadIsInterrupted() throws InterruptedException {
         FakeInstance old = new FakeInstance(FakeInstance::copy);
         FakeInstance fresh = new FakeInstance(FakeInstance::copy);
@@ -257,38 +233,6 @@ final class ExchangedInstancesTest {
 
         assertThat(old.isClosed() && fresh.isClosed()).isTrue();
         assertThat(old.mistakes()).isEmpty();
-    }
-
-    @Test
-    void areClosedAfterTheLastUseIfTheyDied() throws InterruptedException {
-        FakeInstance mortal = new FakeInstance(batch -> {
-            if (batch.requests().getFirst().id().equals("death")) {
-                throw new StackOverflowError();
-            }
-            FakeInstance.copy(batch);
-        });
-        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
-
-        try (ModelScheduler scheduler = start(BackendTerms.DEFAULT, mortal)) {
-            RecordingObserver read = run(scheduler);
-            scheduler.submit(
-                    Calls.to(model, memory)
-                            .id("death")
-                            .floats("IN", Shape.of(1, 2), 1)
-                            .of(1),
-                    new RecordingObserver());
-            while (!scheduler.isGone(mortal)) {
-                Thread.onSpinWait();
-            }
-
-            scheduler.replace(slots(fresh), List.of(mortal), List.of());
-
-            assertThat(mortal.isClosed()).isFalse(); // its response is still read
-            assertThat(scheduler.isReady()).isTrue();
-            read.close();
-            awaitClosed(mortal);
-        }
-        assertThat(mortal.mistakes()).isEmpty();
     }
 
     /** Traffic that keeps the count of calls in flight above 0 all the time, while a random plan exchanges instances. */

@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -32,7 +33,7 @@ final class InstanceThreadsTest {
         }
         SteppedScheduler scheduler = new SteppedScheduler(model, BatchPlanner.oneByOne(), memory, instances);
         Warmup warmup = new Warmup(scheduler.model, scheduler.queue, List.of(), instances.length);
-        InstanceThreads threads = new InstanceThreads("t/", thread -> {
+        InstanceThreads threads = new InstanceThreads("t/", FatalErrorHandler.NONE, thread -> {
             if (thread.getName().equals("t/i1")) {
                 throw new OutOfMemoryError("no thread");
             }

@@ -274,7 +274,7 @@ final class WarmupTest {
     }
 
     @Test
-    void failsWhenTheThreadOfAnInstanceDies() {
+    void failsWithAnErrorOfTheVirtualMachine() {
         FakeInstance dying = new FakeInstance(batch -> {
             throw new StackOverflowError("deep");
         });

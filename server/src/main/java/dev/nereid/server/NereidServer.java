@@ -3,6 +3,7 @@ package dev.nereid.server;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
@@ -16,9 +17,11 @@ import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorMemory;
 import dev.nereid.scheduler.CheckedCall;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.BackendStatus;
+import dev.nereid.server.repository.ExecutingInstance;
 import dev.nereid.server.repository.ModelLifecycle;
 import dev.nereid.server.repository.ServedModel;
 import dev.nereid.server.repository.ServedModels;
@@ -29,6 +32,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongConsumer;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -70,6 +74,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final BackendRegistry backends;
     private final ModelLifecycle lifecycle;
     private final TimerThread timer;
+    private final Watchdog watchdog;
+    private final Health health;
     private final ServedModels models;
     private final ModelControl control = new FixedModels();
     private final boolean strictReadiness;
@@ -87,6 +93,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             BackendRegistry backends,
             ModelLifecycle lifecycle,
             TimerThread timer,
+            Watchdog watchdog,
+            Health health,
             boolean strictReadiness,
             Duration exitTimeout,
             Refusals refusals) {
@@ -96,6 +104,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         this.backends = backends;
         this.lifecycle = lifecycle;
         this.timer = timer;
+        this.watchdog = watchdog;
+        this.health = health;
         models = lifecycle.models();
         this.strictReadiness = strictReadiness;
         this.exitTimeout = exitTimeout;
@@ -170,9 +180,55 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         return info;
     }
 
+    /**
+     * Says whether the server runs: from the end of its start until it stops, or until a
+     * {@linkplain #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}. It then
+     * still takes calls and answers as many as it can, but stays not live and not ready until it is closed: a program that
+     * embeds it is to close it and start another, or to end.
+     */
     @Override
     public boolean isLive() {
-        return phase.get() == Phase.RUNNING;
+        return phase.get() == Phase.RUNNING && health.isGood();
+    }
+
+    /**
+     * Returns where a program reports fatal errors that it catches itself, such as on threads of its own. Those of the
+     * server's threads are reported already.
+     *
+     * @return the handler, the same at every call; passes errors on to that of {@link SupervisionOptions}
+     */
+    public FatalErrorHandler fatalErrors() {
+        return health;
+    }
+
+    /**
+     * Has something looked at once a second until the server is closed, such as whether it takes too long.
+     *
+     * @param check is given the time on the scale of {@link System#nanoTime()}, by one thread at a time; must be short and
+     *     never block
+     */
+    public void everySecond(LongConsumer check) {
+        watchdog.add(check::accept);
+    }
+
+    /**
+     * Finds the instance whose execution a thread is in.
+     *
+     * @param thread any thread, also one that submits calls
+     * @return model, version and instance; empty if the thread executes nothing
+     */
+    public Optional<ExecutingInstance> instanceOn(Thread thread) {
+        return models.instanceOn(thread);
+    }
+
+    /**
+     * Gives up the execution that a thread is in, if it is in one, since that thread ends the process and will not
+     * return: its calls are answered, and {@link #close} does not wait for it.
+     *
+     * @param thread any thread, also one that submits calls
+     */
+    public void loseExecutionOn(Thread thread) {
+        models.loseExecutionOn(thread);
     }
 
     @Override
@@ -219,7 +275,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * that changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are made, warmed up and
      * set to work first; then those that are asked for no more get no more calls. They end what they have, and each is
      * closed when the last of its responses is, which may be later than this returns. Instances whose groups differ in
-     * name alone stay; those that an error of the virtual machine ended are replaced. Blocks until the new ones serve.
+     * name alone stay. Blocks until the new ones serve.
      *
      * @param model the model's name
      * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE}
@@ -282,6 +338,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
+        watchdog.close();
         timer.close();
         cache.ifPresent(ServerCache::close);
         backends.close();

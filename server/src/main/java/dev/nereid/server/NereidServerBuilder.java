@@ -54,6 +54,7 @@ public final class NereidServerBuilder {
     private Optional<LoadLimits> serverLoad = Optional.empty();
     private LoadLimits modelLoad = LoadLimits.NONE;
     private Optional<RateLimitOptions> rateLimit = Optional.empty();
+    private SupervisionOptions supervision = SupervisionOptions.DEFAULT;
 
     /**
      * Returns how many calls may be in flight at a time unless {@link #maxInFlight} says otherwise: one for each 16 KiB of
@@ -327,6 +328,17 @@ public final class NereidServerBuilder {
     }
 
     /**
+     * Sets who is told of fatal errors, and what is reported as overdue.
+     *
+     * @param options {@link SupervisionOptions#DEFAULT} by default
+     * @return this builder
+     */
+    public NereidServerBuilder supervision(SupervisionOptions options) {
+        supervision = requireNonNull(options, "options");
+        return this;
+    }
+
+    /**
      * Sets how long {@link NereidServer#close} waits for calls to end.
      *
      * @param timeout 30 seconds by default
@@ -406,6 +418,7 @@ public final class NereidServerBuilder {
                         rateLimit,
                         serverId,
                         strictReadiness,
+                        supervision,
                         exitTimeout)
                 .start(
                         ServerMemory.of(pool, clientSharedMemory),

@@ -6,10 +6,12 @@ import dev.nereid.api.ServerInfo;
 import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.ServerLoad;
+import dev.nereid.scheduler.Supervision;
 import dev.nereid.scheduler.rate.ExecutionCountLimiter;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.plugin.BackendRegistry;
@@ -33,6 +35,7 @@ import java.util.Optional;
  * @param rateLimit how instances get their turns; empty to let all of them execute whenever they like
  * @param serverId what the server calls itself
  * @param strictReadiness whether it counts as ready only if every model is
+ * @param supervision who is told of fatal errors, and what is reported as overdue
  * @param exitTimeout how long its end waits for calls
  */
 record ServerStart(
@@ -44,6 +47,7 @@ record ServerStart(
         Optional<RateLimitOptions> rateLimit,
         String serverId,
         boolean strictReadiness,
+        SupervisionOptions supervision,
         Duration exitTimeout) {
     /** What the server speaks, in the order in which the reference lists it. */
     private static final List<String> EXTENSIONS = List.of(
@@ -74,7 +78,9 @@ record ServerStart(
         BackendRegistry backends = BackendRegistry.open(
                 folders.pluginDirectories(),
                 new PluginEnvironment(build.spi(), backendSettings, folders.cacheRoot(), load.processors()));
-        TimerThread timer = new TimerThread(System::nanoTime);
+        Health health = new Health(supervision);
+        TimerThread timer = new TimerThread(System::nanoTime, health);
+        Watchdog watchdog = new Watchdog(timer, System::nanoTime);
         boolean started = false;
         try {
             ModelLifecycle lifecycle = new ModelLifecycle(
@@ -84,8 +90,14 @@ record ServerStart(
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
                             .with(responses.map(ServerCache::access))
                             .with(new ServerLoad(serverLoad))
-                            .with(rateLimiter()));
+                            .with(rateLimiter())
+                            .with(new Supervision(
+                                    health,
+                                    Optional.of(watchdog),
+                                    supervision.executionLimit(),
+                                    supervision.loadLimit())));
             lifecycle.start();
+            watchdog.add(health.heap());
             started = true;
             return new NereidServer(
                     new ServerInfo(serverId, build.version(), EXTENSIONS),
@@ -94,6 +106,8 @@ record ServerStart(
                     backends,
                     lifecycle,
                     timer,
+                    watchdog,
+                    health,
                     strictReadiness,
                     exitTimeout,
                     refusals);

@@ -245,28 +245,6 @@ final class ModelUpdateTest {
     }
 
     @Test
-    void replacesAnInstanceWhoseThreadDied() throws Exception {
-        String mortal = parameter("die_execute", "m_0_0");
-        configure(mortal + "instance_group { count: 1 kind: KIND_CPU }");
-
-        try (NereidServer server = builder().start()) {
-            Files.delete(events);
-            Answer.to(server, "m", 1).await();
-            while (server.isReady()) {
-                Thread.onSpinWait();
-            }
-            configure(mortal + "instance_group { name: \"x\" count: 1 kind: KIND_CPU }");
-
-            server.updateInstances("m");
-
-            assertThat(server.isReady()).isTrue();
-            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
-            assertThat(events()).containsExactlyInAnyOrder("close m_0_0", "instance x_0 on cpu");
-        }
-        assertThat(events()).filteredOn(line -> line.startsWith("close")).doesNotHaveDuplicates();
-    }
-
-    @Test
     void refusesOnceTheServerHasBegunToEnd() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 

@@ -176,7 +176,7 @@ final class TestPlugins {
                             throw new BackendException(ErrorCode.INTERNAL, "broken " + name);
                         }
                         if (name.equals(parameters.get("die_execute"))) {
-                            throw new StackOverflowError("deep");
+                            throw new OutOfMemoryError("Java heap space");
                         }
                         if (parameters.containsKey("gate")) {
                             await(Path.of(parameters.get("gate")));

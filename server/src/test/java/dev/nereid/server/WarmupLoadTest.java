@@ -123,8 +123,8 @@ final class WarmupLoadTest {
 
     @Test
     void endsEarlyWithTheServer() throws Exception {
-        models.recording("m", RECORD + warmup("a", "batch_size: 1 count: 2000000000", "1"));
-        models.recording("n", RECORD + warmup("a", "batch_size: 1 count: 2000000000", "1"));
+        models.recording("m", RECORD + warmup("a", "batch_size: 1 count: 100000", "1"));
+        models.recording("n", RECORD + warmup("a", "batch_size: 1 count: 100000", "1"));
 
         NereidServer server = builder().startLoading();
         while (!Files.exists(events) || events("execute").isEmpty()) {

@@ -29,6 +29,12 @@ final class OnnxModelPath {
             throw new BackendException(
                     ErrorCode.NOT_FOUND, "unable to find '" + shown + "' for model instance '" + model + "'");
         }
+        if (!Files.isRegularFile(file) && !Files.isDirectory(file)) { // to open a pipe would wait for its writer
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "'" + shown + "' for model instance '" + model
+                            + "' is neither a regular file nor a directory (expected: one of them)");
+        }
         try {
             return OrtModelFile.resolve(file);
         } catch (IOException e) {

@@ -74,6 +74,20 @@ class OnnxModelTest {
     }
 
     @Test
+    void opensNoPipe() throws Exception {
+        Path version = Files.createDirectory(directory.resolve("1"));
+        new ProcessBuilder("mkfifo", version.resolve("model.onnx").toString())
+                .start()
+                .waitFor();
+
+        assertRefused(
+                new FakeModelContext(addSub("").build(), directory),
+                ErrorCode.INVALID_ARGUMENT,
+                "'m/1/model.onnx' for model instance 'm' is neither a regular file nor a directory (expected: one of"
+                        + " them)");
+    }
+
+    @Test
     void tellsThatAFolderHasNoModel() throws IOException {
         Files.createDirectories(directory.resolve("1").resolve("model.onnx"));
 

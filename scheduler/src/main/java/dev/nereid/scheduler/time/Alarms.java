@@ -3,6 +3,7 @@ package dev.nereid.scheduler.time;
 import static java.util.Objects.requireNonNull;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.FatalErrorHandler;
 import java.util.PriorityQueue;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,7 @@ public final class Alarms implements Timer {
     private static final Logger LOG = LoggerFactory.getLogger(Alarms.class);
 
     private final Runnable earlier;
+    private final FatalErrorHandler fatalErrors;
     private final ReentrantLock lock = new ReentrantLock();
 
     /** The alarms that are set, the next one first. There are as many as models: to find one may take a search. */
@@ -30,7 +32,18 @@ public final class Alarms implements Timer {
      * @param earlier called by whoever sets an alarm that is to ring before all others; must not block
      */
     public Alarms(Runnable earlier) {
+        this(earlier, FatalErrorHandler.NONE);
+    }
+
+    /**
+     * Creates a timer without alarms.
+     *
+     * @param earlier called by whoever sets an alarm that is to ring before all others; must not block
+     * @param fatalErrors is told if an action fails with such an error
+     */
+    public Alarms(Runnable earlier, FatalErrorHandler fatalErrors) {
         this.earlier = requireNonNull(earlier, "earlier");
+        this.fatalErrors = requireNonNull(fatalErrors, "fatalErrors");
     }
 
     @Override
@@ -49,6 +62,7 @@ public final class Alarms implements Timer {
             try {
                 due.action.run();
             } catch (Throwable e) { // the timer serves all models, and must outlive the fault of one
+                fatalErrors.check(e);
                 LOG.atError().setCause(e).log("action of alarm failed");
             }
         }

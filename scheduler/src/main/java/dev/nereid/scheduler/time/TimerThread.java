@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.time;
 
+import dev.nereid.api.FatalErrorHandler;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
@@ -22,9 +23,19 @@ public final class TimerThread implements Timer, AutoCloseable {
      * @param nanoTime the clock, on the scale of {@link System#nanoTime()} and as fast
      */
     public TimerThread(LongSupplier nanoTime) {
+        this(nanoTime, FatalErrorHandler.NONE);
+    }
+
+    /**
+     * Starts the thread.
+     *
+     * @param nanoTime the clock, on the scale of {@link System#nanoTime()} and as fast
+     * @param fatalErrors is told if an action fails with such an error
+     */
+    public TimerThread(LongSupplier nanoTime, FatalErrorHandler fatalErrors) {
         this.nanoTime = nanoTime;
         this.thread = Thread.ofPlatform().name("timer").daemon(true).unstarted(this::run);
-        this.alarms = new Alarms(() -> LockSupport.unpark(thread));
+        this.alarms = new Alarms(() -> LockSupport.unpark(thread), fatalErrors);
         thread.start();
     }
 

@@ -46,6 +46,10 @@ public final class LabelFiles {
                         "label file path '" + name + "' for output '" + output.getName() + "' in model '" + model
                                 + "' is outside model directory");
             }
+            if (!Files.isRegularFile(file)) { // to open a pipe would wait for its writer
+                throw new InferenceException(
+                        ErrorCode.INTERNAL, "failed to open text file for read " + name + ": not a regular file");
+            }
             // Not Files.readAllLines: bytes that are no text are the label's own affair.
             return new String(Files.readAllBytes(file), StandardCharsets.UTF_8)
                     .lines()

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.BiPredicate;
-import java.util.function.IntPredicate;
 
 /**
  * How the instances of a model become those that another configuration asks for. Immutable.
@@ -38,20 +37,17 @@ record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
      *
      * @param present the instances that there are
      * @param wanted the instances that there are to be
-     * @param usable tells of a place among the present ones whether that instance does for any; the others are removed
      * @return what to do
      */
-    static InstanceUpdate of(List<InstancePlan> present, List<InstancePlan> wanted, IntPredicate usable) {
+    static InstanceUpdate of(List<InstancePlan> present, List<InstancePlan> wanted) {
         List<Integer> sources = new ArrayList<>(Collections.nCopies(wanted.size(), NEW));
         List<Integer> left = new ArrayList<>();
-        List<Integer> removed = new ArrayList<>();
         for (int i = 0; i < present.size(); i++) {
-            (usable.test(i) ? left : removed).add(i);
+            left.add(i);
         }
         match(present, wanted, sources, left, (one, other) -> one.name().equals(other.name()));
         match(present, wanted, sources, left, (one, other) -> true);
-        removed.addAll(left);
-        return new InstanceUpdate(sources, removed);
+        return new InstanceUpdate(sources, left);
     }
 
     private static void match(

@@ -38,14 +38,25 @@ record ModelDirectory(Path root, String name) {
      *
      * @param configName the name of a configuration in {@code configs/} that goes first; empty for none
      * @return an existing file, or empty if there is none
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is a pipe or a device
      */
     Optional<Path> configFile(String configName) {
         Path named = path().resolve("configs").resolve(configName + ".pbtxt");
-        if (!configName.isEmpty() && Files.isRegularFile(named)) {
+        if (!configName.isEmpty() && isFile(named)) {
             return Optional.of(named);
         }
         Path usual = path().resolve(CONFIG_FILE);
-        return Files.isRegularFile(usual) ? Optional.of(usual) : Optional.empty();
+        return isFile(usual) ? Optional.of(usual) : Optional.empty();
+    }
+
+    /** Says whether a file is there that can be opened: to open a pipe would wait for its writer. */
+    private boolean isFile(Path file) {
+        if (Files.exists(file) && !Files.isRegularFile(file) && !Files.isDirectory(file)) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "failed to read text proto from " + root.relativize(file) + ": not a regular file");
+        }
+        return Files.isRegularFile(file);
     }
 
     /** Returns the folders of versions by number; other folders are ignored, with a warning if they look like one. */

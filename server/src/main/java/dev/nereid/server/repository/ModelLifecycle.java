@@ -1,5 +1,6 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.SchedulerEnvironment;
@@ -9,6 +10,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -40,7 +42,9 @@ public final class ModelLifecycle {
     private final VersionLoader loader;
     private final LongSupplier nanoTime;
     private final RunningWarmups warmups = new RunningWarmups();
-    private final ServedModels models = new ServedModels();
+    private final LoadWatch watch;
+    private final FatalErrorHandler fatalErrors;
+    private final ServedModels models;
     private final ModelUpdates updates;
     private final ExecutorService loadThreads;
     private final List<Future<?>> loads = new ArrayList<>();
@@ -60,11 +64,14 @@ public final class ModelLifecycle {
             LoadOptions options,
             SchedulerEnvironment environment) {
         this.repository = repository;
+        watch = new LoadWatch(environment.supervision(), environment.nanoTime());
+        fatalErrors = environment.supervision().fatalErrors();
+        models = new ServedModels(watch);
         preparation = new ModelPreparation(
                 backends, options, environment.rateLimiter().isLimiting());
-        loader = new VersionLoader(backends, options, environment, warmups);
+        loader = new VersionLoader(backends, options, environment, warmups, watch);
         updates = new ModelUpdates(
-                repository, preparation, new VersionUpdater(backends, loader, options, warmups), models);
+                repository, preparation, new VersionUpdater(backends, loader, options, warmups), models, fatalErrors);
         nanoTime = environment.nanoTime();
         loadThreads = Executors.newFixedThreadPool(
                 options.threads(), Thread.ofPlatform().name("load/", 0).factory());
@@ -100,6 +107,7 @@ public final class ModelLifecycle {
             try {
                 load.get();
             } catch (ExecutionException e) {
+                fatalErrors.check(e);
                 LOG.atError().setCause(e.getCause()).log("load thread died");
             }
         }
@@ -153,6 +161,7 @@ public final class ModelLifecycle {
      */
     public boolean close(Duration budget) {
         boolean closed = closeWithin(budget);
+        watch.close();
         if (!closed) {
             abandonReady();
         }
@@ -212,6 +221,7 @@ public final class ModelLifecycle {
             } catch (TimeoutException e) {
                 return false;
             } catch (ExecutionException e) {
+                fatalErrors.check(e);
                 LOG.atError().setCause(e.getCause()).log("model could not be closed");
             }
         }
@@ -248,7 +258,11 @@ public final class ModelLifecycle {
         }
         String reason;
         try {
-            loadVersions(preparation.prepare(directory));
+            PreparedModel prepared;
+            try (LoadWatch.Step step = watch.begin(name, OptionalLong.empty(), "prepare")) {
+                prepared = preparation.prepare(directory);
+            }
+            loadVersions(prepared);
             return;
         } catch (InferenceException e) {
             reason = e.publicMessage();
@@ -275,7 +289,10 @@ public final class ModelLifecycle {
         long started = nanoTime.getAsLong();
         String reason;
         try {
-            ServedModel served = loader.load(prepared, version);
+            ServedModel served;
+            try (LoadWatch.Step step = watch.begin(name, OptionalLong.of(version), "load")) {
+                served = loader.load(prepared, version);
+            }
             LOG.atInfo()
                     .addKeyValue("model", name)
                     .addKeyValue("version", version)
@@ -316,7 +333,8 @@ public final class ModelLifecycle {
         return states;
     }
 
-    private static String unexpected(String model, Throwable failure) {
+    private String unexpected(String model, Throwable failure) {
+        fatalErrors.check(failure);
         LOG.atError().addKeyValue("model", model).setCause(failure).log("load failed unexpectedly");
         return "internal error: " + failure;
     }

@@ -1,5 +1,6 @@
 package dev.nereid.server.repository;
 
+import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.spi.BackendException;
@@ -27,11 +28,17 @@ final class ModelUpdates {
     private final ModelPreparation preparation;
     private final VersionUpdater updater;
     private final ServedModels models;
+    private final FatalErrorHandler fatalErrors;
     private final ExecutorService control = Executors.newSingleThreadExecutor(
             Thread.ofPlatform().name("control").daemon(true).factory());
 
     ModelUpdates(
-            ModelRepository repository, ModelPreparation preparation, VersionUpdater updater, ServedModels models) {
+            ModelRepository repository,
+            ModelPreparation preparation,
+            VersionUpdater updater,
+            ServedModels models,
+            FatalErrorHandler fatalErrors) {
+        this.fatalErrors = fatalErrors;
         this.repository = repository;
         this.preparation = preparation;
         this.updater = updater;
@@ -108,7 +115,8 @@ final class ModelUpdates {
         return served;
     }
 
-    private static InferenceException failure(String model, @Nullable Throwable cause) {
+    private InferenceException failure(String model, @Nullable Throwable cause) {
+        fatalErrors.check(cause);
         if (cause instanceof InferenceException known) {
             return new InferenceException(known.code(), known.publicMessage());
         }

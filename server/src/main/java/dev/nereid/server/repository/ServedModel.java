@@ -5,6 +5,8 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelDescription;
 import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.api.OverdueExecutions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.CheckedCall;
@@ -20,6 +22,7 @@ import dev.nereid.spi.ModelSettings;
 import inference.ModelConfig;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: other
@@ -162,6 +165,28 @@ public final class ServedModel implements AutoCloseable {
 
     boolean isReady() {
         return scheduler.isReady();
+    }
+
+    /** Returns the state that the index shows: no version is ready whose instances are all gone. */
+    ModelStatus.State state() {
+        return scheduler.isServing() ? ModelStatus.State.READY : ModelStatus.State.UNAVAILABLE;
+    }
+
+    /** Finds the instance whose execution a thread is in. */
+    Optional<ExecutingInstance> instanceOn(Thread thread) {
+        return scheduler
+                .instanceOn(thread)
+                .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
+    }
+
+    /** Tells of executions that are overdue. */
+    OverdueExecutions overdue() {
+        return new OverdueExecutions(
+                settings.name(),
+                settings.version(),
+                config.getMetricTagsMap(),
+                scheduler.overdue(),
+                scheduler.overdueTotal());
     }
 
     /**

@@ -7,11 +7,13 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.OverdueExecutions;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
@@ -26,8 +28,16 @@ public final class ServedModels implements ModelCatalog {
     /** Whether the models are being closed with the server. */
     private volatile boolean ended;
 
-    /** Creates an empty catalog. */
-    ServedModels() {}
+    private final LoadWatch loads;
+
+    /**
+     * Creates an empty catalog.
+     *
+     * @param loads knows which loads are overdue
+     */
+    ServedModels(LoadWatch loads) {
+        this.loads = loads;
+    }
 
     /**
      * Finds the version that a call goes to.
@@ -64,7 +74,46 @@ public final class ServedModels implements ModelCatalog {
     public List<ModelStatus> index() {
         List<ModelStatus> index = new ArrayList<>();
         new TreeMap<>(entries).values().forEach(entry -> index.addAll(entry.statuses()));
+        index.replaceAll(this::withTrouble);
         return List.copyOf(index);
+    }
+
+    /** Adds to the status of a version that is loaded whether that takes too long. */
+    private ModelStatus withTrouble(ModelStatus status) {
+        return status.state() == ModelStatus.State.LOADING
+                ? new ModelStatus(
+                        status.name(), status.version(), status.state(), loads.trouble(status.name(), status.version()))
+                : status;
+    }
+
+    @Override
+    public List<OverdueExecutions> overdueExecutions() {
+        List<OverdueExecutions> all = new ArrayList<>();
+        for (ModelEntry entry : new TreeMap<>(entries).values()) {
+            ready(entry).forEach(model -> all.add(model.overdue()));
+        }
+        return List.copyOf(all);
+    }
+
+    /**
+     * Finds the instance whose execution a thread is in.
+     *
+     * @param thread any thread
+     * @return model, version and instance; empty if the thread executes nothing
+     */
+    public Optional<ExecutingInstance> instanceOn(Thread thread) {
+        return ready().stream()
+                .flatMap(model -> model.instanceOn(thread).stream())
+                .findFirst();
+    }
+
+    /**
+     * Gives up the execution that a thread is in, if it is in one.
+     *
+     * @param thread a thread that will not return from it
+     */
+    public void loseExecutionOn(Thread thread) {
+        ready().forEach(model -> model.scheduler().loseExecutionOn(thread));
     }
 
     @Override
@@ -120,11 +169,15 @@ public final class ServedModels implements ModelCatalog {
 
     List<ServedModel> ready() {
         List<ServedModel> ready = new ArrayList<>();
-        for (ModelEntry entry : entries.values()) {
-            for (VersionState state : entry.versions().values()) {
-                if (state instanceof VersionState.Ready(ServedModel model)) {
-                    ready.add(model);
-                }
+        entries.values().forEach(entry -> ready.addAll(ready(entry)));
+        return ready;
+    }
+
+    private static List<ServedModel> ready(ModelEntry entry) {
+        List<ServedModel> ready = new ArrayList<>();
+        for (VersionState state : entry.versions().values()) {
+            if (state instanceof VersionState.Ready(ServedModel model)) {
+                ready.add(model);
             }
         }
         return ready;

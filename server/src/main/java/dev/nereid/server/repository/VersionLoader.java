@@ -35,6 +35,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.SplittableRandom;
 
 /**
@@ -48,9 +49,15 @@ final class VersionLoader {
     private final LoadOptions options;
     private final SchedulerEnvironment environment;
     private final RunningWarmups warmups;
+    private final LoadWatch watch;
 
     VersionLoader(
-            BackendRegistry backends, LoadOptions options, SchedulerEnvironment environment, RunningWarmups warmups) {
+            BackendRegistry backends,
+            LoadOptions options,
+            SchedulerEnvironment environment,
+            RunningWarmups warmups,
+            LoadWatch watch) {
+        this.watch = watch;
         this.backends = backends;
         this.options = options;
         this.environment = environment;
@@ -89,7 +96,8 @@ final class VersionLoader {
             undo.add(model::close);
             Optional<BatchingStrategy> strategy = BatchStrategies.of(model, config);
             strategy.ifPresent(made -> undo.add(made::close));
-            List<ModelInstance> instances = new InstanceFactory(model, backend.traits(), options).make(plans, undo);
+            List<ModelInstance> instances =
+                    new InstanceFactory(watched(model, prepared, version), backend.traits(), options).make(plans, undo);
             Parts parts = new Parts(
                     config,
                     context.settings(),
@@ -104,6 +112,20 @@ final class VersionLoader {
                 return served;
             }
         }
+    }
+
+    /** Returns a model whose instances are reported if making one on a thread of its own takes too long. */
+    private Model watched(Model model, PreparedModel prepared, long version) {
+        Thread loading = Thread.currentThread(); // which is watched already
+        return plan -> {
+            if (loading.equals(Thread.currentThread())) {
+                return model.newInstance(plan);
+            }
+            try (LoadWatch.Step step =
+                    watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
+                return model.newInstance(plan);
+            }
+        };
     }
 
     /** Reads the warm-up of a version, to be closed when its instances are warm. */
@@ -177,8 +199,9 @@ final class VersionLoader {
                 .withStrategy(parts.strategy())
                 .with(warmup)
                 .with(options.limits());
-        SchedulerEnvironment surroundings =
-                environment.with(CacheWish.of(parts.config()).from(environment.cache()));
+        SchedulerEnvironment surroundings = environment
+                .with(CacheWish.of(parts.config()).from(environment.cache()))
+                .with(ExecutionLimit.of(parts.config(), environment.supervision()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
         undo.keep();
         undo.add(parts.model()::close);

@@ -28,13 +28,17 @@ sealed interface VersionState {
     default ModelStatus.State state() {
         return switch (this) {
             case Loading() -> ModelStatus.State.LOADING;
-            case Ready(ServedModel model) -> ModelStatus.State.READY;
+            case Ready(ServedModel model) -> model.state();
             case Unavailable(String reason) -> ModelStatus.State.UNAVAILABLE;
         };
     }
 
-    /** Why the version is not served; empty if there is nothing to say. */
+    /** Why the version is not served, or which of its instances are in trouble; empty if there is nothing to say. */
     default String reason() {
-        return this instanceof Unavailable(String reason) ? reason : "";
+        return switch (this) {
+            case Loading() -> "";
+            case Ready(ServedModel model) -> model.scheduler().trouble();
+            case Unavailable(String reason) -> reason;
+        };
     }
 }

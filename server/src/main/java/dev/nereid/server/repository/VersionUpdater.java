@@ -34,7 +34,7 @@ final class VersionUpdater {
 
     /**
      * Makes the instances that the configuration asks for now and are missing, has them warmed up and serve, and then
-     * retires those that it asks for no more: they end what they have. One whose thread died is replaced. If a new one
+     * retires those that it asks for no more: they end what they have. If a new one
      * fails, all new ones are closed, and the old ones go on.
      *
      * @param prepared the model as its configuration is now
@@ -56,8 +56,7 @@ final class VersionUpdater {
         VersionLoader.checkActive(config.getName(), wanted);
         List<InstancePlan> present =
                 served.instances().stream().map(MadeInstance::plan).toList();
-        InstanceUpdate update = InstanceUpdate.of(
-                present, wanted, place -> !isGone(served, served.instances().get(place)));
+        InstanceUpdate update = InstanceUpdate.of(present, wanted);
         BackendTraits.Execution execution =
                 served.model().execution().orElse(backend.traits().execution());
         if (!update.isNothing() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
@@ -68,10 +67,6 @@ final class VersionUpdater {
             throw reload(config.getName(), resource.get());
         }
         return served.with(config, change(prepared, served, config, wanted, update, backend.traits()));
-    }
-
-    private static boolean isGone(ServedModel served, MadeInstance made) {
-        return !made.isPassive() && served.scheduler().isGone(made.instance());
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {

@@ -35,6 +35,9 @@ import java.util.random.RandomGenerator;
  * be closed when every instance is warm. Confined to the thread that loads.
  */
 final class WarmupSamples implements AutoCloseable {
+    /** More executions than this make nothing warmer, and the load would not end. */
+    private static final int MAX_EXECUTIONS = 100_000;
+
     private final ModelSettings model;
     private final Path folder;
     private final TensorMemory memory;
@@ -104,6 +107,10 @@ final class WarmupSamples implements AutoCloseable {
     }
 
     private WarmupSample sample(ModelWarmup setting) {
+        if (Integer.toUnsignedLong(setting.getCount()) > MAX_EXECUTIONS) {
+            throw invalid("count " + Integer.toUnsignedString(setting.getCount()) + " for '" + model.name()
+                    + "', max allowed is " + MAX_EXECUTIONS);
+        }
         long calls = Integer.toUnsignedLong(setting.getBatchSize());
         if (calls > Math.max(model.maxBatchSize(), 1)) {
             throw invalid(
@@ -117,7 +124,7 @@ final class WarmupSamples implements AutoCloseable {
         CheckedCall call = call(setting, known, unknown);
         List<CheckedCall> batch = Collections.nCopies((int) calls, call);
         long executions = Math.max(Integer.toUnsignedLong(setting.getCount()), 1);
-        return new WarmupSample(setting.getName(), (int) Math.min(executions, Integer.MAX_VALUE), () -> batch);
+        return new WarmupSample(setting.getName(), (int) executions, () -> batch);
     }
 
     private void add(String name, ModelWarmup.Input input, List<InputTensor> known, List<NamedTensor> unknown) {

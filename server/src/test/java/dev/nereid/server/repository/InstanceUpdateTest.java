@@ -51,8 +51,7 @@ final class InstanceUpdateTest {
     void keepsNamesWherePossible() {
         InstanceUpdate update = InstanceUpdate.of(
                 plans("name: \"a\" kind: KIND_CPU count: 1", "name: \"b\" kind: KIND_CPU count: 1"),
-                plans("name: \"b\" kind: KIND_CPU count: 1", "name: \"c\" kind: KIND_CPU count: 2"),
-                place -> true);
+                plans("name: \"b\" kind: KIND_CPU count: 1", "name: \"c\" kind: KIND_CPU count: 2"));
 
         assertThat(update).isEqualTo(new InstanceUpdate(List.of(1, 0, NEW), List.of()));
     }
@@ -70,24 +69,13 @@ final class InstanceUpdateTest {
     void usesEachInstanceOnce() {
         InstanceUpdate update = InstanceUpdate.of(
                 plans("name: \"a\" kind: KIND_CPU count: 1"),
-                plans("name: \"b\" kind: KIND_CPU count: 1", "name: \"a\" kind: KIND_CPU count: 1"),
-                place -> true);
+                plans("name: \"b\" kind: KIND_CPU count: 1", "name: \"a\" kind: KIND_CPU count: 1"));
 
         assertThat(update).isEqualTo(new InstanceUpdate(List.of(NEW, 0), List.of()));
     }
 
-    @Test
-    void replacesWhatIsOfNoUse() {
-        List<InstancePlan> plans = plans("count: 3 kind: KIND_CPU");
-
-        InstanceUpdate update = InstanceUpdate.of(plans, plans, place -> place != 1);
-
-        assertThat(update).isEqualTo(new InstanceUpdate(List.of(0, NEW, 2), List.of(1)));
-        assertThat(update.isNothing()).isFalse();
-    }
-
     private static InstanceUpdate update(String before, String after) {
-        return InstanceUpdate.of(plans(before), plans(after), place -> true);
+        return InstanceUpdate.of(plans(before), plans(after));
     }
 
     private static List<InstancePlan> plans(String... groups) {

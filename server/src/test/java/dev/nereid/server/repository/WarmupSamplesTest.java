@@ -67,9 +67,11 @@ final class WarmupSamplesTest {
     }
 
     @Test
-    void runsForeverWithTheLargestCount() {
-        try (WarmupSamples read = read(sample("a", "batch_size: 1 count: 4294967295", "dims: [ 2 ] zero_data: true"))) {
-            assertThat(read.samples()).extracting(WarmupSample::executions).containsExactly(Integer.MAX_VALUE);
+    void refusesACountThatWouldNotEnd() {
+        assertThatThrownBy(() -> read(sample("a", "batch_size: 1 count: 4000000000", "dims: [ 2 ] zero_data: true")))
+                .hasMessage("failed to run warmup sample 'a': count 4000000000 for 'm', max allowed is 100000; ");
+        try (WarmupSamples read = read(sample("a", "batch_size: 1 count: 100000", "dims: [ 2 ] zero_data: true"))) {
+            assertThat(read.samples()).extracting(WarmupSample::executions).containsExactly(100_000);
         }
     }
 

@@ -1,0 +1,22 @@
+package dev.nereid.api;
+
+/** The stack of a thread at one moment, for the log. Immutable; never thrown. */
+public final class ThreadStack extends Throwable {
+    private static final long serialVersionUID = 1;
+
+    private ThreadStack(String thread, StackTraceElement[] stack) {
+        super("stack of thread '" + thread + "'", null, false, true);
+        setStackTrace(stack);
+    }
+
+    /**
+     * Keeps the stack of a thread.
+     *
+     * @param thread the thread
+     * @param stack its stack
+     * @return the stack as a logger takes it
+     */
+    public static ThreadStack of(Thread thread, StackTraceElement[] stack) {
+        return new ThreadStack(thread.getName(), stack);
+    }
+}

@@ -1,0 +1,106 @@
+package dev.nereid.distribution;
+
+import dev.nereid.api.ThreadStack;
+import dev.nereid.server.repository.ExecutingInstance;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reports an event loop that stands still, once, with the stack of its thread and the model whose code it executes.
+ * Confined to the thread of the watchdog, but for the answers of the loops.
+ *
+ * <p>Each loop is given a task as often as the watchdog looks, if it has done the one before.
+ */
+final class LoopWatch {
+    /** For how long a loop may be at something else. */
+    static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    private static final Logger LOG = LoggerFactory.getLogger(LoopWatch.class);
+
+    private final List<Beat> beats = new ArrayList<>();
+    private final Function<Thread, Optional<ExecutingInstance>> instances;
+
+    /**
+     * Watches event loops.
+     *
+     * @param loops the loops
+     * @param instances tells the instance whose execution a thread is in
+     */
+    LoopWatch(Iterable<? extends Executor> loops, Function<Thread, Optional<ExecutingInstance>> instances) {
+        loops.forEach(loop -> beats.add(new Beat(loop)));
+        this.instances = instances;
+    }
+
+    /** Looks at each loop; to be called once a second or so. */
+    void check(long nowNanos) {
+        for (Beat beat : beats) {
+            check(beat, nowNanos);
+        }
+    }
+
+    private void check(Beat beat, long nowNanos) {
+        Thread thread = beat.thread;
+        long elapsed = nowNanos - beat.sentNanos;
+        if (!beat.pending) {
+            beat.send(nowNanos);
+        } else if (!beat.reported && thread != null && elapsed >= LIMIT_NANOS) {
+            beat.reported = true;
+            report(thread, elapsed);
+        }
+    }
+
+    private void report(Thread thread, long elapsed) {
+        StackTraceElement[] stack = thread.getStackTrace();
+        Optional<ExecutingInstance> instance = instances.apply(thread);
+        LOG.atWarn()
+                .addKeyValue("thread", thread.getName())
+                .addKeyValue("model", instance.map(ExecutingInstance::model).orElse("-"))
+                .addKeyValue(
+                        "version",
+                        instance.map(executing -> String.valueOf(executing.version()))
+                                .orElse("-"))
+                .addKeyValue(
+                        "instance", instance.map(ExecutingInstance::instance).orElse("-"))
+                .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
+                .setCause(ThreadStack.of(thread, stack))
+                .log("event loop stands still");
+    }
+
+    /** The task of one loop. */
+    private static final class Beat implements Runnable {
+        private final Executor loop;
+        private long sentNanos;
+        private boolean reported;
+        private volatile boolean pending;
+        private volatile @Nullable Thread thread;
+
+        Beat(Executor loop) {
+            this.loop = loop;
+        }
+
+        void send(long nowNanos) {
+            sentNanos = nowNanos;
+            reported = false;
+            pending = true;
+            try {
+                loop.execute(this);
+            } catch (RejectedExecutionException e) { // at its end
+                pending = false;
+            }
+        }
+
+        @Override
+        public void run() {
+            thread = Thread.currentThread();
+            pending = false;
+        }
+    }
+}

@@ -1,0 +1,273 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.trouble.EndlessFunction;
+import dev.nereid.trouble.TroubleBackendProvider;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ServerLiveRequest;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What plugins must not do, and what the installed server makes of it. */
+@Timeout(300)
+final class FailuresIT {
+    private static final int PATIENCE_SECONDS = 120;
+    private static final Map<String, String> SMALL_HEAP = Map.of("NEREID_JAVA_OPTIONS", "-Xmx96m");
+
+    @TempDir
+    private Path folder;
+
+    private Repository models;
+    private Path plugins;
+
+    @BeforeEach
+    void makeModels() {
+        models = new Repository(folder.resolve("models"))
+                .model("trouble", config("trouble", ""))
+                .model("other", config("trouble", ""));
+        plugins = GatedPlugin.pack(folder.resolve("plugins"), TroubleBackendProvider.class);
+        GatedPlugin.pack(plugins, EndlessFunction.class);
+    }
+
+    @Test
+    void aStackOverflowFailsItsExecutionAndTheInstanceGoesOn() throws Exception {
+        try (InstalledServer server = serve(Map.of())) {
+            HttpResponse<String> failed = ask(server, "trouble", TroubleBackendProvider.RECURSE);
+
+            assertThat(failed.statusCode()).isEqualTo(500);
+            assertThat(failed.body()).contains("failed unexpectedly: StackOverflowError");
+            assertThat(ask(server, "trouble", 4).body()).contains("[4.0]");
+            assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void anExhaustedHeapEndsTheProcessWithAStatusOfItsOwn() throws Exception {
+        try (InstalledServer server = serve(SMALL_HEAP)) {
+            askLater(server, "trouble", TroubleBackendProvider.FILL_HEAP);
+
+            assertEndedWithoutMemory(server.awaitEnd());
+        }
+    }
+
+    @Test
+    void aHeapThatAThreadOfABackendExhaustsEndsTheProcessToo() throws Exception {
+        try (InstalledServer server = serve(SMALL_HEAP)) {
+            askLater(server, "trouble", TroubleBackendProvider.FILL_HEAP_ELSEWHERE);
+
+            assertEndedWithoutMemory(server.awaitEnd());
+        }
+    }
+
+    @Test
+    void anExhaustedHeapFailsItsExecutionIfTheProcessIsToLive() throws Exception {
+        try (InstalledServer server = serve(SMALL_HEAP, "--exit-on-out-of-memory=false")) {
+            HttpResponse<String> failed = ask(server, "trouble", TroubleBackendProvider.FILL_HEAP);
+
+            assertThat(failed.statusCode()).isEqualTo(500);
+            assertThat(failed.body()).contains("OutOfMemoryError: Java heap space");
+            assertThat(ask(server, "trouble", 4).body()).contains("[4.0]");
+            assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
+            assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
+        }
+    }
+
+    private static void assertEndedWithoutMemory(InstalledServer.Result result) {
+        assertThat(result.status()).isEqualTo(ExitStatus.OUT_OF_MEMORY);
+        assertThat(result.err().lines().filter(line -> line.startsWith("nereid: ")))
+                .containsExactly("nereid: out of memory: heap exhausted, ends with exit code 3"
+                        + " (--exit-on-out-of-memory=false keeps the server alive)");
+    }
+
+    @Test
+    void whoEndsTheProcessIsToldAndTheOthersAreAnswered() throws Exception {
+        Path gate = Files.createFile(models.folder().resolve("other/gate"));
+        try (InstalledServer server = serve(Map.of())) {
+            CompletableFuture<HttpResponse<String>> other = askLater(server, "other", TroubleBackendProvider.WAIT);
+            Eventually.holds("executed", PATIENCE_SECONDS, () -> isExecuted(server, "other"));
+
+            CompletableFuture<HttpResponse<String>> lost = askLater(server, "trouble", TroubleBackendProvider.EXIT);
+
+            assertThat(lost.get(PATIENCE_SECONDS, TimeUnit.SECONDS).statusCode())
+                    .isEqualTo(503);
+            Files.delete(gate);
+            assertThat(other.get(PATIENCE_SECONDS, TimeUnit.SECONDS).body()).contains("[-5.0]");
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
+            assertThat(result.err())
+                    .contains("process is ended by a call of System.exit", "status=7", "instance/trouble/1/trouble_0")
+                    .contains("at dev.nereid.trouble.TroubleBackendProvider")
+                    .contains("execution ended the process", "model=trouble version=1 instance=trouble_0");
+        }
+    }
+
+    @Test
+    void anExitDuringTheLoadKeepsItsStatus() throws Exception {
+        models.model(
+                "trouble", config("trouble", "parameters { key: \"exit_at_load\" value { string_value: \"1\" } }"));
+
+        InstalledServer.Result result = InstalledServer.run(
+                "serve",
+                "--model-repository=" + models.folder(),
+                "--backend-directory=" + plugins,
+                "--http-port=0",
+                "--grpc-port=0",
+                "--metrics-port=0");
+
+        assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
+        assertThat(result.err()).contains("process is ended by a call of System.exit");
+    }
+
+    @Test
+    void theSecondSignalEndsTheProcessAtOnce() throws Exception {
+        Files.createFile(models.folder().resolve("other/gate"));
+        try (InstalledServer server = serve(Map.of(), "--exit-timeout-secs=600")) {
+            askLater(server, "other", TroubleBackendProvider.WAIT);
+            Eventually.holds("executed", PATIENCE_SECONDS, () -> isExecuted(server, "other"));
+
+            server.signal("TERM");
+            server.signal("INT");
+
+            assertThat(server.awaitEnd().status()).isIn(128 + 2, 128 + 15);
+        }
+    }
+
+    @Test
+    void anEndlessFunctionFreezesNoPort() throws Exception {
+        models.model("endless", config("endless", ""));
+        try (InstalledServer server =
+                serve(Map.of(), "--execution-watchdog-secs=1", "--http-thread-count=1", "--exit-timeout-secs=1")) {
+            ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
+                    .build();
+            askLater(server, "endless", 1);
+            Eventually.holds("overdue", PATIENCE_SECONDS, () -> status(server, "/v2/models/endless/ready") == 400);
+
+            assertThat(ask(server, "other", 4).body()).contains("[4.0]");
+            assertThat(GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                            .withDeadlineAfter(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                            .serverLive(ServerLiveRequest.getDefaultInstance())
+                            .getLive())
+                    .isTrue();
+            assertThat(server.metrics("GET", "/metrics").body())
+                    .contains("nereid_execution_overdue{model=\"endless\",version=\"1\"} 1\n")
+                    .contains("nereid_execution_overdue_total{model=\"endless\",version=\"1\"} 1\n")
+                    .contains("nereid_execution_overdue_total{model=\"other\",version=\"1\"} 0\n");
+            assertThat(server.post("/v2/repository/index", "{}").body())
+                    .contains(
+                            "\"state\":\"READY\",\"reason\":\"instances whose executions take longer than 1 s: endless_0\"");
+            channel.shutdownNow();
+            server.interrupt();
+            assertThat(server.awaitEnd().err())
+                    .contains("execution takes longer than its limit", "model=endless", "requestIds=seven")
+                    .contains("at dev.nereid.trouble.EndlessFunction.apply");
+        }
+    }
+
+    @Test
+    void anEventLoopThatStandsStillIsReportedWithItsModel() throws Exception {
+        models.model("hasty", config("trouble", "parameters { key: \"short\" value { string_value: \"1\" } }"));
+        Path gate = Files.createFile(models.folder().resolve("hasty/gate"));
+        try (InstalledServer server = serve(Map.of(), "--http-thread-count=1", "--execution-watchdog-secs=2")) {
+            Eventually.holds("idle", PATIENCE_SECONDS, () -> isIdle(server, "hasty"));
+            CompletableFuture<HttpResponse<String>> held = askLater(server, "hasty", TroubleBackendProvider.WAIT);
+            Eventually.holds("reported", PATIENCE_SECONDS, () -> isReported(server));
+            Files.delete(gate);
+            held.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+
+            server.interrupt();
+            assertThat(server.awaitEnd().err())
+                    .contains("event loop stands still")
+                    .contains("model=hasty version=1 instance=hasty_0")
+                    .doesNotContain("has been blocked for");
+        }
+    }
+
+    /** Says whether the log tells of a loop that stands still. */
+    private static boolean isReported(InstalledServer server) {
+        return server.errSoFar().contains("event loop stands still");
+    }
+
+    private static boolean isExecuted(InstalledServer server, String model) {
+        return stacks(server, model).contains("TroubledModel.await");
+    }
+
+    /** Says whether the instance of a model waits for requests, so that an event loop may run it. */
+    private static boolean isIdle(InstalledServer server, String model) {
+        return stacks(server, model).contains("dev.nereid.scheduler.Seat");
+    }
+
+    /** Returns the stack of the thread of a model's instance. */
+    private static String stacks(InstalledServer server, String model) {
+        try {
+            Process stacks = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin/jstack")
+                                    .toString(),
+                            String.valueOf(server.pid()))
+                    .start();
+            String text = new String(stacks.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            int start = text.indexOf("\"instance/" + model + "/");
+            int end = text.indexOf("\n\n", start);
+            return start < 0 ? "" : text.substring(start, end < 0 ? text.length() : end);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static int status(InstalledServer server, String path) {
+        try {
+            return server.get(path).statusCode();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private InstalledServer serve(Map<String, String> environment, String... flags) throws IOException {
+        String[] all = new String[flags.length + 1];
+        all[0] = "--backend-directory=" + plugins;
+        System.arraycopy(flags, 0, all, 1, flags.length);
+        return InstalledServer.serve(environment, models.folder(), all);
+    }
+
+    private static String config(String backend, String more) {
+        return Repository.identity(0, "FP32", "[ -1 ]", more).replace("\"identity\"", "\"" + backend + "\"");
+    }
+
+    private static HttpResponse<String> ask(InstalledServer server, String model, int first)
+            throws IOException, InterruptedException {
+        return server.post(
+                "/v2/models/" + model + "/infer",
+                "{\"id\":\"seven\",\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1],\"data\":["
+                        + first + "]}]}");
+    }
+
+    private static CompletableFuture<HttpResponse<String>> askLater(InstalledServer server, String model, int first) {
+        return CompletableFuture.supplyAsync(
+                () -> {
+                    try {
+                        return ask(server, model, first);
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                    }
+                },
+                InstalledServer.BLOCKING);
+    }
+}

@@ -1,0 +1,24 @@
+package dev.nereid.trouble;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.TensorFunction;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The function {@code endless}, which never returns. */
+public final class EndlessFunction implements TensorFunction {
+    private static final AtomicLong TURNS = new AtomicLong();
+
+    @Override
+    public String name() {
+        return "endless";
+    }
+
+    @Override
+    public void apply(InferenceRequest request, ModelContext model) throws BackendException {
+        while (TURNS.incrementAndGet() != 0) {
+            Thread.onSpinWait();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+package dev.nereid.trouble;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Brings the backend {@code trouble}: {@code OUTPUT0} is {@code INPUT0}, unless the first number of the input asks for
+ * something else; executions of models whose parameter {@code short} is set are short by their word. Immutable.
+ */
+public final class TroubleBackendProvider implements BackendProvider {
+    public static final int EXIT = -1;
+    public static final int FILL_HEAP = -2;
+    public static final int FILL_HEAP_ELSEWHERE = -3;
+    public static final int RECURSE = -4;
+    public static final int WAIT = -5;
+
+    /** The status of {@link #EXIT}. */
+    public static final int STATUS = 7;
+
+    private static final int CHUNK = 1 << 20;
+    private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+    private static final ValueLayout.OfFloat FLOAT =
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+    @Override
+    public String name() {
+        return "trouble";
+    }
+
+    @Override
+    public Backend create(BackendContext context) {
+        return TroubledModel::of;
+    }
+
+    private record TroubledModel(Path folder, Optional<BackendTraits.Execution> execution) implements Model {
+        static TroubledModel of(ModelContext model) {
+            if (model.settings().parameters().containsKey("exit_at_load")) {
+                System.exit(STATUS);
+            }
+            return new TroubledModel(
+                    model.modelDirectory(),
+                    model.settings().parameters().containsKey("short")
+                            ? Optional.of(BackendTraits.Execution.SHORT)
+                            : Optional.empty());
+        }
+
+        @Override
+        public ModelInstance newInstance(InstanceContext context) {
+            return this::execute;
+        }
+
+        private void execute(Batch batch) throws BackendException {
+            for (InferenceRequest request : batch.requests()) {
+                Tensor input = request.input("INPUT0").orElseThrow();
+                switch ((int) input.data().get(FLOAT, 0)) {
+                    case EXIT -> System.exit(STATUS);
+                    case FILL_HEAP -> fill();
+                    case FILL_HEAP_ELSEWHERE -> Thread.ofPlatform().start(() -> fill());
+                    case RECURSE -> request.fail(new BackendException(ErrorCode.INTERNAL, "depth " + depth(1)));
+                    case WAIT -> await(folder.resolve("gate"));
+                    default -> {}
+                }
+                request.response().put("OUTPUT0", input, () -> {});
+            }
+        }
+
+        private static int fill() {
+            List<byte[]> chunks = new ArrayList<>();
+            while (chunks.size() < Integer.MAX_VALUE) {
+                chunks.add(new byte[CHUNK]);
+            }
+            return chunks.size();
+        }
+
+        private static int depth(int above) {
+            return above <= 0 ? above : depth(above + 1) + 1;
+        }
+
+        private static void await(Path gate) {
+            while (Files.exists(gate)) {
+                LockSupport.parkNanos(LOOK_NANOS);
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+/**
+ * Backends that do what no backend should: packed as plugins by {@code GatedPlugin}, never on a server's class path as
+ * such.
+ *
+ * <p>Starting points: {@link dev.nereid.trouble.TroubleBackendProvider}, {@link dev.nereid.trouble.EndlessFunction}.
+ */
+@NullMarked
+package dev.nereid.trouble;
+
+import org.jspecify.annotations.NullMarked;

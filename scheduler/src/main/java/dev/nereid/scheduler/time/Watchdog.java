@@ -1,0 +1,97 @@
+package dev.nereid.scheduler.time;
+
+import static java.util.Objects.requireNonNull;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Looks once a second, on the thread of the timer, at what may take too long. Safe for use by any thread. The alarm is
+ * set while there is something to look at.
+ */
+public final class Watchdog implements AutoCloseable {
+    /** How often it looks. */
+    public static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** Something that may take too long. */
+    @FunctionalInterface
+    public interface Watched {
+        /**
+         * Looks whether it takes too long. Called by one thread at a time; must be short and never block.
+         *
+         * @param nowNanos the time, on the scale of {@link System#nanoTime()}
+         */
+        void check(long nowNanos);
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
+
+    private final LongSupplier nanoTime;
+    private final Alarm alarm;
+    private final List<Watched> watched = new CopyOnWriteArrayList<>();
+
+    /**
+     * Makes a watchdog that looks at nothing.
+     *
+     * @param timer wakes it
+     * @param nanoTime the clock of the timer
+     */
+    public Watchdog(Timer timer, LongSupplier nanoTime) {
+        this.nanoTime = requireNonNull(nanoTime, "nanoTime");
+        alarm = timer.alarm(this::look);
+    }
+
+    /**
+     * Looks at something from now on.
+     *
+     * @param added what may take too long
+     */
+    public void add(Watched added) {
+        watched.add(requireNonNull(added, "added"));
+        set();
+    }
+
+    /**
+     * Looks at something no more. A look that has begun goes on.
+     *
+     * @param removed what was added
+     */
+    public void remove(Watched removed) {
+        watched.remove(removed);
+    }
+
+    private void set() {
+        alarm.atLatest(nanoTime.getAsLong() + INTERVAL_NANOS);
+    }
+
+    private void look() {
+        try {
+            for (Watched one : watched) {
+                look(one);
+            }
+        } finally {
+            if (!watched.isEmpty()) {
+                set();
+            }
+        }
+    }
+
+    private void look(Watched one) {
+        try {
+            one.check(nanoTime.getAsLong());
+        } catch (RuntimeException e) {
+            LOG.atError().setCause(e).log("check of watchdog failed");
+        }
+    }
+
+    /** Looks at nothing any more. */
+    @Override
+    public void close() {
+        watched.clear();
+        alarm.close();
+    }
+}

@@ -1,0 +1,230 @@
+package dev.nereid.scheduler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.scheduler.time.Alarms;
+import dev.nereid.scheduler.time.Watchdog;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeClock;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Fatal errors and overdue executions of a model. */
+@Timeout(60)
+final class SupervisionTest {
+    private static final Duration LIMIT = Duration.ofSeconds(30);
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final FakeClock clock = new FakeClock();
+    private final Alarms alarms = new Alarms(() -> {});
+    private final Watchdog watchdog = new Watchdog(alarms, clock);
+    private final List<OutOfMemoryError> fatal = new CopyOnWriteArrayList<>();
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .build();
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Java heap space",
+                "Java heap space: failed reallocation of scalar replaced objects",
+                "GC overhead limit exceeded",
+                "Metaspace",
+                "Compressed class space",
+                "unable to create native thread: possibly out of memory or process/resource limits reached"
+            })
+    void exhaustedHeapMetaspaceAndThreadsAreFatal(String message) {
+        OutOfMemoryError error = new OutOfMemoryError(message);
+
+        assertThat(failWith(new IllegalStateException("around", error))).isTrue();
+
+        assertThat(fatal).containsExactly(error);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Cannot reserve 4096 bytes of direct buffer memory (allocated: 1, limit: 2)",
+                "Map failed",
+                "Out of native memory",
+                "Requested array size exceeds VM limit",
+                "Required length exceeds implementation limit",
+                "for a test"
+            })
+    void refusedDirectNativeAndMappedMemoryAndArrayLimitsAreNotFatal(String message) {
+        assertThat(failWith(new OutOfMemoryError(message))).isTrue();
+
+        assertThat(fatal).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {StackOverflowError.class, InternalError.class, UnknownError.class, OutOfMemoryError.class})
+    void otherErrorsOfTheVirtualMachineFailTheirExecution(Class<? extends Error> kind) throws Exception {
+        assertThat(failWith(kind.getConstructor().newInstance())).isTrue();
+
+        assertThat(fatal).isEmpty();
+    }
+
+    /** Has executions fail, on threads of instances and directly; says whether the instance executes the next one. */
+    private boolean failWith(Throwable thrown) {
+        List<FakeInstance.Execution> executions = new ArrayList<>(List.of(
+                batch -> {
+                    SupervisionTest.<RuntimeException>sneak(thrown);
+                },
+                FakeInstance::copy));
+        FakeInstance instance =
+                new FakeInstance(batch -> executions.removeFirst().execute(batch));
+        boolean ready;
+        try (ModelScheduler scheduler = start(List.of(), instance)) {
+            RecordingObserver failed = submit(scheduler, "a").await();
+            assertThat(failed.error().code()).isEqualTo(ErrorCode.INTERNAL);
+            submit(scheduler, "b").await().close();
+            ready = scheduler.isReady();
+        }
+        return ready && instance.isClosed();
+    }
+
+    @Test
+    void anOverdueExecutionIsReportedOnceAndTheModelIsReadyWhileAnotherInstanceIsFree() {
+        Gate first = new Gate();
+        Gate second = new Gate();
+        try (ModelScheduler scheduler = start(List.of(), first.instance, second.instance)) {
+            RecordingObserver one = submit(scheduler, "one");
+            await(first, second);
+            look(LIMIT.minusSeconds(1));
+            assertThat(scheduler.overdue()).isZero();
+
+            look(Duration.ofSeconds(2));
+            look(Duration.ofSeconds(2));
+
+            assertThat(scheduler.overdue()).isEqualTo(1);
+            assertThat(scheduler.overdueTotal()).isEqualTo(1);
+            assertThat(scheduler.isReady()).isTrue();
+            assertThat(scheduler.trouble())
+                    .startsWith("instances whose executions take longer than 30 s: i")
+                    .doesNotContain(",");
+
+            RecordingObserver other = submit(scheduler, "two");
+            Latches.await(first.entered);
+            Latches.await(second.entered);
+            look(LIMIT.plusSeconds(1));
+
+            assertThat(scheduler.overdueTotal()).isEqualTo(2);
+            assertThat(scheduler.isReady()).isFalse();
+            assertThat(scheduler.isServing()).isTrue();
+
+            first.open.countDown();
+            second.open.countDown();
+            one.await().close();
+            other.await().close();
+            Threads.await("ready again", scheduler::isReady);
+            assertThat(scheduler.overdue()).isZero();
+            assertThat(scheduler.trouble()).isEmpty();
+            assertThat(scheduler.overdueTotal()).isEqualTo(2);
+        }
+        assertThat(alarms.ring(clock.getAsLong() + TimeUnit.DAYS.toNanos(1))).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
+    void anOverdueWarmupIsNoOverdueExecution() throws InterruptedException {
+        Gate gate = new Gate();
+        WarmupSample sample = new WarmupSample("s", 1, () -> List.of(call("w")));
+        try (ModelScheduler scheduler = start(List.of(sample), gate.instance)) {
+            Latches.await(gate.entered);
+
+            look(Duration.ofHours(1));
+
+            assertThat(scheduler.overdueTotal()).isZero();
+            assertThat(scheduler.isReady()).isTrue();
+            gate.open.countDown();
+            scheduler.awaitWarm();
+        }
+    }
+
+    @Test
+    void anExecutionThatEndsTheProcessIsAnsweredAndWaitedForByNobody() {
+        Gate gate = new Gate();
+        ModelScheduler scheduler = start(List.of(), gate.instance);
+        RecordingObserver lost = submit(scheduler, "lost");
+        Latches.await(gate.entered);
+        RecordingObserver waiting = submit(scheduler, "waiting");
+        assertThat(scheduler.instanceOn(Thread.currentThread())).isEmpty();
+        assertThat(scheduler.instanceOn(Threads.named("instance/m/1/i0"))).contains("i0");
+
+        scheduler.loseExecutionOn(Threads.named("instance/m/1/i0"));
+
+        assertThat(lost.await().error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+        assertThat(waiting.await().error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+        scheduler.close();
+        assertThat(gate.instance.isClosed()).isFalse();
+        gate.open.countDown(); // the memory of the call is given back for the sake of the test
+        Threads.await("end of the execution", () -> memory.bytesInUse() == 0);
+    }
+
+    /** An instance whose executions wait. */
+    private static final class Gate {
+        private final CountDownLatch entered = new CountDownLatch(1);
+        private final CountDownLatch open = new CountDownLatch(1);
+        private final FakeInstance instance = new FakeInstance(batch -> {
+            entered.countDown();
+            Latches.await(open);
+            FakeInstance.copy(batch);
+        });
+    }
+
+    private static void await(Gate one, Gate other) {
+        Threads.await("an execution", () -> one.entered.getCount() + other.entered.getCount() == 1);
+    }
+
+    private void look(Duration later) {
+        clock.advanceNanos(later.toNanos());
+        alarms.ring(clock.getAsLong());
+    }
+
+    private ModelScheduler start(List<WarmupSample> warmup, FakeInstance... instances) {
+        List<InstanceSlot> slots = new ArrayList<>();
+        for (FakeInstance instance : instances) {
+            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
+        }
+        return ModelScheduler.start(
+                new ModelPlan(model, BatchingPolicy.NONE).with(warmup),
+                slots,
+                new SchedulerEnvironment(memory, clock, alarms)
+                        .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5))));
+    }
+
+    private CheckedCall call(String id) {
+        return Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
+    }
+
+    private RecordingObserver submit(ModelScheduler scheduler, String id) {
+        RecordingObserver observer = new RecordingObserver();
+        scheduler.submit(call(id), observer);
+        return observer;
+    }
+
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+    private static <T extends Throwable> void sneak(Throwable thrown) throws T {
+        throw (T) thrown;
+    }
+}

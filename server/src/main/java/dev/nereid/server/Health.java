@@ -1,0 +1,30 @@
+package dev.nereid.server;
+
+import dev.nereid.api.FatalErrorHandler;
+
+/** Whether a fatal error was noticed, or the heap is full. Safe for use by any thread. */
+final class Health implements FatalErrorHandler {
+    private final SupervisionOptions options;
+    private final HeapWatch heap = new HeapWatch(JvmHeap::new, this);
+    private volatile boolean failed;
+
+    Health(SupervisionOptions options) {
+        this.options = options;
+    }
+
+    @Override
+    public void onFatalError(OutOfMemoryError error) {
+        failed = !options.liveAfterFatalErrors();
+        options.fatalErrors().onFatalError(error);
+    }
+
+    /** Returns what watches the heap. */
+    HeapWatch heap() {
+        return heap;
+    }
+
+    /** Says whether the server counts as live. */
+    boolean isGood() {
+        return !failed && !heap.isFull();
+    }
+}

@@ -1,0 +1,106 @@
+package dev.nereid.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** A heap that stays full after collections. */
+final class HeapWatchTest {
+    private static final long MAX = 1_000;
+
+    private final List<OutOfMemoryError> fatal = new ArrayList<>();
+    private final FakeHeap heap = new FakeHeap();
+    private final HeapWatch watch = new HeapWatch(() -> heap, fatal::add);
+
+    HeapWatchTest() {
+        look(HeapWatch.SKIPPED);
+    }
+
+    @Test
+    void isReportedOnceIfItStaysFull() {
+        heap.used = MAX;
+
+        look(HeapWatch.LOOKS - 1);
+        assertThat(watch.isFull()).isFalse();
+        look(HeapWatch.LOOKS);
+
+        assertThat(watch.isFull()).isTrue();
+        assertThat(fatal)
+                .singleElement()
+                .extracting(Throwable::getMessage)
+                .asString()
+                .startsWith("Java heap space");
+    }
+
+    @Test
+    void isFullNoMoreOnceThereIsRoom() {
+        heap.used = MAX;
+        look(HeapWatch.LOOKS);
+
+        heap.used = MAX / 2;
+        look(1);
+
+        assertThat(watch.isFull()).isFalse();
+    }
+
+    @Test
+    void isNotFullIfACollectionFreesMemory() {
+        for (int i = 0; i < 2 * HeapWatch.LOOKS; i++) {
+            heap.used = i % HeapWatch.LOOKS == 0 ? MAX / 2 : MAX;
+            look(1);
+        }
+
+        assertThat(fatal).isEmpty();
+    }
+
+    @Test
+    void isNotFullWhileNothingIsCollected() {
+        heap.used = MAX;
+        heap.perLook = 0;
+
+        look(10 * HeapWatch.LOOKS);
+
+        assertThat(fatal).isEmpty();
+    }
+
+    @Test
+    void ofThisProcessIsKnown() {
+        JvmHeap own = new JvmHeap();
+        long before = own.collections();
+
+        System.gc();
+
+        assertThat(own.collections()).isGreaterThan(before);
+        assertThat(own.usedAfterCollection()).isPositive().isLessThan(own.max());
+    }
+
+    private void look(int times) {
+        for (int i = 0; i < times; i++) {
+            heap.collections += heap.perLook;
+            watch.check(0);
+        }
+    }
+
+    private static final class FakeHeap implements HeapWatch.Heap {
+        private long collections;
+        private long perLook = 1;
+        private long used;
+
+        @Override
+        public long collections() {
+            return collections;
+        }
+
+        @Override
+        public long usedAfterCollection() {
+            return used;
+        }
+
+        @Override
+        public long max() {
+            return MAX;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+package dev.nereid.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.api.OverdueExecutions;
+import dev.nereid.spi.ErrorCode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a server says of itself after fatal errors, of overdue executions and loads, and of files it must not open. */
+@Timeout(60)
+final class SupervisionTest {
+    private static final Duration SHORT = Duration.ofMillis(1);
+    private static final Duration LONG = Duration.ofHours(1);
+    private static final String GATE = "parameters { key: \"gate\" value { string_value: \"%s\" } }\n";
+    private static final String ONE = "instance_group { count: 1 kind: KIND_CPU }\n";
+
+    @TempDir
+    private Path folder;
+
+    private final List<OutOfMemoryError> fatal = new CopyOnWriteArrayList<>();
+    private TestModels models;
+    private Path plugins;
+
+    @BeforeEach
+    void makeFolders() throws IOException {
+        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(folder.resolve("plugins"));
+        TestPlugins.recording(plugins);
+    }
+
+    @Test
+    void isNotLiveAfterAFatalErrorButServesOn() throws Exception {
+        models.recording("m", "parameters { key: \"die_execute\" value { string_value: \"m_0_0\" } }\n" + ONE);
+        models.recording("n", ONE);
+
+        try (NereidServer server = start(new SupervisionOptions(LONG, LONG, fatal::add, false))) {
+            assertThat(server.isLive()).isTrue();
+
+            Answer failed = Answer.to(server, "m", 1);
+
+            assertThat(failed.error().code()).isEqualTo(ErrorCode.INTERNAL);
+            assertThat(fatal).hasSize(1);
+            assertThat(server.isLive()).isFalse();
+            assertThat(server.isReady()).isFalse();
+            assertThat(server.models().isReady(ModelRef.latest("m"))).isTrue();
+            assertThat(Answer.to(server, "n", 4).response().values()).containsExactly(4f);
+        }
+    }
+
+    @Test
+    void staysLiveIfTold() throws Exception {
+        models.recording("m", "parameters { key: \"die_execute\" value { string_value: \"m_0_0\" } }\n" + ONE);
+
+        try (NereidServer server = start(new SupervisionOptions(LONG, LONG, FatalErrorHandler.NONE, true))) {
+            Answer.to(server, "m", 1).await();
+
+            assertThat(server.isReady()).isTrue();
+        }
+    }
+
+    @Test
+    void aModelIsNotReadyWhileItsOnlyInstanceIsOverdueAndTheIndexSaysWhy() throws Exception {
+        Path gate = Files.createFile(folder.resolve("gate"));
+        models.recording("m", GATE.formatted(gate) + ONE);
+        models.recording(
+                "patient",
+                "parameters { key: \"execution_watchdog_secs\" value { string_value: \"3600\" } }\n"
+                        + GATE.formatted(gate) + ONE);
+
+        try (NereidServer server = start(new SupervisionOptions(SHORT, LONG, fatal::add, false))) {
+            Answer answer = Answer.to(server, "m", 1);
+            Answer other = Answer.to(server, "patient", 1);
+            await(() -> !server.models().isReady(ModelRef.latest("m")));
+
+            ModelStatus status = server.models().index().getFirst();
+            assertThat(status.state()).isEqualTo(ModelStatus.State.READY);
+            assertThat(status.reason())
+                    .startsWith("instances whose executions take longer than")
+                    .endsWith(": m_0_0");
+            assertThat(server.isReady()).isFalse();
+            assertThat(server.models().overdueExecutions().getFirst())
+                    .extracting(OverdueExecutions::now, OverdueExecutions::total)
+                    .containsExactly(1L, 1L);
+            assertThat(server.models().isReady(ModelRef.latest("patient"))).isTrue();
+
+            Files.delete(gate);
+            answer.await();
+            other.await();
+            await(server::isReady);
+            assertThat(server.models().index()).extracting(ModelStatus::reason).containsOnly("");
+            assertThat(server.models().overdueExecutions().getFirst().now()).isZero();
+        }
+    }
+
+    @Test
+    void theIndexSaysThatALoadIsOverdue() throws Exception {
+        Path gate = Files.createFile(folder.resolve("gate"));
+        models.recording("m", GATE.formatted(gate) + ONE + """
+                model_warmup { name: "w" batch_size: 1 inputs {
+                  key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
+                """);
+
+        try (NereidServer server =
+                builder(new SupervisionOptions(LONG, SHORT, fatal::add, false)).startLoading()) {
+            await(() -> !server.models().index().getFirst().reason().isEmpty());
+
+            ModelStatus status = server.models().index().getFirst();
+            assertThat(status.state()).isEqualTo(ModelStatus.State.LOADING);
+            assertThat(status.reason()).startsWith("takes longer than").endsWith("to load");
+            Files.delete(gate);
+            server.awaitModels();
+            assertThat(server.models().index().getFirst().reason()).isEmpty();
+        }
+    }
+
+    @Test
+    void aWrongLimitIsRefused() throws Exception {
+        models.recording(
+                "m", "parameters { key: \"execution_watchdog_secs\" value { string_value: \"soon\" } }\n" + ONE);
+
+        try (NereidServer server =
+                builder(SupervisionOptions.DEFAULT).exitOnError(false).start()) {
+            assertThat(server.models().index().getFirst().reason())
+                    .isEqualTo("model 'm': parameter 'execution_watchdog_secs': 'soon' (expected: a whole number of"
+                            + " seconds, 0 or more)");
+        }
+    }
+
+    @Test
+    void pipesAreNotOpenedAndTheOtherModelsServe() throws Exception {
+        models.recording("good", ONE);
+        models.recording("labels", ONE);
+        Path config = models.root().resolve("labels/config.pbtxt");
+        Files.writeString(config, Files.readString(config).replace("output {", "output { label_filename: \"pipe\""));
+        pipe(models.root().resolve("labels/pipe"));
+        models.recording("config", ONE);
+        Files.delete(models.root().resolve("config/config.pbtxt"));
+        pipe(models.root().resolve("config/config.pbtxt"));
+
+        try (NereidServer server =
+                builder(SupervisionOptions.DEFAULT).exitOnError(false).start()) {
+            assertThat(server.models().index())
+                    .extracting(ModelStatus::name, ModelStatus::reason)
+                    .containsExactly(
+                            tuple("config", "failed to read text proto from config/config.pbtxt: not a regular file"),
+                            tuple("good", ""),
+                            tuple("labels", "failed to open text file for read pipe: not a regular file"));
+            assertThat(Answer.to(server, "good", 4).response().values()).containsExactly(4f);
+        }
+    }
+
+    private static void pipe(Path path) throws IOException, InterruptedException {
+        new ProcessBuilder("mkfifo", path.toString()).start().waitFor();
+    }
+
+    private static void await(BooleanSupplier condition) {
+        while (!condition.getAsBoolean()) {
+            Thread.onSpinWait();
+        }
+    }
+
+    private NereidServerBuilder builder(SupervisionOptions options) {
+        return NereidServer.builder()
+                .modelRepositories(models.root())
+                .pluginDirectories(plugins)
+                .backendConfig("recording", "events", folder.resolve("events").toString())
+                .supervision(options);
+    }
+
+    private NereidServer start(SupervisionOptions options) throws InterruptedException, InferenceException {
+        return builder(options).start();
+    }
+}
