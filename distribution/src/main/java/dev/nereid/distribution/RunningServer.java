@@ -86,13 +86,7 @@ final class RunningServer {
                 Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 loops.join().watch(server);
                 return new RunningServer(
-                        surroundings,
-                        flags.exitTimeout(),
-                        delay,
-                        loops.join(),
-                        server,
-                        ports,
-                        flags.memoryReport());
+                        surroundings, flags.exitTimeout(), delay, loops.join(), server, ports, flags.memoryReport());
             } catch (StartFailure | InterruptedException | RuntimeException e) {
                 closeAfter(e, server);
                 throw e;

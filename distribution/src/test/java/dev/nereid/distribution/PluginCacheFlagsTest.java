@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -95,6 +96,7 @@ final class PluginCacheFlagsTest {
                 "1",
                 1,
                 (nereid, libraries) -> {},
-                new StopSignal()));
+                new StopSignal(),
+                new FatalExit(OutputStream.nullOutputStream(), status -> {})));
     }
 }

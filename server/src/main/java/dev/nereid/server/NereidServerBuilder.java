@@ -420,8 +420,6 @@ public final class NereidServerBuilder {
                         strictReadiness,
                         supervision,
                         exitTimeout)
-                .start(
-                        ServerMemory.of(pool, clientSharedMemory),
-                        Refusals.counting(clientErrorsAsBadRequest));
+                .start(ServerMemory.of(pool, clientSharedMemory), Refusals.counting(clientErrorsAsBadRequest));
     }
 }
