@@ -68,7 +68,7 @@ final class InferExchange {
         try {
             if (!body.append(chunk)) {
                 request.pause();
-                handler.context().runOnContext(now -> proceed());
+                handler.loop().runAfterOthers(this::proceed);
             }
         } catch (InferenceException e) {
             refuseUnread(e);
@@ -84,7 +84,7 @@ final class InferExchange {
             if (body.proceed()) {
                 request.resume();
             } else {
-                handler.context().runOnContext(now -> proceed());
+                handler.loop().runAfterOthers(this::proceed);
             }
         } catch (InferenceException e) {
             request.resume();
