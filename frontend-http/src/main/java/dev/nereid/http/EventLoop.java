@@ -1,7 +1,9 @@
 package dev.nereid.http;
 
 import io.vertx.core.Context;
+import io.vertx.core.internal.ContextInternal;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -28,6 +30,21 @@ final class EventLoop {
     boolean run(Runnable task) {
         try {
             context.runOnContext(now -> task.run());
+            return true;
+        } catch (RejectedExecutionException e) {
+            return false;
+        }
+    }
+
+    /**
+     * Has the event loop do something after it has looked at its sockets: a task that is run anew each time goes before
+     * them, for up to a second.
+     *
+     * @return {@code false} if the event loop has stopped, and all connections with it
+     */
+    boolean runAfterOthers(Runnable task) {
+        try {
+            ((ContextInternal) context).nettyEventLoop().schedule(() -> run(task), 1, TimeUnit.NANOSECONDS);
             return true;
         } catch (RejectedExecutionException e) {
             return false;

@@ -72,7 +72,7 @@ final class InferExchange {
         try {
             if (!body.append(chunk)) {
                 request.pause();
-                handler.context().runOnContext(now -> proceed());
+                handler.loop().runAfterOthers(this::proceed);
             }
         } catch (InferenceException e) {
             refuseUnread(e);
@@ -88,7 +88,7 @@ final class InferExchange {
             if (body.proceed()) {
                 request.resume();
             } else {
-                handler.context().runOnContext(now -> proceed());
+                handler.loop().runAfterOthers(this::proceed);
             }
         } catch (InferenceException e) {
             request.resume();
