@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
 final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private static final Logger log = LoggerFactory.getLogger(ConnectionAcceptor.class);
 
-    /** How many connections may wait for room, each with a file descriptor of its own. */
+    /** How many connections may wait for room, each with a file descriptor; meanwhile no more are accepted. */
     private static final int MAX_WAITING = 64;
 
     /** The part of the bound that connections which do nothing leave to others, of this port or another. */
@@ -82,6 +82,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /** Stops to listen. Blocks: not for an event loop. */
+    @SuppressWarnings("FutureReturnValueIgnored") // the timer has no outcome
     void close() {
         Channel channel = listening;
         if (channel == null) {
@@ -130,7 +131,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         Channel connection = (Channel) message;
         accepted++;
         InetAddress client = address(connection);
-        if (limiter.open() >= limiter.max() && waiting < MAX_WAITING && limiter.hasRoomFor(client)) {
+        if (limiter.open() >= limiter.max() && limiter.hasRoomFor(client)) {
             awaitRoom(context, connection, client);
             return;
         }
@@ -163,6 +164,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private void awaitRoom(ChannelHandlerContext context, Channel connection, InetAddress client) {
         Optional<HttpPort> port = longestIdle();
         waiting++;
+        if (waiting == MAX_WAITING) {
+            context.channel().config().setAutoRead(false);
+        }
         boolean isAsked = port.isPresent()
                 && port.get().execute(() -> {
                     port.get().closeLongestIdle();
@@ -174,6 +178,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     private void retry(ChannelHandlerContext context, Channel connection, InetAddress client) {
+        if (waiting == MAX_WAITING) {
+            context.channel().config().setAutoRead(true);
+        }
         waiting--;
         admit(context, connection, client);
     }
@@ -190,6 +197,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     @Override
+    @SuppressWarnings("FutureReturnValueIgnored") // the timer has no outcome
     public void exceptionCaught(ChannelHandlerContext context, Throwable problem) {
         long now = System.nanoTime();
         if (now - lastComplaint >= TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS)) {

@@ -59,12 +59,12 @@ final class HttpPort {
     private static final int BACKLOG = 1024;
 
     /** How long no connection may come before a port counts as deserted whose connections were closed one by one. */
-    private static final long QUIET_MILLIS = 200;
+    private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     /** How long a connection that has just been made or answered is left to its client. */
     private static final long LAST_MOMENT_NANOS = TimeUnit.MILLISECONDS.toNanos(400);
 
-    private static final long LEAVE_CHECK_MILLIS = 10;
+    private static final long LEAVE_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     /** How many idle connections are found by one search. */
     private static final int IDLE_CANDIDATES = 64;
@@ -214,9 +214,9 @@ final class HttpPort {
             if (window.isZero()) {
                 endWindow();
             } else {
-                loop.schedule(this::endWindow, window.toNanos(), TimeUnit.NANOSECONDS);
+                after(window.toNanos(), this::endWindow);
             }
-            loop.schedule(this::abortAll, timeout.toNanos(), TimeUnit.NANOSECONDS);
+            after(timeout.toNanos(), this::abortAll);
             if (connections.isEmpty()) {
                 drained.tryComplete();
             }
@@ -237,7 +237,7 @@ final class HttpPort {
             if (patience.isZero()) {
                 abortAll();
             } else {
-                loop.schedule(this::abortAll, patience.toNanos(), TimeUnit.NANOSECONDS);
+                after(patience.toNanos(), this::abortAll);
             }
             awaitDeserted(clock.getAsLong() + patience.toNanos());
         });
@@ -247,6 +247,11 @@ final class HttpPort {
             }
             return http.close();
         });
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // the task tells of its outcome itself
+    private void after(long nanos, Runnable task) {
+        loop.schedule(task, nanos, TimeUnit.NANOSECONDS);
     }
 
     private void endWindow() {
@@ -271,7 +276,7 @@ final class HttpPort {
             }
         }
         if (isLeft) {
-            loop.schedule(this::closeIdle, LAST_MOMENT_NANOS / 8, TimeUnit.NANOSECONDS);
+            after(LAST_MOMENT_NANOS / 8, this::closeIdle);
         }
     }
 
@@ -287,12 +292,12 @@ final class HttpPort {
             drained.tryComplete();
         } else {
             // Clients whose connection was closed may be about to connect again.
-            loop.schedule(this::endIfQuiet, QUIET_MILLIS, TimeUnit.MILLISECONDS);
+            after(QUIET_NANOS, this::endIfQuiet);
         }
     }
 
     private void endIfQuiet() {
-        if (connections.isEmpty() && clock.getAsLong() - lastConnected >= TimeUnit.MILLISECONDS.toNanos(QUIET_MILLIS)) {
+        if (connections.isEmpty() && clock.getAsLong() - lastConnected >= QUIET_NANOS) {
             drained.tryComplete();
         }
     }
@@ -302,7 +307,7 @@ final class HttpPort {
         if (connections.isEmpty() && (acceptor.open() == 0 || clock.getAsLong() - until > 0)) {
             deserted.tryComplete();
         } else {
-            loop.schedule(() -> awaitDeserted(until), LEAVE_CHECK_MILLIS, TimeUnit.MILLISECONDS);
+            after(LEAVE_CHECK_NANOS, () -> awaitDeserted(until));
         }
     }
 
@@ -440,9 +445,9 @@ final class HttpPort {
             findIdle();
             found = nextIdle();
         }
-        if (found == null) {
+        if (found == null && acceptor.open() <= connections.size()) {
             searchAgainAt = clock.getAsLong() + IDLE_SEARCH_NANOS;
-        } else {
+        } else if (found != null) {
             found.abort();
         }
     }
