@@ -29,8 +29,7 @@ final class ArrivingMessage {
     /** Says whether a frame is one whole message. */
     static boolean isWhole(ByteBuf frame) {
         int size = frame.readableBytes();
-        return size >= HEADER_BYTES
-                && (frame.getInt(frame.readerIndex() + 1) & 0xFFFF_FFFFL) == size - HEADER_BYTES;
+        return size >= HEADER_BYTES && (frame.getInt(frame.readerIndex() + 1) & 0xFFFF_FFFFL) == size - HEADER_BYTES;
     }
 
     /** Takes note of a frame, without reading it. */

@@ -144,7 +144,9 @@ final class ConnectionGuard extends ServerTransportFilter {
     public Attributes transportReady(Attributes attributes) {
         @Nullable SocketAddress remote = attributes.get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
         @Nullable Channel channel = remote == null ? null : arriving.remove(remote);
-        @Nullable Http2ConnectionHandler http2 = channel == null ? null : channel.pipeline().get(Http2ConnectionHandler.class);
+        @Nullable
+        Http2ConnectionHandler http2 =
+                channel == null ? null : channel.pipeline().get(Http2ConnectionHandler.class);
         if (channel == null || http2 == null) {
             LOG.debug("connection of {} is not watched", remote);
             return attributes;

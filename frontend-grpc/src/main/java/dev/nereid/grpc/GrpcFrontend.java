@@ -184,8 +184,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 .addTransportFilter(guard)
                 .fallbackHandlerRegistry(new UnknownMethods())
                 .maxRstFramesPerWindow(MAX_RESETS, RESETS_SECONDS)
-                .handshakeTimeout(
-                        limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
+                .handshakeTimeout(limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
                 .decompressorRegistry(GzipMessages.registry(options.messages().maxInboundBytes()))

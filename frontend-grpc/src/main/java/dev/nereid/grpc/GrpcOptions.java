@@ -148,7 +148,8 @@ public record GrpcOptions(
          * @return the changed limits
          */
         public Limits withOpenConnections(ConnectionLimiter limiter) {
-            return new Limits(limiter, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
+            return new Limits(
+                    limiter, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, maxIdle);
         }
 
         /**
@@ -189,7 +190,8 @@ public record GrpcOptions(
          * @return the changed limits
          */
         public Limits withMaxIdle(Optional<Duration> time) {
-            return new Limits(openConnections, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, time);
+            return new Limits(
+                    openConnections, openCalls, unreadBytes, transportBytes, responseStall, handshakeTimeout, time);
         }
     }
 

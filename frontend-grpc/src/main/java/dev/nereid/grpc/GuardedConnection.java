@@ -61,8 +61,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private int lastReset;
     private boolean disconnecting;
 
-    GuardedConnection(
-            ConnectionGuard guard, ConnectionGuard.Loop loop, Channel channel, Http2ConnectionHandler http2) {
+    GuardedConnection(ConnectionGuard guard, ConnectionGuard.Loop loop, Channel channel, Http2ConnectionHandler http2) {
         this.guard = guard;
         this.loop = loop;
         this.channel = channel;
@@ -77,8 +76,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     void begin() {
         active = http2.connection().numActiveStreams();
         http2.connection().addListener(this);
-        http2.decoder()
-                .frameListener(new GuardedFrames(http2.decoder().frameListener(), this));
+        http2.decoder().frameListener(new GuardedFrames(http2.decoder().frameListener(), this));
         channel.closeFuture().addListener(_ -> end());
     }
 
@@ -250,12 +248,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         stream.setProperty(arriving, message);
         http2.encoder()
                 .writeHeaders(
-                        ctx,
-                        streamId,
-                        GrpcErrors.http2(error, stream.isHeadersSent()),
-                        0,
-                        true,
-                        ctx.newPromise());
+                        ctx, streamId, GrpcErrors.http2(error, stream.isHeadersSent()), 0, true, ctx.newPromise());
     }
 
     /** Handles a frame of data. */
@@ -343,10 +336,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         disconnecting = true;
         guard.disconnected(channel.remoteAddress(), reason);
         LOG.debug("connection of {} closed: {}", channel.remoteAddress(), reason);
-        http2.onError(
-                ctx,
-                true,
-                Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, "%s", reason));
+        http2.onError(ctx, true, Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, "%s", reason));
         channel.unsafe().close(channel.voidPromise());
     }
 }

@@ -39,7 +39,8 @@ final class LargeMessage implements AutoCloseable {
      * @return the message, the caller's from now on; {@code null} if it stays
      * @throws dev.nereid.api.InferenceException if there is no memory for it
      */
-    static @Nullable LargeMessage take(InputStream stream, int max, @Nullable TransportMemory memory) throws IOException {
+    static @Nullable LargeMessage take(InputStream stream, int max, @Nullable TransportMemory memory)
+            throws IOException {
         if (stream instanceof HasByteBuffer && stream instanceof Detachable detachable) {
             int length = stream.available();
             if (length <= max) {

@@ -42,7 +42,8 @@ final class LibraryLogs implements Filter {
             "io.grpc.internal.GrpcUtil");
 
     /** The loggers, which the JVM forgets, and their filters with them, unless somebody holds them. */
-    private static final List<Logger> LOGGERS = NAMES.stream().map(Logger::getLogger).toList();
+    private static final List<Logger> LOGGERS =
+            NAMES.stream().map(Logger::getLogger).toList();
 
     private final LongSupplier nanoTime;
     private final Map<String, Cause> causes = new ConcurrentHashMap<>();

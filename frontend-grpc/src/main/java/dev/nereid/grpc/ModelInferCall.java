@@ -166,10 +166,10 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
 
     @Override
     public void onResponse(InferResponse response) {
-        GuardedConnection connection = GuardedConnection.isOnEventLoop()
-                        && calls.compression().isSlow(response, shared)
-                ? call.getAttributes().get(GuardedConnection.KEY)
-                : null;
+        GuardedConnection connection =
+                GuardedConnection.isOnEventLoop() && calls.compression().isSlow(response, shared)
+                        ? call.getAttributes().get(GuardedConnection.KEY)
+                        : null;
         if (connection == null) {
             respond(response);
         } else {

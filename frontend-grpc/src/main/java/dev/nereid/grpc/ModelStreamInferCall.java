@@ -298,9 +298,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         return connection != null
                 && GuardedConnection.isOnEventLoop()
                 && taken.outgoing().byteSize()
-                > method.compression().maxOnEventLoop(taken.request().shared());
+                        > method.compression().maxOnEventLoop(taken.request().shared());
     }
-
 
     private static void close(StreamOutbox.@Nullable Taken taken) {
         if (taken != null && taken.outgoing() instanceof Outgoing.Response response) {

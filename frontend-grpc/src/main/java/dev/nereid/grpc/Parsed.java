@@ -74,7 +74,8 @@ sealed interface Parsed<T> {
      * @param max how long a request may be for an event loop
      * @param memory where the others are counted, if they are
      */
-    static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser, Parser<T> worker, int max, @Nullable TransportMemory memory) {
+    static <T> Marshaller<Parsed<T>> marshaller(
+            Parser<T> parser, Parser<T> worker, int max, @Nullable TransportMemory memory) {
         return new Marshaller<>() {
             @Override
             public InputStream stream(Parsed<T> value) {

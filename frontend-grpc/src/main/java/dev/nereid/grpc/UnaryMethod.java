@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
     /** Messages of control methods lie on the heap; only one that brings the files of a model is long. */
-    private static final long MAX_MESSAGE = Math.max(4L << 20, Runtime.getRuntime().maxMemory() / 8);
+    private static final long MAX_MESSAGE =
+            Math.max(4L << 20, Runtime.getRuntime().maxMemory() / 8);
 
     private final Function<Q, CompletionStage<R>> answer;
 

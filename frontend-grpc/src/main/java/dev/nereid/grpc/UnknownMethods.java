@@ -26,8 +26,7 @@ final class UnknownMethods extends HandlerRegistry {
 
     @Override
     public ServerMethodDefinition<?, ?> lookupMethod(String methodName, @Nullable String authority) {
-        InferenceException error =
-                new InferenceException(ErrorCode.UNSUPPORTED, "Method not found: " + methodName);
+        InferenceException error = new InferenceException(ErrorCode.UNSUPPORTED, "Method not found: " + methodName);
         MethodDescriptor<InputStream, InputStream> method = MethodDescriptor.newBuilder(BYTES, BYTES)
                 .setType(MethodDescriptor.MethodType.UNKNOWN)
                 .setFullMethodName(methodName)

@@ -138,11 +138,9 @@ final class HostileConnectionIT {
             var large = request("m", "FP32", bytes, count).setId("large").build();
             var small = request("m", "FP32", floats(1), 1).setId("small").build();
 
-            assertThat(frontend.client.modelInfer(large).getRawOutputContents(0)).isEqualTo(bytes);
-            assertThat(frontend.client
-                            .withCompression("gzip")
-                            .modelInfer(large)
-                            .getRawOutputContents(0))
+            assertThat(frontend.client.modelInfer(large).getRawOutputContents(0))
+                    .isEqualTo(bytes);
+            assertThat(frontend.client.withCompression("gzip").modelInfer(large).getRawOutputContents(0))
                     .isEqualTo(bytes);
             StreamClient stream =
                     StreamClient.open(frontend).send(large).send(small).halfClose();
@@ -277,14 +275,14 @@ final class HostileConnectionIT {
     @Test
     void cutsTheNamesOfUnknownMethodsAndModels() {
         try (Frontend frontend = start(LIMITS)) {
-            assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription()).endsWith("…");
+            assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription())
+                    .endsWith("…");
         }
     }
 
     private static Status failure(Frontend frontend, String model) {
         try {
-            frontend.client.modelInfer(
-                    request(model, "FP32", floats(1, 2), 2).build());
+            frontend.client.modelInfer(request(model, "FP32", floats(1, 2), 2).build());
             return Status.OK;
         } catch (StatusRuntimeException e) {
             return e.getStatus();

@@ -23,7 +23,9 @@ final class LibraryLogsTest {
             for (int i = 0; i < times; i++) {
                 LogRecord message = new LogRecord(Level.WARNING, "Stream Error");
                 message.setThrown(new IllegalStateException("stream " + i));
-                assertThat(logs.isLoggable(message)).as("left to the JVM's own log").isFalse();
+                assertThat(logs.isLoggable(message))
+                        .as("left to the JVM's own log")
+                        .isFalse();
             }
         } finally {
             System.setErr(before);

@@ -52,7 +52,10 @@ final class RawHttp2 implements AutoCloseable {
         RawHttp2 client = new RawHttp2(port);
         client.socket.getOutputStream().write(PREFACE.getBytes(StandardCharsets.US_ASCII));
         client.frame(
-                SETTINGS, 0, 0, ByteBuffer.allocate(6).putShort((short) 4).putInt(window).array());
+                SETTINGS,
+                0,
+                0,
+                ByteBuffer.allocate(6).putShort((short) 4).putInt(window).array());
         return client;
     }
 
