@@ -36,21 +36,26 @@ final class PluginCacheFlags {
         if (given.isPresent()) {
             return given.get();
         }
-        Path own = surroundings.home().resolve("plugins").resolve(".cache");
-        if (Files.isDirectory(own.getParent()) && canBeMade(own)) {
+        Path plugins = surroundings.home().resolve("plugins");
+        Path own = plugins.resolve(".cache");
+        if (Files.isDirectory(plugins) && canBeMade(own)) {
             return own;
         }
-        Optional<Path> ofUser = place(surroundings, "XDG_CACHE_HOME", "nereid")
+        Optional<Path> ofUser = variable(surroundings, "XDG_CACHE_HOME")
+                .map(root -> root.resolve("nereid"))
                 .filter(PluginCacheFlags::canBeMade)
-                .or(() -> place(surroundings, "HOME", ".cache/nereid")
-                        .filter(place -> Files.isDirectory(place.getParent().getParent()) && canBeMade(place)));
+                .or(() -> variable(surroundings, "HOME")
+                        .filter(Files::isDirectory)
+                        .map(root -> root.resolve(".cache").resolve("nereid"))
+                        .filter(PluginCacheFlags::canBeMade));
         return ofUser.or(() -> Optional.of(surroundings.temporary()).filter(PluginCacheFlags::isMadeForUserAlone))
                 .orElse(own);
     }
 
-    private static Optional<Path> place(Surroundings surroundings, String variable, String directory) {
-        String root = surroundings.environment().getOrDefault(variable, "");
-        return root.isEmpty() ? Optional.empty() : Optional.of(Path.of(root).resolve(directory));
+    private static Optional<Path> variable(Surroundings surroundings, String name) {
+        return Optional.of(surroundings.environment().getOrDefault(name, ""))
+                .filter(value -> !value.isEmpty())
+                .map(Path::of);
     }
 
     /** Says whether a directory is there and can be written, or can be made. */
