@@ -121,7 +121,7 @@ final class ConnectionFlags {
     }
 
     private int atMost(long descriptors) {
-        int most = (int) Math.clamp(descriptors, 1, Integer.MAX_VALUE);
+        int most = Math.clamp(descriptors, 1, Integer.MAX_VALUE);
         return max == 0 ? most : Math.min(max, most);
     }
 

@@ -142,7 +142,9 @@ final class RunningServer {
     int stop() throws InterruptedException {
         long end = System.nanoTime() + exitTimeout.toNanos();
         server.withdrawReadiness();
-        Thread.sleep(exitDelay);
+        new CompletableFuture<Void>()
+                .completeOnTimeout(null, exitDelay.toNanos(), TimeUnit.NANOSECONDS)
+                .join();
         server.beginExit();
         surroundings.stop().exitCaller().ifPresent(this::lose);
         // A thread of its own: whatever keeps a pool busy must not keep the process alive.

@@ -61,6 +61,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     }
 
     /** Sends bytes that are no response of a handler. */
+    @SuppressWarnings("FutureReturnValueIgnored") // the connection ends, whatever comes of them
     void write(ByteBuf bytes) {
         requireNonNull(context, "context").writeAndFlush(bytes);
     }
@@ -125,16 +126,14 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
             }
         }
         Object last = out.get(after - 1);
-        if (last != LastHttpContent.EMPTY_LAST_CONTENT
-                && last instanceof HttpContent content
-                && !content.decoderResult().isSuccess()) {
+        if (last instanceof HttpContent content && !content.decoderResult().isSuccess()) {
             isBroken = true;
             Throwable cause = content.decoderResult().cause();
             ReferenceCountUtil.release(out.removeLast());
             connection.bodyBroken(cause);
             return;
         }
-        if (last == LastHttpContent.EMPTY_LAST_CONTENT || last instanceof LastHttpContent) {
+        if (last instanceof LastHttpContent) {
             connection.requestRead(bytes.isReadable());
         }
     }

@@ -14,6 +14,7 @@ final class ResponseWatch extends ChannelOutboundHandlerAdapter {
     }
 
     @Override
+    @SuppressWarnings("FutureReturnValueIgnored") // the caller has the promise
     public void write(ChannelHandlerContext context, Object message, ChannelPromise promise) {
         if (!(message instanceof VertxHttpObject part)) {
             context.write(message, promise);

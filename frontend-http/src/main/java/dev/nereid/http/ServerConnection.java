@@ -208,7 +208,7 @@ final class ServerConnection {
         ConnectionDeadlines.Verdict verdict =
                 deadlines.check(now, elapsed, channel.config().isAutoRead(), waiting());
         if (isEnding) {
-            if (now - lingersUntil > 0 && lingersUntil != NOT_YET
+            if ((lingersUntil != NOT_YET && now - lingersUntil > 0)
                     || deadlines.stalledNanos(now) > LAST_RESPONSE_NANOS) {
                 abort();
             }
@@ -246,6 +246,7 @@ final class ServerConnection {
     }
 
     /** Closes the connection in steps, after what was written. */
+    @SuppressWarnings("FutureReturnValueIgnored") // each step looks at the one before
     void close() {
         channel.close();
     }
@@ -268,6 +269,7 @@ final class ServerConnection {
     }
 
     /** Sends what waits, then the end, and waits for that of the client. */
+    @SuppressWarnings("FutureReturnValueIgnored") // each step looks at the one before
     void closeInSteps(ChannelHandlerContext context, ChannelPromise promise) {
         if (!channel.isActive()) {
             context.close(promise);
@@ -282,6 +284,7 @@ final class ServerConnection {
         context.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(sent -> endOutput(sent.isSuccess()));
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // each step looks at the one before
     private void endOutput(boolean isSent) {
         if (!isSent || !channel.isActive()) {
             abort();
@@ -296,6 +299,7 @@ final class ServerConnection {
         }
     }
 
+    @SuppressWarnings("FutureReturnValueIgnored") // each step looks at the one before
     private void shutdownOutput() {
         if (channel instanceof DuplexChannel duplex) {
             ChannelFuture ended = duplex.shutdownOutput();
