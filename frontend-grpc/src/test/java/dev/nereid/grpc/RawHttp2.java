@@ -125,8 +125,13 @@ final class RawHttp2 implements AutoCloseable {
         }
     }
 
+    /** Leaves. Later calls do nothing. */
+    void disconnect() throws IOException {
+        socket.close();
+    }
+
     @Override
     public void close() throws IOException {
-        socket.close();
+        disconnect();
     }
 }
