@@ -37,6 +37,15 @@ final class GrpcFlagsTest {
     }
 
     @Test
+    void closesIdleConnectionsUnlessTold() throws UsageException, StartFailure {
+        assertThat(options().limits().maxIdle()).contains(Duration.ofSeconds(620));
+        assertThat(options("--grpc-max-connection-idle-ms=0").limits().maxIdle())
+                .isEmpty();
+        assertThat(options("--grpc-max-connection-idle-ms=5").limits().maxIdle())
+                .contains(Duration.ofMillis(5));
+    }
+
+    @Test
     void setsWhatMayBeSent() throws UsageException, StartFailure {
         GrpcOptions.Messages messages = options(
                         "--grpc-max-input-size=9",

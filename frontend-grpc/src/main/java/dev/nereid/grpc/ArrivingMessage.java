@@ -44,7 +44,7 @@ final class ArrivingMessage {
                 arrived += step;
             } else {
                 byte next = frame.getByte(at++);
-                length = header == 0 ? 0 : length << Byte.SIZE | next & 0xFF;
+                length = header == 0 ? 0 : (length << Byte.SIZE) | (next & 0xFF);
                 header++;
                 arrived++;
                 left = header == HEADER_BYTES ? length : 0;

@@ -98,7 +98,7 @@ final class ConnectionGuard extends ServerTransportFilter {
         void wake() {
             if (!ticking) {
                 ticking = true;
-                eventLoop.schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
+                var _ = eventLoop.schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
             }
         }
 
@@ -133,7 +133,7 @@ final class ConnectionGuard extends ServerTransportFilter {
             return false;
         }
         arriving.put(remote, channel);
-        channel.closeFuture().addListener(_ -> {
+        var _ = channel.closeFuture().addListener(_ -> {
             arriving.remove(remote);
             limiter.closed(client);
         });

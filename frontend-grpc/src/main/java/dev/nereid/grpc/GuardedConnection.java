@@ -77,7 +77,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         active = http2.connection().numActiveStreams();
         http2.connection().addListener(this);
         http2.decoder().frameListener(new GuardedFrames(http2.decoder().frameListener(), this));
-        channel.closeFuture().addListener(_ -> end());
+        var _ = channel.closeFuture().addListener(_ -> end());
     }
 
     private void end() {
@@ -246,7 +246,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         ArrivingMessage message = new ArrivingMessage();
         message.refuse();
         stream.setProperty(arriving, message);
-        http2.encoder()
+        var _ = http2.encoder()
                 .writeHeaders(
                         ctx, streamId, GrpcErrors.http2(error, stream.isHeadersSent()), 0, true, ctx.newPromise());
     }

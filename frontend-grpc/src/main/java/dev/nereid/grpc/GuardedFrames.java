@@ -95,4 +95,10 @@ final class GuardedFrames extends Http2FrameListenerDecorator {
         connection.spendEmptyFrame();
         super.onUnknownFrame(ctx, frameType, streamId, flags, payload);
     }
+
+    @Override
+    public void onPingAckRead(ChannelHandlerContext ctx, long data) throws Http2Exception {
+        connection.spendEmptyFrame(); // the server pings once in hours
+        super.onPingAckRead(ctx, data);
+    }
 }

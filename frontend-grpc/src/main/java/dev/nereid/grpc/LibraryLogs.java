@@ -11,6 +11,7 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * Logs what the transport logs, one line a second for each cause at most. Safe for use by any thread.
@@ -95,13 +96,13 @@ final class LibraryLogs implements Filter {
 
     private static void write(LogRecord message, @Nullable Throwable thrown, long left) {
         boolean isWarning = message.getLevel().intValue() >= Level.WARNING.intValue();
-        var event = isWarning ? LOG.atWarn() : LOG.atInfo();
-        event.addKeyValue("logger", message.getLoggerName());
+        LoggingEventBuilder event =
+                (isWarning ? LOG.atWarn() : LOG.atInfo()).addKeyValue("logger", message.getLoggerName());
         if (thrown != null) {
-            event.addKeyValue("cause", thrown.toString());
+            event = event.addKeyValue("cause", thrown.toString());
         }
         if (left > 0) {
-            event.addKeyValue("more", left);
+            event = event.addKeyValue("more", left);
         }
         event.log(String.valueOf(message.getMessage()));
     }

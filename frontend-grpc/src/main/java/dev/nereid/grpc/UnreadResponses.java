@@ -128,19 +128,16 @@ final class UnreadResponses {
         }
     }
 
-    /** What waits on one connection. Safe for use by any thread. */
+    /** What waits on one connection. Safe for use by any thread: its fields are guarded by the lock of all. */
     final class Connection {
         private final Consumer<String> disconnect;
         private final AtomicLong bytes = new AtomicLong();
 
-        @GuardedBy("lock")
         private long own;
 
-        @GuardedBy("lock")
         private long progress;
 
         /** Since when nothing has moved. */
-        @GuardedBy("lock")
         private long since = NOT_STALLED;
 
         private Connection(Consumer<String> disconnect) {
@@ -182,7 +179,6 @@ final class UnreadResponses {
             disconnect(tooMuch, "responses are not read, and too many wait");
         }
 
-        @GuardedBy("lock")
         private long stall(long now) {
             return since == NOT_STALLED ? 0 : now - since;
         }

@@ -85,7 +85,7 @@ final class HostileConnectionIT {
             }
             assertServes(frontend);
             for (RawHttp2 client : clients) {
-                client.close();
+                client.disconnect();
             }
         }
     }
@@ -125,7 +125,7 @@ final class HostileConnectionIT {
             client.frame(RawHttp2.DATA, 0, 1, first); // is dropped
             assertServes(frontend);
             assertThat(frontend.memory.bytesInUse()).isEqualTo(80_000);
-            client.close();
+            client.disconnect();
             Frontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }

@@ -28,13 +28,8 @@ final class RawHttp2 implements AutoCloseable {
     private final Socket socket;
     private final DataInputStream input;
 
-    /** A frame of the server. */
-    record Frame(int type, int flags, int stream, byte[] payload) {
-        /** Returns the payload as text: most headers of errors are not compressed. */
-        String text() {
-            return new String(payload, StandardCharsets.ISO_8859_1);
-        }
-    }
+    /** A frame of the server, its payload as text: most headers of errors are not compressed. */
+    record Frame(int type, int flags, int stream, String text) {}
 
     private RawHttp2(int port) throws IOException {
         socket = new Socket(InetAddress.getLoopbackAddress(), port);
@@ -102,7 +97,7 @@ final class RawHttp2 implements AutoCloseable {
         int stream = input.readInt();
         byte[] payload = new byte[length];
         input.readFully(payload);
-        return new Frame(type, flags, stream, payload);
+        return new Frame(type, flags, stream, new String(payload, StandardCharsets.ISO_8859_1));
     }
 
     /** Reads until a frame of this type comes. */
@@ -125,8 +120,13 @@ final class RawHttp2 implements AutoCloseable {
         }
     }
 
+    /** Leaves. Later calls do nothing. */
+    void disconnect() throws IOException {
+        socket.close();
+    }
+
     @Override
     public void close() throws IOException {
-        socket.close();
+        disconnect();
     }
 }
