@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Test;
 /** Event loops that stand still. */
 final class LoopWatchTest {
     private final List<Runnable> tasks = new ArrayList<>();
-    private final LoopWatch watch = new LoopWatch(
-            List.of(tasks::add), thread -> Optional.of(new ExecutingInstance("m", 1, "m_0")));
+    private final LoopWatch watch =
+            new LoopWatch(List.of(tasks::add), thread -> Optional.of(new ExecutingInstance("m", 1, "m_0")));
     private long now;
 
     @Test
@@ -31,7 +31,11 @@ final class LoopWatchTest {
         assertThat(log.lines().filter(line -> line.contains("event loop stands still")))
                 .singleElement()
                 .asString()
-                .contains("model=m", "version=1", "instance=m_0", Thread.currentThread().getName());
+                .contains(
+                        "model=m",
+                        "version=1",
+                        "instance=m_0",
+                        Thread.currentThread().getName());
         assertThat(tasks).as("given to the loop and not done").hasSize(1);
     }
 
