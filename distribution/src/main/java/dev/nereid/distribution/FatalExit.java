@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Ends the process with one line on the standard error stream and {@link ExitStatus#OUT_OF_MEMORY} when heap, metaspace
@@ -68,7 +69,10 @@ final class FatalExit implements FatalErrorHandler {
         }
     }
 
-    private byte[] text(String message) {
+    private byte[] text(@Nullable String message) {
+        if (message == null) {
+            return heap;
+        }
         if (message.startsWith("Metaspace") || message.startsWith("Compressed class space")) {
             return metaspace;
         }

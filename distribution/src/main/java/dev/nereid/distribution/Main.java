@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.List;
 import org.slf4j.LoggerFactory;
 import org.slf4j.bridge.SLF4JBridgeHandler;
-import sun.misc.Signal;
 
 /**
  * Runs a command line. The only place that touches standard streams, environment, system properties, signals, and the
@@ -33,7 +32,7 @@ public final class Main {
         FatalExit fatalExit = new FatalExit(new FileOutputStream(FileDescriptor.err), Runtime.getRuntime()::halt);
         Thread.setDefaultUncaughtExceptionHandler((thread, error) -> died(thread, error, fatalExit));
         JvmLogs logs = new JvmLogs((stack, status) -> exitCalled(stop, stack, status), fatalExit);
-        List.of("INT", "TERM").forEach(signal -> handle(signal, stop));
+        List.of("INT", "TERM").forEach(signal -> Signals.handle(signal, number -> signalled(stop, number)));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(stop), "shutdown"));
         int status = ExitStatus.FAILURE;
         try {
@@ -63,18 +62,12 @@ public final class Main {
     }
 
     /** Ends the process by its first signal, as the JVM does; by the second one at once. */
-    private static void handle(String name, StopSignal stop) {
-        try {
-            Signal.handle(new Signal(name), signal -> {
-                int status = ExitStatus.SIGNAL + signal.getNumber();
-                if (stop.signalled()) {
-                    Runtime.getRuntime().halt(status);
-                }
-                System.exit(status);
-            });
-        } catch (IllegalArgumentException e) {
-            // The JVM was told to leave signals alone: they end the process without any of this.
+    private static void signalled(StopSignal stop, int number) {
+        int status = ExitStatus.SIGNAL + number;
+        if (stop.signalled()) {
+            Runtime.getRuntime().halt(status);
         }
+        System.exit(status);
     }
 
     /** Notes a call of {@link System#exit} by other code than this, on the thread that calls. */

@@ -7,7 +7,7 @@ import io.netty.util.internal.logging.Slf4JLoggerFactory;
 
 /** Makes the loggers of Netty. Immutable. */
 final class NettyLogs extends InternalLoggerFactory {
-    private final Slf4JLoggerFactory factory = new Slf4JLoggerFactory();
+    private final Slf4JLoggerFactory factory = (Slf4JLoggerFactory) Slf4JLoggerFactory.INSTANCE;
     private final FatalErrorHandler fatalErrors;
 
     /** Has fatal errors reported that Netty logs. */

@@ -111,7 +111,7 @@ final class FailuresIT {
             assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
             assertThat(result.err())
                     .contains("process is ended by a call of System.exit", "status=7", "instance/trouble/1/trouble_0")
-                    .contains("at dev.nereid.trouble.TroubleBackendProvider")
+                    .contains("//dev.nereid.trouble.TroubleBackendProvider")
                     .contains("execution ended the process", "model=trouble version=1 instance=trouble_0");
         }
     }
@@ -174,7 +174,7 @@ final class FailuresIT {
             server.interrupt();
             assertThat(server.awaitEnd().err())
                     .contains("execution takes longer than its limit", "model=endless", "requestIds=seven")
-                    .contains("at dev.nereid.trouble.EndlessFunction.apply");
+                    .contains("//dev.nereid.trouble.EndlessFunction.apply");
         }
     }
 
