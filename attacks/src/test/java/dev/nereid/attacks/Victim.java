@@ -26,7 +26,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 final class Victim implements BeforeEachCallback, AfterAllCallback {
     private static final Duration LONGEST_ATTACK = Duration.ofSeconds(60);
-    private static final Duration AFTERWARDS = Duration.ofMillis(1_000);
+    private static final Duration AFTERWARDS = Duration.ofSeconds(1);
     private static final long MAX_LOG = 1 << 20;
     private static final int WARM_UP_CONNECTIONS = 20;
     private static final int WARM_UP_REQUESTS = 20;
