@@ -20,7 +20,7 @@ final class Crowd implements AutoCloseable {
     /** After so many the crowd takes a breath, so that the machine has time for others. */
     private static final int AT_ONCE = 100;
 
-    private static final Duration BREATH = Duration.ofMillis(20);
+    private static final Duration BREATH = Duration.ofMillis(40);
 
     private final List<SocketChannel> channels = new ArrayList<>();
 

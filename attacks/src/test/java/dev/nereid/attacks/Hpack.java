@@ -49,7 +49,7 @@ final class Hpack {
         out.write(first | most);
         int rest = value - most;
         for (; rest >= 128; rest >>>= 7) {
-            out.write(rest & 127 | 128);
+            out.write((rest & 127) | 128);
         }
         out.write(rest);
     }

@@ -58,7 +58,7 @@ final class InferMessage {
     static void varint(ByteArrayOutputStream out, long value) {
         long rest = value;
         for (; (rest & ~127L) != 0; rest >>>= 7) {
-            out.write((int) (rest & 127 | 128));
+            out.write((int) ((rest & 127) | 128));
         }
         out.write((int) rest);
     }

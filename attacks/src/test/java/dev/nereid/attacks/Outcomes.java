@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** What came of many requests, counted by text. Safe for use by any thread. */
 final class Outcomes {
-    private static final int MAX_NOTES = 50;
+    private static final int MAX_NOTES = 10;
 
     private final NavigableMap<String, LongAdder> counts = new ConcurrentSkipListMap<>();
     private final Set<String> refusals = new ConcurrentSkipListSet<>();

@@ -71,11 +71,7 @@ final class Probe implements AutoCloseable {
     static Probe start(VictimServer server, Set<Way> ways, Connector connector, boolean mayBeFull) {
         Probe probe = new Probe(server, connector, mayBeFull);
         for (Way way : ways) {
-            probe.threads.add(Thread.ofPlatform()
-                    .name("probe/" + way)
-                    .daemon()
-                    .priority(Thread.MAX_PRIORITY)
-                    .start(() -> probe.run(way)));
+            probe.threads.add(Thread.ofPlatform().name("probe/" + way).daemon().start(() -> probe.run(way)));
         }
         return probe;
     }

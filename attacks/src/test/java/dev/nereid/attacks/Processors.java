@@ -48,7 +48,7 @@ record Processors(long all, long busy, long ours) {
             return 0;
         }
         String stat = Files.readString(file);
-        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
         return Long.parseLong(fields[USER_TIME]) + Long.parseLong(fields[SYSTEM_TIME]);
     }
 

@@ -47,7 +47,7 @@ final class SoakIT {
 
             System.out.println("SoakIT: after a third " + warm + ", at the end " + after);
             outcomes.counts().forEach((outcome, count) -> System.out.println("    " + count + " " + outcome));
-            assertThat(outcomes.wrong()).isEmpty();
+            assertThat(outcomes.wrong()).as(() -> server.logEnd(2_000)).isEmpty();
             assertThat(unexplained(outcomes)).isEmpty();
             assertThat(after.heap()).as("heap after a collection").isLessThan(warm.heap() + HEAP_MARGIN);
             assertThat(after.resident()).as("resident memory").isLessThan(warm.resident() + RESIDENT_MARGIN);

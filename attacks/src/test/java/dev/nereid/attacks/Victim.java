@@ -26,7 +26,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 final class Victim implements BeforeEachCallback, AfterAllCallback {
     private static final Duration LONGEST_ATTACK = Duration.ofSeconds(60);
-    private static final Duration AFTERWARDS = Duration.ofMillis(1_000);
+    private static final Duration AFTERWARDS = Duration.ofSeconds(1);
     private static final long MAX_LOG = 1 << 20;
     private static final int WARM_UP_CONNECTIONS = 20;
     private static final int WARM_UP_REQUESTS = 20;
@@ -119,7 +119,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
                 server.isInControlGroup() ? "in a control group" : "no control group",
                 100 * others);
         System.out.println("    " + figures);
-        assertThat(wrong).as(figures + "\n" + tail(server.log())).isEmpty();
+        assertThat(wrong).as(figures + "\n" + server.logEnd(1_500)).isEmpty();
         isSpoiled = false;
     }
 
@@ -153,10 +153,6 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
                 }
             }
         }
-    }
-
-    private static String tail(String log) {
-        return log.substring(Math.max(0, log.length() - 1_500));
     }
 
     @Override

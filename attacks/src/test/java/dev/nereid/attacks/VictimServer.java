@@ -254,6 +254,12 @@ final class VictimServer implements AutoCloseable {
         }
     }
 
+    /** Returns the last characters of the log. */
+    String logEnd(int length) {
+        String log = log();
+        return log.substring(Math.max(0, log.length() - length));
+    }
+
     /** Tells it to end, as Kubernetes does. */
     void terminate() {
         process.destroy();
