@@ -172,7 +172,10 @@ final class ScenarioErrors {
                 Scenario.of("content where there are no elements", FLOATS)
                         .in("INPUT0", "FP32", FOUR, 1, 0)
                         .fails(INVALID_ARGUMENT, "")
-                        .but(HTTP_JSON, INVALID_ARGUMENT, "Unable to parse 'data': Shape does not match"),
+                        .but(
+                                HTTP_JSON,
+                                INVALID_ARGUMENT,
+                                "Unable to parse 'data': Shape does not match true shape of 'data' field"),
                 Scenario.of("a string too few", words)
                         .in("INPUT0", "BYTES", strings("a"), 1, 2)
                         .fails(INVALID_ARGUMENT, ANONYMOUS + "expected 2 string elements for inference input 'INPUT0'"),

@@ -105,13 +105,7 @@ final class JsonBody {
             UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON);
             return;
         }
-        new JsonBody(
-                        server,
-                        request,
-                        new RequestBody(server.memory(), head, options),
-                        loop,
-                        options.maxInlineBytes(),
-                        reader)
+        new JsonBody(server, request, new RequestBody(server.memory(), head, options), loop, maxInlineBytes, reader)
                 .start();
     }
 
@@ -141,7 +135,7 @@ final class JsonBody {
     }
 
     private static InferenceException refuse(InferenceServer server, HttpServerRequest request, InferenceException e) {
-        return RequestFailures.refuse(server, "", Quoted.text(request.path()), e);
+        return RequestFailures.refuse(server, "", Quoted.text(String.valueOf(request.path())), e);
     }
 
     private void read() {

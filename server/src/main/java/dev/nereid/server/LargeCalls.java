@@ -128,7 +128,7 @@ final class LargeCalls implements AutoCloseable {
     private void forgetAfter(Key key) {
         CompletableFuture<Void> last = sequences.get(key);
         if (last != null) {
-            last.whenComplete((_, _) -> sequences.remove(key, last));
+            CompletableFuture<Void> _ = last.whenComplete((_, _) -> sequences.remove(key, last));
         }
     }
 
