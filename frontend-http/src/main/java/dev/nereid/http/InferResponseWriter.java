@@ -4,6 +4,7 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.Tensor;
 import io.vertx.core.Context;
+import io.vertx.core.MultiMap;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerResponse;
@@ -28,6 +29,7 @@ final class InferResponseWriter {
     private final long mostAtOnce;
     private final JsonWriter json = new JsonWriter();
     private final KnownAnswers answers = new KnownAnswers();
+    private final BinaryHeaders headers = new BinaryHeaders();
 
     /** Creates the writer of one event loop. */
     InferResponseWriter(Context context) {
@@ -70,7 +72,12 @@ final class InferResponseWriter {
             send(body, http, response::close, form.coding());
             return;
         }
-        putHeaders(http, binaryBytes, jsonSize);
+        MultiMap lengths = binaryBytes > 0 && http.headers().isEmpty() ? headers.find(jsonSize, json.size()) : null;
+        if (lengths != null) {
+            http.headers().setAll(lengths);
+        } else {
+            putHeaders(http, binaryBytes, jsonSize);
+        }
         if (binaryBytes > 0) {
             answers.keep(response, form.outputs(), json.array(), jsonSize);
         }

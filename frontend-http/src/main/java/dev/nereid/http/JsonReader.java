@@ -145,17 +145,12 @@ final class JsonReader {
         if (keyEnd - keyStart != length) {
             return keyEnd - keyStart > length && JsonStrings.hasEscape(text, keyStart, keyEnd) && name.equals(key());
         }
-        for (int i = 0; i < length; i++) {
-            if (text.get(ValueLayout.JAVA_BYTE, keyStart + i) != name.charAt(i)) {
-                return false;
-            }
-        }
-        return true;
+        return window.holds(keyStart, name);
     }
 
     /** Returns the name of the member that was entered last. */
     String key() {
-        return JsonStrings.decode(text, keyStart, keyEnd);
+        return string(keyStart, keyEnd);
     }
 
     /** Reads a {@code '['} and says whether an element follows; if none does, reads the {@code ']'} too. */
@@ -190,6 +185,7 @@ final class JsonReader {
     int skipString() {
         at++;
         for (; ; ) {
+            at = window.skipPlain(at);
             byte next = peek();
             if (next == '"') {
                 return at++;
@@ -339,7 +335,12 @@ final class JsonReader {
     /** Reads a string as text; bytes that are not UTF-8 become replacement characters. */
     String readString() {
         int from = at + 1;
-        return JsonStrings.decode(text, from, skipString());
+        return string(from, skipString());
+    }
+
+    private String string(int from, int to) {
+        String plain = window.plainString(from, to);
+        return plain == null ? JsonStrings.decode(text, from, to) : plain;
     }
 
     private void readKey() {

@@ -2,7 +2,9 @@ package dev.nereid.http;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The bytes of a JSON text, seen through an array that holds a stretch of them, where looking at one costs least.
@@ -72,6 +74,56 @@ final class JsonWindow {
     /** Returns the offset of what lies at an index of {@link #array()}. */
     int offsetOf(int index) {
         return start + index;
+    }
+
+    /** Says whether a text of one-byte characters lies at an offset. */
+    boolean holds(int offset, String ascii) {
+        int index = offset - start;
+        int size = ascii.length();
+        if (index < 0 || index + size > length) {
+            for (int i = 0; i < size; i++) {
+                if (offset + i >= end || text.get(ValueLayout.JAVA_BYTE, offset + i) != ascii.charAt(i)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+        for (int i = 0; i < size; i++) {
+            if (bytes[index + i] != ascii.charAt(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns the offset of the next byte that is a quote, a backslash or a control character, or is not in the array. */
+    int skipPlain(int offset) {
+        int index = offset - start;
+        if (index < 0) {
+            return offset;
+        }
+        for (; index < length; index++) {
+            byte next = bytes[index];
+            if (next == '"' || next == '\\' || (next >= 0 && next < ' ')) {
+                break;
+            }
+        }
+        return Math.max(offset, start + index);
+    }
+
+    /** Returns the string between two offsets; {@code null} if it is not in the array as a whole, or has an escape. */
+    @Nullable
+    String plainString(int from, int to) {
+        int index = from - start;
+        if (index < 0 || to - start > length) {
+            return null;
+        }
+        for (int i = index; i < to - start; i++) {
+            if (bytes[i] == '\\') {
+                return null;
+            }
+        }
+        return new String(bytes, index, to - from, StandardCharsets.UTF_8);
     }
 
     /** Returns the array, valid until another byte is asked for: {@link #length()} bytes of text, then zeros. */

@@ -59,7 +59,12 @@ final class KnownAnswer {
         text = Arrays.copyOf(json, jsonSize);
         size = Math.toIntExact(
                 jsonSize + outputs.stream().mapToLong(Output::byteSize).sum());
-        headers = HttpHeaders.headers()
+        headers = headers(jsonSize, size);
+    }
+
+    /** Returns the headers of an answer of such lengths, which cannot be changed. */
+    static MultiMap headers(int jsonSize, int size) {
+        return HttpHeaders.headers()
                 .set(HttpHeaders.CONTENT_TYPE, BYTES)
                 .set(JSON_LENGTH, HttpHeaders.createOptimized(Integer.toString(jsonSize)))
                 .set(HttpHeaders.CONTENT_LENGTH, HttpHeaders.createOptimized(Integer.toString(size)))
