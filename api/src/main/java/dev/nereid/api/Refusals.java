@@ -1,6 +1,10 @@
 package dev.nereid.api;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.spi.ErrorCode;
+import java.util.EnumMap;
+import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -15,14 +19,17 @@ public final class Refusals {
 
     private final boolean counts;
     private final boolean clientErrorsAsBadRequest;
-    private final LongAdder[] counters;
+    private final Map<RequestProtocol, Map<RefusalCause, LongAdder>> counters = new EnumMap<>(RequestProtocol.class);
 
     private Refusals(boolean counts, boolean clientErrorsAsBadRequest) {
         this.counts = counts;
         this.clientErrorsAsBadRequest = clientErrorsAsBadRequest;
-        counters = new LongAdder[RequestProtocol.values().length * RefusalCause.values().length];
-        for (int i = 0; i < counters.length; i++) {
-            counters[i] = new LongAdder();
+        for (RequestProtocol protocol : RequestProtocol.values()) {
+            Map<RefusalCause, LongAdder> causes = new EnumMap<>(RefusalCause.class);
+            for (RefusalCause cause : RefusalCause.values()) {
+                causes.put(cause, new LongAdder());
+            }
+            counters.put(protocol, causes);
         }
     }
 
@@ -76,7 +83,7 @@ public final class Refusals {
      */
     public void count(RequestProtocol protocol, RefusalCause cause) {
         if (counts) {
-            counters[index(protocol, cause)].increment();
+            counter(protocol, cause).increment();
         }
     }
 
@@ -88,10 +95,11 @@ public final class Refusals {
      * @return the number since the start of the server
      */
     public long refused(RequestProtocol protocol, RefusalCause cause) {
-        return counters[index(protocol, cause)].sum();
+        return counter(protocol, cause).sum();
     }
 
-    private static int index(RequestProtocol protocol, RefusalCause cause) {
-        return protocol.ordinal() * RefusalCause.values().length + cause.ordinal();
+    private LongAdder counter(RequestProtocol protocol, RefusalCause cause) {
+        Map<RefusalCause, LongAdder> causes = requireNonNull(counters.get(protocol), "protocol");
+        return requireNonNull(causes.get(cause), "cause");
     }
 }
