@@ -64,9 +64,13 @@ final class VictimServer implements AutoCloseable {
         return start(directory, descriptors, JAVA_OPTIONS, flags);
     }
 
-    /** Starts a server whose heap is there as a whole from the start, so that what it grows by is other memory. */
-    static VictimServer startWithFixedHeap(Path directory, String... flags) throws IOException {
-        String options = JAVA_OPTIONS + JAVA_OPTIONS.replace("mx", "ms") + " -XX:+AlwaysPreTouch";
+    /**
+     * Starts a server whose heap is there as a whole from the start, so that what it grows by is other memory, and which
+     * logs buffers of the transport that are lost.
+     */
+    static VictimServer startToBeMeasured(Path directory, String... flags) throws IOException {
+        String options = JAVA_OPTIONS + JAVA_OPTIONS.replace("mx", "ms")
+                + " -XX:+AlwaysPreTouch -Dio.netty.leakDetection.level=paranoid";
         return start(directory, DESCRIPTORS, options, flags);
     }
 
