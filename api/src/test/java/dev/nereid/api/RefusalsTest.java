@@ -8,13 +8,13 @@ import org.junit.jupiter.api.Test;
 
 /** The counters of refused requests, and the codes of mistakes of clients. */
 class RefusalsTest {
-    private static final InferenceException MISTAKE = InferenceException.clientMistake("text");
+    private final InferenceException mistake = InferenceException.clientMistake("text");
 
     @Test
     void countsByProtocolAndCause() {
         Refusals refusals = Refusals.counting(false);
 
-        refusals.refuse(RequestProtocol.HTTP, MISTAKE);
+        refusals.refuse(RequestProtocol.HTTP, mistake);
         refusals.refuse(RequestProtocol.HTTP, InferenceException.tooLarge("text"));
         refusals.refuse(RequestProtocol.GRPC, InferenceException.overloaded("text", Duration.ofSeconds(1)));
         refusals.refuse(RequestProtocol.EMBEDDED, new InferenceException(ErrorCode.NOT_FOUND, "text"));
@@ -34,7 +34,7 @@ class RefusalsTest {
 
     @Test
     void tellsMistakesOfClientsAsTheReferenceServerDoes() {
-        assertThat(Refusals.counting(false).told(MISTAKE)).isSameAs(MISTAKE);
+        assertThat(Refusals.counting(false).told(mistake)).isSameAs(mistake);
     }
 
     @Test
@@ -42,7 +42,7 @@ class RefusalsTest {
         InferenceException own = new InferenceException(ErrorCode.INTERNAL, "text");
         Refusals refusals = Refusals.counting(true);
 
-        InferenceException told = refusals.refuse(RequestProtocol.HTTP, MISTAKE);
+        InferenceException told = refusals.refuse(RequestProtocol.HTTP, mistake);
 
         assertThat(told.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(told.publicMessage()).isEqualTo("text");
@@ -51,7 +51,7 @@ class RefusalsTest {
 
     @Test
     void countsNothingWhereThereAreNoFigures() {
-        Refusals.NONE.refuse(RequestProtocol.HTTP, MISTAKE);
+        Refusals.NONE.refuse(RequestProtocol.HTTP, mistake);
 
         assertThat(Refusals.NONE.refused(RequestProtocol.HTTP, RefusalCause.MALFORMED))
                 .isZero();

@@ -44,7 +44,7 @@ final class EventLoop {
      */
     boolean runAfterOthers(Runnable task) {
         try {
-            ((ContextInternal) context).nettyEventLoop().schedule(() -> run(task), 1, TimeUnit.NANOSECONDS);
+            var _ = ((ContextInternal) context).nettyEventLoop().schedule(() -> run(task), 1, TimeUnit.NANOSECONDS);
             return true;
         } catch (RejectedExecutionException e) {
             return false;

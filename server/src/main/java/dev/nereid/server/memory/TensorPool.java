@@ -166,7 +166,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     private TensorBuffer takeMapping(long byteSize, boolean zeroed) {
         MappedClass home = homeOf(byteSize);
         Mapping mapping = home == null ? null : home.take();
-        if (mapping == null) {
+        if (home == null || mapping == null) {
             hold(byteSize, byteSize);
             long size = home == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
             Mapping fresh = system(byteSize, byteSize, () -> Mapping.create(Pages.system(), size, byteSize, false));

@@ -259,7 +259,7 @@ public final class ModelLifecycle {
         String reason;
         try {
             PreparedModel prepared;
-            try (LoadWatch.Step step = watch.begin(name, OptionalLong.empty(), "prepare")) {
+            try (LoadWatch.Step _ = watch.begin(name, OptionalLong.empty(), "prepare")) {
                 prepared = preparation.prepare(directory);
             }
             loadVersions(prepared);
@@ -290,7 +290,7 @@ public final class ModelLifecycle {
         String reason;
         try {
             ServedModel served;
-            try (LoadWatch.Step step = watch.begin(name, OptionalLong.of(version), "load")) {
+            try (LoadWatch.Step _ = watch.begin(name, OptionalLong.of(version), "load")) {
                 served = loader.load(prepared, version);
             }
             LOG.atInfo()

@@ -121,8 +121,7 @@ final class VersionLoader {
             if (loading.equals(Thread.currentThread())) {
                 return model.newInstance(plan);
             }
-            try (LoadWatch.Step step =
-                    watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
+            try (LoadWatch.Step _ = watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
                 return model.newInstance(plan);
             }
         };
