@@ -101,7 +101,7 @@ final class ServerMetrics {
                 .name("nereid_connections_refused")
                 .help("Connections that were closed at once, since there were too many, by port.");
         connections.forEach(counts -> counter.dataPoint(CounterSnapshot.CounterDataPointSnapshot.builder()
-                .value(counts.refused().getAsLong())
+                .value((double) counts.refused().getAsLong())
                 .labels(Labels.of("port", counts.port()))
                 .build()));
         return counter.build();

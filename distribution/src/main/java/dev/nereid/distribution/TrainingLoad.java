@@ -66,7 +66,8 @@ final class TrainingLoad {
             try {
                 counts.add(client.get());
             } catch (ExecutionException e) {
-                throw new IOException("training: " + e.getCause().getMessage(), e);
+                Throwable cause = e.getCause() == null ? e : e.getCause();
+                throw new IOException("training: " + cause.getMessage(), e);
             }
         }
         return String.join(", ", counts);
