@@ -20,6 +20,9 @@ final class ArrivingMessage {
     private long left;
     private long arrived;
 
+    /** What the message takes besides its bytes. */
+    private long slack;
+
     /** Bytes that are counted in tensor memory for this stream. */
     private long counted;
 
@@ -52,6 +55,7 @@ final class ArrivingMessage {
             if (header == HEADER_BYTES && left == 0) {
                 header = 0;
                 arrived = 0;
+                slack = 0;
             }
         }
     }
@@ -59,6 +63,16 @@ final class ArrivingMessage {
     /** Returns how many bytes have arrived of a message that is not complete. */
     long arrived() {
         return arrived;
+    }
+
+    /** Returns what the message takes besides its bytes. */
+    long slack() {
+        return slack;
+    }
+
+    /** Adds to what the message takes besides its bytes. */
+    void addSlack(long bytes) {
+        slack += bytes;
     }
 
     long counted() {

@@ -118,7 +118,7 @@ public record GrpcOptions(
                 ConnectionLimiter.unlimited(),
                 Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_CALL),
                 Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4),
-                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4 * 3),
+                Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 2),
                 Optional.of(Duration.ofSeconds(60)),
                 Optional.of(Duration.ofSeconds(10)),
                 Optional.of(Duration.ofSeconds(620)));

@@ -46,6 +46,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Frames that carry nothing, within ten seconds. */
     private static final int MAX_EMPTY_FRAMES = 1_000;
 
+    /** What a frame of a message takes on the heap. */
+    private static final int FRAME_BYTES = 256;
+
     private final ConnectionGuard guard;
     private final ConnectionGuard.Loop loop;
     private final Channel channel;
@@ -276,8 +279,13 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             return size + padding;
         }
         message.add(data);
+        ByteBuf buffer = root(data);
+        int filled = Math.max(1, buffer.writerIndex());
+        boolean isWasteful = 2L * filled < buffer.capacity(); // its bytes are copied then, and it is free again
+        long slack = FRAME_BYTES + (isWasteful ? 0 : (long) size * (buffer.capacity() - filled) / filled);
+        message.addSlack(slack);
         try {
-            count(message, message.counted() + size);
+            count(message, message.counted() + size + slack);
         } catch (InferenceException error) {
             count(message, 0);
             frames.reset(ctx, streamId, Http2Error.CANCEL.code()); // which frees what has arrived
@@ -285,14 +293,26 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             return size + padding;
         }
         int returned;
+        ByteBuf frame = isWasteful ? ctx.alloc().buffer(Math.max(1, size)).writeBytes(data.duplicate()) : data.retain();
         ArrivingMessage.CURRENT.set(message);
         try {
-            returned = frames.pass(ctx, streamId, data, padding, end);
+            returned = frames.pass(ctx, streamId, frame, padding, end);
         } finally {
             ArrivingMessage.CURRENT.set(null);
+            frame.release();
         }
-        count(message, Math.max(message.arrived(), unconsumed(stream) - padding));
+        long held = Math.max(message.arrived(), unconsumed(stream) - padding);
+        count(message, held == 0 ? 0 : held + message.slack());
         return returned;
+    }
+
+    /** Returns the buffer that a frame keeps in use. */
+    private static ByteBuf root(ByteBuf frame) {
+        ByteBuf buffer = frame;
+        for (ByteBuf next = buffer.unwrap(); next != null; next = next.unwrap()) {
+            buffer = next;
+        }
+        return buffer;
     }
 
     /** Counts whole messages that were not asked for. */
