@@ -54,6 +54,7 @@ final class Pages {
      * @return so much memory, zeroed
      * @throws OutOfMemoryError if the system gives none
      */
+    @SuppressWarnings("restricted")
     MemorySegment map(long byteSize, Arena arena) {
         long address;
         try {
@@ -84,6 +85,7 @@ final class Pages {
         }
     }
 
+    @SuppressWarnings("restricted")
     private static Optional<Pages> link() {
         try {
             Linker linker = Linker.nativeLinker();
