@@ -317,14 +317,14 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         return byteSize > LARGEST_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
     }
 
-    private void holdMore(Mapping mapping, MappedClass home, long byteSize) {
+    private void holdMore(Mapping mapping, @Nullable MappedClass home, long byteSize) {
         boolean held = false;
         try {
             hold(byteSize - mapping.counted(), byteSize);
             mapping.count(byteSize);
             held = true;
         } finally {
-            if (!held && !home.giveBack(mapping)) {
+            if (!held && (home == null || !home.giveBack(mapping))) {
                 free(mapping);
             }
         }
