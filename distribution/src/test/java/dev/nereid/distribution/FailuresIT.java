@@ -59,7 +59,7 @@ final class FailuresIT {
     @Test
     void anExhaustedHeapEndsTheProcessWithAStatusOfItsOwn() throws Exception {
         try (InstalledServer server = serve(SMALL_HEAP)) {
-            askLater(server, "trouble", TroubleBackendProvider.FILL_HEAP);
+            send(server, "trouble", TroubleBackendProvider.FILL_HEAP);
 
             assertEndedWithoutMemory(server.awaitEnd());
         }
@@ -68,7 +68,7 @@ final class FailuresIT {
     @Test
     void aHeapThatAThreadOfABackendExhaustsEndsTheProcessToo() throws Exception {
         try (InstalledServer server = serve(SMALL_HEAP)) {
-            askLater(server, "trouble", TroubleBackendProvider.FILL_HEAP_ELSEWHERE);
+            send(server, "trouble", TroubleBackendProvider.FILL_HEAP_ELSEWHERE);
 
             assertEndedWithoutMemory(server.awaitEnd());
         }
@@ -137,7 +137,7 @@ final class FailuresIT {
     void theSecondSignalEndsTheProcessAtOnce() throws Exception {
         Files.createFile(models.folder().resolve("other/gate"));
         try (InstalledServer server = serve(Map.of(), "--exit-timeout-secs=600")) {
-            askLater(server, "other", TroubleBackendProvider.WAIT);
+            send(server, "other", TroubleBackendProvider.WAIT);
             Eventually.holds("executed", PATIENCE_SECONDS, () -> isExecuted(server, "other"));
 
             server.signal("TERM");
@@ -154,7 +154,7 @@ final class FailuresIT {
                 serve(Map.of(), "--execution-watchdog-secs=1", "--http-thread-count=1", "--exit-timeout-secs=1")) {
             ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
                     .build();
-            askLater(server, "endless", 1);
+            send(server, "endless", 1);
             Eventually.holds("overdue", PATIENCE_SECONDS, () -> status(server, "/v2/models/endless/ready") == 400);
 
             assertThat(ask(server, "other", 4).body()).contains("[4.0]");
@@ -255,6 +255,17 @@ final class FailuresIT {
                 "/v2/models/" + model + "/infer",
                 "{\"id\":\"seven\",\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1],\"data\":["
                         + first + "]}]}");
+    }
+
+    /** Asks, and does not wait for an answer, which may never come. */
+    private static void send(InstalledServer server, String model, int first) {
+        Thread.startVirtualThread(() -> {
+            try {
+                ask(server, model, first);
+            } catch (IOException | InterruptedException e) {
+                // The server ended first.
+            }
+        });
     }
 
     private static CompletableFuture<HttpResponse<String>> askLater(InstalledServer server, String model, int first) {

@@ -5,6 +5,7 @@ import dev.nereid.scheduler.time.Watchdog;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -27,7 +28,7 @@ final class ExecutionWatch implements Watchdog.Watched {
     private final InstanceThreads threads;
     private final Duration executionLimit;
     private final Duration loadLimit;
-    private volatile long total;
+    private final AtomicLong total = new AtomicLong();
 
     ExecutionWatch(ModelScope model, InstanceThreads threads, Supervision supervision) {
         this.model = model;
@@ -38,7 +39,7 @@ final class ExecutionWatch implements Watchdog.Watched {
 
     /** Returns how many executions were overdue since the load. */
     long total() {
-        return total;
+        return total.get();
     }
 
     /** Returns how long an execution may take. */
@@ -69,7 +70,7 @@ final class ExecutionWatch implements Watchdog.Watched {
             return;
         }
         if (batch == worker.current()) {
-            total++;
+            total.incrementAndGet();
         }
         LOG.atWarn()
                 .addKeyValue("model", model.settings().name())
