@@ -136,8 +136,19 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
             return;
         }
         admit(context, connection, client);
-        if (limiter.open() > limiter.max() - limiter.max() / RESERVE_DIVISOR) {
-            longestIdle().ifPresent(port -> port.execute(port::closeLongestIdle));
+        if (isNearlyFull()) {
+            longestIdle().ifPresent(port -> port.execute(() -> leaveReserve(port)));
+        }
+    }
+
+    private boolean isNearlyFull() {
+        return limiter.open() > limiter.max() - limiter.max() / RESERVE_DIVISOR;
+    }
+
+    /** Closes an idle connection, unless others have been closed meanwhile. */
+    private void leaveReserve(HttpPort port) {
+        if (isNearlyFull()) {
+            port.closeLongestIdle();
         }
     }
 
