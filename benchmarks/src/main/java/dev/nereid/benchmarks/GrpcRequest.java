@@ -2,16 +2,24 @@ package dev.nereid.benchmarks;
 
 import java.nio.charset.StandardCharsets;
 
-/**
- * A request over gRPC as bytes. Confined to one lane, which has one call in progress at a time.
- *
- * @param message the bytes
- * @param idAt where its id stands, which is written anew each time; negative if it has none
- * @param idLength how long the id is
- * @param responseSize the size of every response in bytes
- */
-record GrpcRequest(byte[] message, int idAt, int idLength, int responseSize) {
+/** A request over gRPC as bytes. Confined to one lane, which has one call in progress at a time. */
+final class GrpcRequest {
     private static final int HEX_BITS = 4;
+
+    private final byte[] message;
+
+    /** Where the id stands, which is written anew each time; negative if there is none. */
+    private final int idAt;
+
+    private final int idLength;
+    private final int responseSize;
+
+    private GrpcRequest(byte[] message, int idAt, int idLength, int responseSize) {
+        this.message = message;
+        this.idAt = idAt;
+        this.idLength = idLength;
+        this.responseSize = responseSize;
+    }
 
     /** Takes a message in which an id stands, unless that is empty. */
     static GrpcRequest of(byte[] message, String id, int responseSize) {
@@ -22,6 +30,11 @@ record GrpcRequest(byte[] message, int idAt, int idLength, int responseSize) {
     /** Returns the same request with bytes of its own. */
     GrpcRequest copy() {
         return new GrpcRequest(message.clone(), idAt, idLength, responseSize);
+    }
+
+    /** Returns the size of every response in bytes. */
+    int responseSize() {
+        return responseSize;
     }
 
     /** Returns the bytes, with a number as their id if they have one. */

@@ -29,14 +29,21 @@ final class TrainingHttp implements AutoCloseable {
         this.lanes = lanes;
     }
 
-    /**
-     * A request.
-     *
-     * @param bytes all of it
-     * @param idAt where its id stands, which is written anew each time; negative if it has none
-     * @param idLength how long the id is
-     */
-    record Request(byte[] bytes, int idAt, int idLength) {
+    /** A request, with the place where its id is written anew each time. Confined to the thread that sends it. */
+    static final class Request {
+        private final byte[] bytes;
+
+        /** Negative if there is no id. */
+        private final int idAt;
+
+        private final int idLength;
+
+        private Request(byte[] bytes, int idAt, int idLength) {
+            this.bytes = bytes;
+            this.idAt = idAt;
+            this.idLength = idLength;
+        }
+
         /** Returns a request of JSON alone. */
         static Request of(String path, String json, String id) {
             return of(path, "Content-Type: application/json\r\n", json, 0, id);
@@ -69,7 +76,16 @@ final class TrainingHttp implements AutoCloseable {
         }
     }
 
-    private record Lane(Socket socket, Request request, byte[] buffer) {
+    private static final class Lane {
+        private final Socket socket;
+        private final Request request;
+        private final byte[] buffer = new byte[LONGEST_HEADER];
+
+        Lane(Socket socket, Request request) {
+            this.socket = socket;
+            this.request = request;
+        }
+
         void send(long number) throws IOException {
             if (request.idAt >= 0) {
                 TrainingLoad.number(request.bytes, request.idAt, request.idLength, number);
@@ -128,7 +144,7 @@ final class TrainingHttp implements AutoCloseable {
         try {
             for (Request request : requests) {
                 Socket socket = new Socket(port.host(), port.port());
-                client.lanes.add(new Lane(socket, request, new byte[LONGEST_HEADER]));
+                client.lanes.add(new Lane(socket, request));
                 socket.setTcpNoDelay(true);
                 socket.setSoTimeout(PATIENCE_MILLIS);
             }
