@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.function.BooleanSupplier;
@@ -66,7 +67,7 @@ final class TrainingLoad {
             try {
                 counts.add(client.get());
             } catch (ExecutionException e) {
-                Throwable cause = e.getCause() == null ? e : e.getCause();
+                Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
                 throw new IOException("training: " + cause.getMessage(), e);
             }
         }
