@@ -16,6 +16,7 @@ import io.netty.util.AsciiString;
 import io.netty.util.ReferenceCountUtil;
 import io.vertx.core.http.Http1ServerConfig;
 import io.vertx.core.http.impl.http1.VertxHttpRequestDecoder;
+import io.vertx.core.impl.buffer.VertxByteBufAllocator;
 import java.io.IOException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +38,9 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     private @Nullable ChannelHandlerContext context;
     private int hosts;
     private boolean isBroken;
+
+    /** Whether the next content is the first of its request, and no earlier request is in progress. */
+    private boolean isHandledAtOnce;
 
     RequestDecoder(ServerConnection connection) {
         super(LIMITS);
@@ -114,6 +118,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     private void inspect(ByteBuf bytes, List<Object> out, int first, int after) {
         Object message = out.get(first);
         if (message instanceof HttpRequest request) {
+            isHandledAtOnce = connection.isAnswered();
             connection.headerRead();
             Throwable problem = problem(request);
             if (problem != null) {
@@ -133,8 +138,29 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
             connection.bodyBroken(cause);
             return;
         }
+        for (int i = first; i < after; i++) {
+            if (out.get(i) instanceof HttpContent content) {
+                keepApart(content, i, out);
+            }
+        }
         if (last instanceof LastHttpContent) {
             connection.requestRead(bytes.isReadable());
+        }
+    }
+
+    /**
+     * Copies content that may wait for its handler into memory of the heap, which the handler would do otherwise. The
+     * transport forgets what waits when the connection is closed, without giving pooled memory back.
+     */
+    private void keepApart(HttpContent content, int at, List<Object> out) {
+        boolean waits = !isHandledAtOnce || !(content instanceof LastHttpContent);
+        isHandledAtOnce = false;
+        if (waits && content.content().isReadable()) {
+            ByteBuf pooled = content.content();
+            ByteBuf copy = VertxByteBufAllocator.DEFAULT.heapBuffer(pooled.readableBytes());
+            copy.writeBytes(pooled, pooled.readerIndex(), pooled.readableBytes());
+            out.set(at, content.replace(copy));
+            content.release();
         }
     }
 
