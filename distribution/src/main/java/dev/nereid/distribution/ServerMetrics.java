@@ -84,7 +84,7 @@ final class ServerMetrics {
         GaugeSnapshot.Builder gauge =
                 GaugeSnapshot.builder().name("nereid_connections_open").help("Open connections by port.");
         connections.forEach(
-                counts -> gauge.dataPoint(point(counts.open().getAsInt(), Labels.of("port", counts.port()))));
+                counts -> gauge.dataPoint(point((double) counts.open().getAsInt(), Labels.of("port", counts.port()))));
         return gauge.build();
     }
 
@@ -93,7 +93,7 @@ final class ServerMetrics {
                 .name("nereid_connections_refused")
                 .help("Connections that were closed at once, since there were too many, by port.");
         connections.forEach(counts -> counter.dataPoint(CounterSnapshot.CounterDataPointSnapshot.builder()
-                .value(counts.refused().getAsLong())
+                .value((double) counts.refused().getAsLong())
                 .labels(Labels.of("port", counts.port()))
                 .build()));
         return counter.build();
