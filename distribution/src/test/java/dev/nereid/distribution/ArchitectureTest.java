@@ -162,10 +162,11 @@ class ArchitectureTest {
                         .resideInAnyPackage(CACHES, "io.lettuce..")
                         .because("caches are found in caches/, or they do not exist"),
                 noClasses()
+                        .that(are(not(named("dev.nereid.grpc.LibraryLogs"))))
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("java.util.logging..")
-                        .because("there is one log"),
+                        .because("there is one log, to which LibraryLogs takes what gRPC logs"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main"))))
                         .should()
