@@ -162,12 +162,13 @@ class ArchitectureTest {
                         .resideInAnyPackage(CACHES, "io.lettuce..")
                         .because("caches are found in caches/, or they do not exist"),
                 noClasses()
-                        .that()
-                        .haveNameNotMatching("dev\\.nereid\\.distribution\\.JvmLogs.*")
+                        .that(are(not(named("dev.nereid.grpc.LibraryLogs"))))
+                        .and()
+                        .haveNameNotMatching("dev\\\\.nereid\\\\.distribution\\\\.JvmLogs.*")
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("java.util.logging..")
-                        .because("there is one log; JvmLogs reads what others write to that of the JDK"),
+                        .because("there is one log; JvmLogs and LibraryLogs read what libraries write to that of the JDK"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main"))))
                         .should()

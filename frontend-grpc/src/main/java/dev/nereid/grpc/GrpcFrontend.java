@@ -19,8 +19,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -51,24 +51,14 @@ public final class GrpcFrontend implements AutoCloseable {
 
     private static final int RESETS_SECONDS = 10;
 
-    private static final int MAX_WORKERS = 4;
-    private static final int WORKER_IDLE_SECONDS = 10;
-
     private final Server transport;
     private final GrpcOptions options;
     private final Stopping stopping;
     private final HealthService health;
     private final Optional<TlsEndpoint> tls;
-    private final ThreadPoolExecutor workers;
 
     private GrpcFrontend(
-            Server transport,
-            GrpcOptions options,
-            Stopping stopping,
-            HealthService health,
-            Optional<TlsEndpoint> tls,
-            ThreadPoolExecutor workers) {
-        this.workers = workers;
+            Server transport, GrpcOptions options, Stopping stopping, HealthService health, Optional<TlsEndpoint> tls) {
         this.transport = transport;
         this.options = options;
         this.stopping = stopping;
@@ -96,7 +86,9 @@ public final class GrpcFrontend implements AutoCloseable {
         Stopping stopping = new Stopping();
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
-        ThreadPoolExecutor workers = workers();
+        Executor workers = task -> {
+            var _ = CompletableFuture.runAsync(task);
+        };
         TransportMemory transport =
                 new TransportMemory(server.memory(), options.limits().transportBytes());
         ConnectionGuard guard = new ConnectionGuard(transport, workers, options.limits(), System::nanoTime);
@@ -117,27 +109,11 @@ public final class GrpcFrontend implements AutoCloseable {
             builder.sslContext(tls.get().context());
         }
         try {
-            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls, workers);
+            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls);
         } catch (IOException | RuntimeException e) {
             tls.ifPresent(TlsEndpoint::close);
-            workers.shutdown();
             throw e;
         }
-    }
-
-    /** Makes threads for what would keep an event loop busy; they end when they have nothing to do. */
-    private static ThreadPoolExecutor workers() {
-        int count = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, MAX_WORKERS);
-        ThreadPoolExecutor workers = new ThreadPoolExecutor(
-                count,
-                count,
-                WORKER_IDLE_SECONDS,
-                TimeUnit.SECONDS,
-                new LinkedBlockingQueue<>(),
-                Thread.ofPlatform().daemon().name("grpc-worker-", 0).factory(),
-                (task, _) -> task.run()); // when the front end is closed
-        workers.allowCoreThreadTimeOut(true);
-        return workers;
     }
 
     private static List<ServerMethodDefinition<?, ?>> inference(
@@ -242,8 +218,6 @@ public final class GrpcFrontend implements AutoCloseable {
         } catch (InterruptedException _) {
             transport.shutdownNow();
             Thread.currentThread().interrupt();
-        } finally {
-            workers.shutdown();
         }
     }
 }

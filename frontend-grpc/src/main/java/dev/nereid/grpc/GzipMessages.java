@@ -1,9 +1,10 @@
 package dev.nereid.grpc;
 
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
 import io.grpc.Codec;
 import io.grpc.Decompressor;
 import io.grpc.DecompressorRegistry;
-import io.grpc.Status;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.zip.GZIPInputStream;
@@ -109,9 +110,8 @@ final class GzipMessages implements Decompressor {
         private void count(int bytes) {
             read += bytes;
             if (read > maxBytes) { // in the words of the transport
-                throw Status.RESOURCE_EXHAUSTED
-                        .withDescription("Decompressed gRPC message exceeds maximum size " + maxBytes)
-                        .asRuntimeException();
+                throw new InferenceException(
+                        ErrorCode.INVALID_ARGUMENT, "Decompressed gRPC message exceeds maximum size " + maxBytes);
             }
         }
 

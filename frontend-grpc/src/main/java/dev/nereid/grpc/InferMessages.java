@@ -12,6 +12,9 @@ import org.slf4j.LoggerFactory;
 final class InferMessages {
     private static final Logger LOG = LoggerFactory.getLogger(InferMessages.class);
 
+    private static final String NO_MEMORY =
+            "request: no memory to read it (expected: room on the heap); try again later";
+
     private InferMessages() {}
 
     /**
@@ -69,6 +72,9 @@ final class InferMessages {
             }
         } catch (InferenceException error) {
             return new Failed<>(error);
+        } catch (OutOfMemoryError error) {
+            LOG.atWarn().setCause(error).log("no memory to read a message");
+            return new Failed<>(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY));
         } catch (RuntimeException error) {
             LOG.atError().setCause(error).log("message not read");
             return new Failed<>(new InferenceException(ErrorCode.INTERNAL, "internal error"));
