@@ -31,6 +31,9 @@ import java.util.concurrent.TimeUnit;
 public final class GrpcFrontend implements AutoCloseable {
     private static final long LAST_CALLS_MILLIS = 1_000;
 
+    /** How long calls may still begin on connections whose clients have been told to use others. */
+    private static final long GOAWAY_MILLIS = 1_000;
+
     /** While the answers that wait on a stream take so much, it is not read on. */
     private static final long MANY_WAITING_BYTES = 16L << 20;
 
@@ -201,17 +204,21 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     /**
-     * Refuses new calls, waits for those in progress as long as the options allow, and ends what is left. Blocks; not
+     * Tells clients to use other connections, answers the calls that they began before they heard of it, refuses later
+     * requests of streams, waits for what is in progress as long as the options allow, and ends what is left. Blocks; not
      * to be called on an event loop. Later calls do nothing. An interrupt ends the wait, and stays set.
      */
     @Override
     public void close() {
-        stopping.begin();
         health.stop();
         tls.ifPresent(TlsEndpoint::close);
         transport.shutdown();
+        long nanos = options.closeTimeout().toNanos();
+        long first = Math.min(nanos, TimeUnit.MILLISECONDS.toNanos(GOAWAY_MILLIS));
         try {
-            if (!transport.awaitTermination(options.closeTimeout().toNanos(), TimeUnit.NANOSECONDS)) {
+            boolean terminated = transport.awaitTermination(first, TimeUnit.NANOSECONDS);
+            stopping.begin();
+            if (!terminated && !transport.awaitTermination(nanos - first, TimeUnit.NANOSECONDS)) {
                 transport.shutdownNow();
                 transport.awaitTermination(LAST_CALLS_MILLIS, TimeUnit.MILLISECONDS);
             }

@@ -69,13 +69,16 @@ final class LibraryLogs implements Filter {
         LOGGERS.forEach(logger -> logger.setFilter(filter));
     }
 
-    /** Logs a record here if it is worth it. Returns false: nobody else is to log it. */
+    /** Logs a record here if it is worth it. Returns false: nobody else is to log it, unless it is an error of the JVM. */
     @Override
     public boolean isLoggable(LogRecord message) {
         if (message.getLevel().intValue() < Level.INFO.intValue()) {
             return false;
         }
         @Nullable Throwable thrown = message.getThrown();
+        if (thrown instanceof Error) {
+            return true; // no fault of a client: for the handlers that look for fatal errors
+        }
         String text = String.valueOf(message.getMessage());
         String key = text.substring(0, Math.min(text.length(), MAX_TEXT));
         if (thrown != null) {

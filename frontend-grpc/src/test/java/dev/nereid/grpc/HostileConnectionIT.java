@@ -278,7 +278,8 @@ final class HostileConnectionIT {
     void cutsTheNamesOfUnknownMethodsAndModels() {
         try (Frontend frontend = start(LIMITS)) {
             assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription())
-                    .endsWith("…");
+                    .contains("é…'")
+                    .hasSizeLessThan(400);
         }
     }
 
