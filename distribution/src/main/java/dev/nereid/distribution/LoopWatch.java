@@ -27,16 +27,45 @@ final class LoopWatch {
 
     private final List<Beat> beats = new ArrayList<>();
     private final Function<Thread, Optional<ExecutingInstance>> instances;
+    private final Report report;
+
+    /** Takes the report of an event loop that stands still. */
+    @FunctionalInterface
+    interface Report {
+        /**
+         * Called on the thread of the watchdog.
+         *
+         * @param thread the thread of the loop
+         * @param instance whose execution the thread is in, if any
+         * @param elapsedNanos for how long the loop has done nothing else
+         */
+        void standsStill(Thread thread, Optional<ExecutingInstance> instance, long elapsedNanos);
+    }
+
+    /**
+     * Watches event loops, and writes reports to the log.
+     *
+     * @param loops the loops
+     * @param instances tells the instance whose execution a thread is in
+     */
+    LoopWatch(Iterable<? extends Executor> loops, Function<Thread, Optional<ExecutingInstance>> instances) {
+        this(loops, instances, LoopWatch::log);
+    }
 
     /**
      * Watches event loops.
      *
      * @param loops the loops
      * @param instances tells the instance whose execution a thread is in
+     * @param report takes the reports
      */
-    LoopWatch(Iterable<? extends Executor> loops, Function<Thread, Optional<ExecutingInstance>> instances) {
+    LoopWatch(
+            Iterable<? extends Executor> loops,
+            Function<Thread, Optional<ExecutingInstance>> instances,
+            Report report) {
         loops.forEach(loop -> beats.add(new Beat(loop)));
         this.instances = instances;
+        this.report = report;
     }
 
     /** Looks at each loop; to be called once a second or so. */
@@ -53,13 +82,12 @@ final class LoopWatch {
             beat.send(nowNanos);
         } else if (!beat.reported && thread != null && elapsed >= LIMIT_NANOS) {
             beat.reported = true;
-            report(thread, elapsed);
+            report.standsStill(thread, instances.apply(thread), elapsed);
         }
     }
 
-    private void report(Thread thread, long elapsed) {
+    private static void log(Thread thread, Optional<ExecutingInstance> instance, long elapsed) {
         StackTraceElement[] stack = thread.getStackTrace();
-        Optional<ExecutingInstance> instance = instances.apply(thread);
         LOG.atWarn()
                 .addKeyValue("thread", thread.getName())
                 .addKeyValue("model", instance.map(ExecutingInstance::model).orElse("-"))
