@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import io.vertx.core.Context;
 import io.vertx.core.internal.ContextInternal;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
@@ -44,7 +45,8 @@ final class EventLoop {
      */
     boolean runAfterOthers(Runnable task) {
         try {
-            var _ = ((ContextInternal) context).nettyEventLoop().schedule(() -> run(task), 1, TimeUnit.NANOSECONDS);
+            Future<?> _ =
+                    ((ContextInternal) context).nettyEventLoop().schedule(() -> run(task), 1, TimeUnit.NANOSECONDS);
             return true;
         } catch (RejectedExecutionException e) {
             return false;
