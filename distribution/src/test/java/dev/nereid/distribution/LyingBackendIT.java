@@ -5,12 +5,14 @@ import static dev.nereid.distribution.TensorBytes.floats;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.log.LogFactory;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -29,12 +31,14 @@ class LyingBackendIT {
     @Test
     void hurtsNoOtherModelForLongerThanItsFirstExecutions() throws Exception {
         ByteArrayOutputStream log = new ByteArrayOutputStream();
-        PrintStream before = System.err;
+        LogFactory lines = (LogFactory) LoggerFactory.getILoggerFactory();
         try (PrintStream kept = new PrintStream(log, true, UTF_8)) {
-            System.setErr(kept);
-            lieAndHold();
-        } finally {
-            System.setErr(before);
+            PrintStream before = lines.writeTo(kept);
+            try {
+                lieAndHold();
+            } finally {
+                lines.writeTo(before);
+            }
         }
 
         // A machine that is very busy may refute the honest one, too.

@@ -123,6 +123,8 @@ final class ScenarioErrors {
                 Scenario.of("a negative dimension", FLOATS)
                         .in("INPUT0", "FP32", FOUR, 1, -4)
                         .fails(INVALID_ARGUMENT, "invalid shape for input 'INPUT0': shape [1,-4] contains one or more")
+                        .but(GRPC, INVALID_ARGUMENT, "tensor 'INPUT0' contains an invalid dimension [1,-4]")
+                        .but(GRPC_STREAM, INVALID_ARGUMENT, "tensor 'INPUT0' contains an invalid dimension [1,-4]")
                         .not("a shape over HTTP has unsigned numbers", HTTP_JSON, HTTP_BINARY),
                 Scenario.of("more elements than can be counted", ScenarioTypes.flat("FP32"))
                         .in("INPUT0", "FP32", FOUR, 1L << 32, 1L << 32)

@@ -66,6 +66,16 @@ public final class LogFactory implements ILoggerFactory {
         loggers.values().forEach(logger -> logger.setLevel(level(logger.getName())));
     }
 
+    /**
+     * Has later lines written elsewhere than to the standard error stream of the process.
+     *
+     * @param out where to; belongs to the caller
+     * @return where they were written before
+     */
+    public PrintStream writeTo(PrintStream out) {
+        return lines.writeTo(out);
+    }
+
     @Override
     public Logger getLogger(String name) {
         return loggers.computeIfAbsent(name, unknown -> new LineLogger(unknown, level(unknown), lines));

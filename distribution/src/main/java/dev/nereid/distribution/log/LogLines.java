@@ -19,7 +19,7 @@ final class LogLines {
     /** The number of characters of a text that are written. */
     private static final int MAX_TEXT_LENGTH = 16384;
 
-    private final PrintStream out;
+    private volatile PrintStream out;
     private final InstantSource time;
     private final DateTimeFormatter format;
     private final Later later;
@@ -41,6 +41,13 @@ final class LogLines {
         this.format = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss.SSS").withZone(zone);
         this.limit = limit;
         this.later = later;
+    }
+
+    /** Has later lines written elsewhere; returns where they were written. */
+    PrintStream writeTo(PrintStream changed) {
+        PrintStream before = out;
+        out = changed;
+        return before;
     }
 
     /** Writes an event, unless there are too many of its cause. */
