@@ -71,7 +71,11 @@ final class ManyConnectionsIT {
             try (Crowd crowd = Crowd.connect(address, count)) {
                 crowd.send(beginning);
                 Waiting.pause(Duration.ofSeconds(2));
-                assertThat(crowd.closedByServer()).as("closed of " + count).isZero();
+                if (port == Port.METRICS) { // which has room for an eighth of the file descriptors
+                    assertThat(crowd.closedByServer()).as("closed of " + count).isLessThan(count);
+                } else {
+                    assertThat(crowd.closedByServer()).as("closed of " + count).isZero();
+                }
             }
         });
     }

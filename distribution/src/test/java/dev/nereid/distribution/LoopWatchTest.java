@@ -20,11 +20,11 @@ final class LoopWatchTest {
 
     @Test
     void areReportedOnceWithTheModel() {
-            look(1);
-            runAll();
-            for (int i = 0; i < 10; i++) {
-                look(LoopWatch.LIMIT_NANOS);
-            }
+        look(1);
+        runAll();
+        for (int i = 0; i < 10; i++) {
+            look(LoopWatch.LIMIT_NANOS);
+        }
 
         ExecutingInstance instance = new ExecutingInstance("m", 1, "m_0");
         assertThat(reports).containsExactly(Thread.currentThread().getName() + " " + instance);
@@ -33,23 +33,23 @@ final class LoopWatchTest {
 
     @Test
     void areReportedAgainIfTheyStandStillAgain() {
+        look(1);
+        runAll();
+        for (int i = 0; i < 3; i++) {
             look(1);
+            look(LoopWatch.LIMIT_NANOS);
             runAll();
-            for (int i = 0; i < 3; i++) {
-                look(1);
-                look(LoopWatch.LIMIT_NANOS);
-                runAll();
-            }
+        }
 
         assertThat(reports).hasSize(3);
     }
 
     @Test
     void areNotReportedIfTheyAnswer() {
-            for (int i = 0; i < 10; i++) {
-                look(LoopWatch.LIMIT_NANOS);
-                runAll();
-            }
+        for (int i = 0; i < 10; i++) {
+            look(LoopWatch.LIMIT_NANOS);
+            runAll();
+        }
 
         assertThat(reports).isEmpty();
     }

@@ -44,6 +44,12 @@ final class ConnectionGuard extends ServerTransportFilter {
     /** Calls without a whole request, at which a connection may be closed if there are too many calls. */
     private static final int MANY_INCOMPLETE = 64;
 
+    /** The part of the bound on calls from which connections get shares. */
+    private static final int FAIR_PART = 4;
+
+    /** The calls that a connection may have open in any case. */
+    private static final int MIN_SHARE = 16;
+
     private static final long LOG_INTERVAL_NANOS = 1_000_000_000;
 
     private final TransportMemory memory;
@@ -165,6 +171,21 @@ final class ConnectionGuard extends ServerTransportFilter {
     /** Says whether no further call is let in. */
     boolean isFull() {
         return calls.get() >= maxCalls;
+    }
+
+    /**
+     * Says whether no further call of a connection is let in. From a quarter of the bound on, no connection may have more
+     * than its share of that quarter, so that clients with few calls are served whatever others do.
+     *
+     * @param open the calls of the connection that are open
+     */
+    boolean isFullFor(int open) {
+        long all = calls.get();
+        if (all < maxCalls / FAIR_PART) {
+            return false;
+        }
+        long share = maxCalls / FAIR_PART / Math.max(1, limiter.open());
+        return all >= maxCalls || open > Math.max(MIN_SHARE, share);
     }
 
     InferenceException refusal() {

@@ -237,7 +237,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             refuse(ctx, streamId, guard.unreadRefusal());
             return true;
         }
-        if (guard.isFull()) {
+        if (guard.isFullFor(active)) {
             refuse(ctx, streamId, guard.refusal());
             return true;
         }

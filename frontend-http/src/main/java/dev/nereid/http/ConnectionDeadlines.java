@@ -96,6 +96,11 @@ final class ConnectionDeadlines {
         since = now;
     }
 
+    /** Says whether a request was answered. */
+    boolean hasAnswered() {
+        return hasAnswered;
+    }
+
     /** Returns how many requests were read, at least their header, and are not answered. */
     int inProgress() {
         return inProgress;

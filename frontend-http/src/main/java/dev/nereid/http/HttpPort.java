@@ -90,7 +90,13 @@ final class HttpPort {
     private final ConnectionAcceptor acceptor;
     private final HttpServer http;
     private final Map<HttpConnection, ServerConnection> connections = new HashMap<>();
+
+    /** Those that are closed when there is no room for others. */
     private final Deque<ServerConnection> idle = new ArrayDeque<>();
+
+    /** When they were found. */
+    private long idleFoundAt;
+
     private final Promise<Void> drained = Promise.promise();
     private final Promise<Void> deserted = Promise.promise();
     private final long maxWaitingBytes =
@@ -454,7 +460,8 @@ final class HttpPort {
 
     private @Nullable ServerConnection nextIdle() {
         for (ServerConnection next = idle.poll(); next != null; next = idle.poll()) {
-            if (next.isIdle() && next.isOpen()) {
+            boolean wasUsed = next.idleSince() - idleFoundAt > 0;
+            if (next.isIdle() && next.isOpen() && !wasUsed) {
                 idleSince = next.idleSince();
                 return next;
             }
@@ -462,10 +469,14 @@ final class HttpPort {
         return null;
     }
 
+    /** Connections that never served a request go first: they are no loss to their clients. */
     private void findIdle() {
+        long foundAt = clock.getAsLong();
+        idleFoundAt = foundAt;
         connections.values().stream()
                 .filter(ServerConnection::isIdle)
-                .sorted(Comparator.comparingLong(connection -> connection.idleSince() - now))
+                .sorted(Comparator.comparing(ServerConnection::hasAnswered)
+                        .thenComparingLong(connection -> connection.idleSince() - foundAt))
                 .limit(IDLE_CANDIDATES)
                 .forEach(idle::add);
     }

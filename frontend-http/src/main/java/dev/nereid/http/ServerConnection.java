@@ -90,6 +90,11 @@ final class ServerConnection {
         return channel.isActive();
     }
 
+    /** Says whether it has ever served a request. */
+    boolean hasAnswered() {
+        return deadlines.hasAnswered();
+    }
+
     /** Returns since when it is idle. */
     long idleSince() {
         return deadlines.since();
