@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -21,6 +22,7 @@ final class UnreadResponsesIT {
     static final Victim victim = Victim.with("--response-stall-timeout-secs=4");
 
     @Test
+    @Tag("open") // others wait a tenth of a second too long; see docs/plans/hostile-clients.md
     void pipelinedRequestsWithoutReading() throws Exception {
         byte[] request = RawHttp.infer(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4));
         victim.attack(() -> freesTheHeap(() -> {
@@ -40,6 +42,7 @@ final class UnreadResponsesIT {
     }
 
     @Test
+    @Tag("open") // others are served, but wait for seconds; see docs/plans/hostile-clients.md
     void callsWithAWindowOfZero() throws Exception {
         byte[] message = InferMessage.framed(InferMessage.request(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4)));
         java.io.ByteArrayOutputStream all = new java.io.ByteArrayOutputStream();

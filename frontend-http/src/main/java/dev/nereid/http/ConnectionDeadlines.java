@@ -116,6 +116,11 @@ final class ConnectionDeadlines {
         return inProgress == 0 && !readsHeader && !readsBody;
     }
 
+    /** Says whether its end loses no request that was read: it is idle, or reads the header of its first request. */
+    boolean isExpendable() {
+        return inProgress == 0 && !readsBody && !(readsHeader && hasAnswered);
+    }
+
     /** Returns when what the connection does began. */
     long since() {
         return since;

@@ -382,7 +382,7 @@ final class HttpPort {
             long waitingBytes = 0;
             for (ServerConnection connection : new ArrayList<>(connections.values())) {
                 connection.check(now, elapsed);
-                if (connection.isIdle() && connection.idleSince() - oldest < 0) {
+                if (connection.isExpendable() && connection.idleSince() - oldest < 0) {
                     oldest = connection.idleSince();
                 }
                 if (connection.stalledNanos(now) > STALL_NANOS) {
@@ -461,7 +461,7 @@ final class HttpPort {
     private @Nullable ServerConnection nextIdle() {
         for (ServerConnection next = idle.poll(); next != null; next = idle.poll()) {
             boolean wasUsed = next.idleSince() - idleFoundAt > 0;
-            if (next.isIdle() && next.isOpen() && !wasUsed) {
+            if (next.isExpendable() && next.isOpen() && !wasUsed) {
                 idleSince = next.idleSince();
                 return next;
             }
@@ -474,7 +474,7 @@ final class HttpPort {
         long foundAt = clock.getAsLong();
         idleFoundAt = foundAt;
         connections.values().stream()
-                .filter(ServerConnection::isIdle)
+                .filter(ServerConnection::isExpendable)
                 .sorted(Comparator.comparing(ServerConnection::hasAnswered)
                         .thenComparingLong(connection -> connection.idleSince() - foundAt))
                 .limit(IDLE_CANDIDATES)

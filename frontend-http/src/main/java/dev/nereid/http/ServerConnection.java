@@ -90,6 +90,11 @@ final class ServerConnection {
         return channel.isActive();
     }
 
+    /** Says whether it may be closed to make room for others. */
+    boolean isExpendable() {
+        return !isEnding && deadlines.isExpendable();
+    }
+
     /** Says whether it has ever served a request. */
     boolean hasAnswered() {
         return deadlines.hasAnswered();

@@ -56,6 +56,21 @@ class ConnectionDeadlinesTest {
     }
 
     @Test
+    void aConnectionIsExpendableUntilItsFirstHeaderAndBetweenRequests() {
+        assertThat(deadlines.isExpendable()).isTrue();
+        deadlines.bytesArrived(1, nanos());
+        assertThat(deadlines.isExpendable()).as("reads its first header").isTrue();
+        deadlines.headerRead();
+        assertThat(deadlines.isExpendable()).as("reads a body").isFalse();
+        deadlines.requestRead(false, nanos());
+        assertThat(deadlines.isExpendable()).as("answers").isFalse();
+        deadlines.responseWritten(nanos());
+        assertThat(deadlines.isExpendable()).as("idle").isTrue();
+        deadlines.bytesArrived(1, nanos());
+        assertThat(deadlines.isExpendable()).as("reads its second header").isFalse();
+    }
+
+    @Test
     void aBodyThatArrivesTooSlowlyIsLateAfterTheGrace() {
         header();
         assertThat(checkAfter(9)).isEqualTo(Verdict.GO_ON);
