@@ -80,9 +80,7 @@ final class HostileConnectionIT {
                     client.call(2 * call + 1, REQUEST);
                 }
             }
-            for (RawHttp2 client : clients.subList(0, 2)) {
-                client.readToEnd();
-            }
+            clients.getFirst().readToEnd(); // the others have no more calls than their share
             assertServes(frontend);
             for (RawHttp2 client : clients) {
                 client.disconnect();
