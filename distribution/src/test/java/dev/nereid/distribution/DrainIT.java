@@ -38,7 +38,7 @@ final class DrainIT {
             }
             Eventually.holds("load", 60, () -> answered.get() > 50 * CLIENTS);
 
-            server.interrupt();
+            server.signal("TERM");
 
             for (CompletableFuture<String> client : clients) {
                 assertThat(client.get(60, TimeUnit.SECONDS)).isEqualTo("announced");
@@ -52,7 +52,7 @@ final class DrainIT {
     @Test
     void aServerIsNotReadyBeforeItStopsToServe() throws Exception {
         try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS, "--exit-delay-secs=3")) {
-            server.interrupt();
+            server.signal("TERM");
 
             Eventually.holds("not ready", 60, () -> status(server, "/v2/health/ready") == 400);
             assertThat(status(server, "/v2/health/live")).isEqualTo(200);
