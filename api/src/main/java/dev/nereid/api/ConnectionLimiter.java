@@ -8,7 +8,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Bounds the number of open connections, in all and for each client address. Lock-free; safe for use by any thread.
+ * Bounds the number of open connections, in all and for each client address. Safe for use by any thread: atomic
+ * counters, and a concurrent map where addresses are bounded.
  *
  * <p>Front ends that share one limiter share its bounds. A connection is counted from {@link #tryOpen} to
  * {@link #closed}; the bounds are never exceeded, not even for a moment. Addresses are remembered only while they have

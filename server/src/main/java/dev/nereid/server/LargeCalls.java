@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Has calls checked in the background whose checks take too long for the thread that asks, which may be an event loop:
- * byte strings are walked over, and those in memory of a client are copied. Lock-free; safe for use by any thread.
+ * byte strings are walked over, and those in memory of a client are copied. Safe for use by any thread: a concurrent map holds the sequences.
  *
  * <p>Calls of one sequence keep their order: one that follows a call in the background waits for it there. Other calls
  * have no order among themselves.

@@ -43,7 +43,7 @@ public final class NereidServerBuilder {
     private boolean clientSharedMemory;
     private int processors = Runtime.getRuntime().availableProcessors();
     private int modelLoadThreads = 4;
-    private TensorMemoryBound memoryBound = TensorMemoryBound.ofProcess();
+    private Optional<TensorMemoryBound> memoryBound = Optional.empty();
     private OptionalLong idleMemoryLimit = OptionalLong.empty();
     private boolean poisonFreedMemory;
     private Duration exitTimeout = Duration.ofSeconds(30);
@@ -248,7 +248,7 @@ public final class NereidServerBuilder {
      * @throws IllegalArgumentException if it is less than 1
      */
     public NereidServerBuilder memoryLimit(long bytes) {
-        memoryBound = TensorMemoryBound.of(bytes);
+        memoryBound = Optional.of(TensorMemoryBound.of(bytes));
         return this;
     }
 
@@ -399,7 +399,8 @@ public final class NereidServerBuilder {
      * @throws InferenceException if a repository cannot be read
      */
     public NereidServer startLoading() {
-        long limit = memoryBound.bytes();
+        TensorMemoryBound bound = memoryBound.orElseGet(TensorMemoryBound::ofProcess);
+        long limit = bound.bytes();
         TensorPool pool = new TensorPool(limit, idleMemoryLimit.orElse(TensorPool.idleLimit(limit)), poisonFreedMemory);
         return new ServerStart(
                         new ServerFolders(modelRepositories, pluginDirectories, cacheDirectory),
@@ -414,7 +415,7 @@ public final class NereidServerBuilder {
                                 modelLoad),
                         backendSettings,
                         cache,
-                        serverLoad.orElse(new LoadLimits(defaultMaxRequestsInFlight(), memoryBound.inFlightBytes())),
+                        serverLoad.orElse(new LoadLimits(defaultMaxRequestsInFlight(), bound.inFlightBytes())),
                         rateLimit,
                         serverId,
                         strictReadiness,
