@@ -1,8 +1,8 @@
 package dev.nereid.grpc;
 
+import dev.nereid.api.FatalErrorHandler;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import java.util.logging.Filter;
@@ -14,16 +14,14 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.spi.LoggingEventBuilder;
 
 /**
- * Logs what the transport logs, one line a second for each cause at most. Safe for use by any thread.
+ * Writes at most one line a second of one of the transport's loggers. Safe for use by any thread.
  *
  * <p>The transport reports what clients do wrong with a stack trace each, which would let a client fill the disk and keep
- * the event loop busy. Each cause is logged without its stack, and with the number of those left out before.
+ * the event loop busy. A line has no stack trace, and has the number of those left out before.
  */
 final class LibraryLogs implements Filter {
     private static final org.slf4j.Logger LOG = LoggerFactory.getLogger(LibraryLogs.class);
-    private static final long INTERVAL_NANOS = 1_000_000_000;
-    private static final int MAX_CAUSES = 256;
-    private static final int MAX_TEXT = 256;
+    private static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** The loggers of the transport. A filter is asked only by its own logger, so each has to be named. */
     private static final List<String> NAMES = List.of(
@@ -42,58 +40,46 @@ final class LibraryLogs implements Filter {
             "io.grpc.internal.MessageDeframer",
             "io.grpc.internal.GrpcUtil");
 
-    /** The loggers, which the JVM forgets, and their filters with them, unless somebody holds them. */
+    /** The loggers. The JVM forgets loggers without a strong reference, and their filters with them. */
     private static final List<Logger> LOGGERS =
             NAMES.stream().map(Logger::getLogger).toList();
 
     private final LongSupplier nanoTime;
-    private final Map<String, Cause> causes = new ConcurrentHashMap<>();
+    /** When the next line may be written. */
+    private final AtomicLong next;
+    /** The lines left out since the last one. */
+    private final AtomicLong left = new AtomicLong();
 
     LibraryLogs(LongSupplier nanoTime) {
         this.nanoTime = nanoTime;
+        next = new AtomicLong(nanoTime.getAsLong());
     }
 
-    /** When a cause may be logged again, and how often it was not since the last time. */
-    private static final class Cause {
-        private final AtomicLong next;
-        private final AtomicLong left = new AtomicLong();
-
-        Cause(long now) {
-            next = new AtomicLong(now);
-        }
-    }
-
-    /** Has the loggers of the transport ask a filter. */
+    /** Bounds the lines of all loggers of the transport. */
     static void install() {
-        LibraryLogs filter = new LibraryLogs(System::nanoTime);
-        LOGGERS.forEach(logger -> logger.setFilter(filter));
+        LOGGERS.forEach(logger -> logger.setFilter(new LibraryLogs(System::nanoTime)));
     }
 
-    /** Logs a record here if it is worth it. Returns false: nobody else is to log it, unless it is an error of the JVM. */
+    /**
+     * Writes a record if it is time. Returns {@code false}, so that the handlers of the logger do not write it too,
+     * unless it has an error of the JVM: that is not the fault of a client, and handlers look for fatal errors.
+     */
     @Override
     public boolean isLoggable(LogRecord message) {
         if (message.getLevel().intValue() < Level.INFO.intValue()) {
             return false;
         }
         @Nullable Throwable thrown = message.getThrown();
-        if (thrown instanceof Error) {
-            return true; // no fault of a client: for the handlers that look for fatal errors
-        }
-        String text = String.valueOf(message.getMessage());
-        String key = text.substring(0, Math.min(text.length(), MAX_TEXT));
-        if (thrown != null) {
-            key += thrown.getClass().getName();
+        if (thrown instanceof Error || FatalErrorHandler.find(thrown) != null) {
+            return true;
         }
         long now = nanoTime.getAsLong();
-        Cause cause = causes.size() < MAX_CAUSES
-                ? causes.computeIfAbsent(key, _ -> new Cause(now))
-                : causes.getOrDefault(key, causes.computeIfAbsent("", _ -> new Cause(now)));
-        long next = cause.next.get();
-        if (now - next < 0 || !cause.next.compareAndSet(next, now + INTERVAL_NANOS)) {
-            cause.left.incrementAndGet();
+        long due = next.get();
+        if (now - due < 0 || !next.compareAndSet(due, now + INTERVAL_NANOS)) {
+            left.incrementAndGet();
             return false;
         }
-        write(message, thrown, cause.left.getAndSet(0));
+        write(message, thrown, left.getAndSet(0));
         return false;
     }
 

@@ -34,9 +34,20 @@ final class LibraryLogsTest {
     }
 
     @Test
-    void logsOneLineASecondOfACause() {
+    void writesOneLineASecond() {
         assertThat(logged(100_000).length()).isLessThan(1_000);
         clock.advance(Duration.ofSeconds(1));
         assertThat(logged(10).length()).isLessThan(1_000);
+    }
+
+    @Test
+    void leavesErrorsToTheHandlers() {
+        LogRecord caused = new LogRecord(Level.WARNING, "task failed");
+        caused.setThrown(new IllegalStateException(new OutOfMemoryError("Java heap space")));
+        LogRecord thrown = new LogRecord(Level.WARNING, "task failed");
+        thrown.setThrown(new AssertionError("broken"));
+
+        assertThat(logs.isLoggable(caused)).isTrue();
+        assertThat(logs.isLoggable(thrown)).isTrue();
     }
 }
