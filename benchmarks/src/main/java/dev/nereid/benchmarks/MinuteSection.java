@@ -11,7 +11,7 @@ final class MinuteSection {
     private static final InferBody BODY = InferBody.of("INPUT0", 1L, 256L);
     private static final int CONNECTIONS = 64;
     private static final int SHOWN = 10;
-    private static final double MOST_SECONDS = 2;
+    private static final double MAX_SECONDS = 2;
 
     private MinuteSection() {}
 
@@ -50,8 +50,8 @@ final class MinuteSection {
                 Figures.rate(minute.firstSecond()),
                 Figures.rate(minute.finalRate()),
                 seconds(minute.secondsToSpeed()),
-                hasGoal ? "<= " + seconds(MOST_SECONDS) : "",
-                hasGoal ? Figures.verdict(minute.secondsToSpeed() <= MOST_SECONDS) : "");
+                hasGoal ? "<= " + seconds(MAX_SECONDS) : "",
+                hasGoal ? Figures.verdict(minute.secondsToSpeed() <= MAX_SECONDS) : "");
         table.note("requests in each second since exec, " + how + ": " + minute.first(SHOWN) + " ...");
     }
 
