@@ -18,7 +18,7 @@ final class Http2FloodIT {
     private static final int CONNECTIONS = 2;
     private static final int FRAMES = 100_000;
     private static final int STEP = 500;
-    private static final Duration LONGEST = Duration.ofSeconds(5);
+    private static final Duration MAX_DURATION = Duration.ofSeconds(5);
 
     @RegisterExtension
     static final Victim victim = Victim.with();
@@ -94,7 +94,7 @@ final class Http2FloodIT {
 
     /** Sends until all went, the server closes the connection, or the time is over. What the server says is read. */
     private static int send(byte[] first, IntFunction<byte[]> each) throws IOException {
-        long end = System.nanoTime() + LONGEST.toNanos();
+        long end = System.nanoTime() + MAX_DURATION.toNanos();
         try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {
             Thread reader = Thread.startVirtualThread(connection::awaitEnd);
             int sent = 0;

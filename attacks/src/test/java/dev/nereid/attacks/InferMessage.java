@@ -11,6 +11,9 @@ final class InferMessage {
     private static final int RAW_OUTPUT = 6;
     private static final int STREAMED_RESPONSE = 2;
 
+    /** The bytes before a message: whether it is compressed, and its length. */
+    static final int PREFIX = 5;
+
     private InferMessage() {}
 
     /** Writes a request with one input. */

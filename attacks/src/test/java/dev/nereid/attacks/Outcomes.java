@@ -29,7 +29,7 @@ final class Outcomes {
     void refused(String kind, String text) {
         count(kind, "UNAVAILABLE: " + text);
         if (refusals.size() < MAX_NOTES) {
-            refusals.add(text);
+            refusals.add(text.replaceAll("\\d+", "N")); // one of each kind
         }
     }
 

@@ -106,6 +106,9 @@ final class SlowClientsIT {
                 Waiting.pause(SECOND.multipliedBy(2));
                 crowd.send(Frames.data(1, false, new byte[1_024]));
                 Waiting.pause(SECOND);
+                assertThat(victim.server().tensorBytes())
+                        .as("tensor memory")
+                        .isLessThan(crowd.size() * MAX_MEMORY_OF_A_PROMISE);
             }
         });
     }

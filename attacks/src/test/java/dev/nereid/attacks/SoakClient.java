@@ -349,8 +349,19 @@ abstract class SoakClient {
     private static final class GrpcStream extends OverGrpc {
         private static final int RESPONSES = 500;
 
+        /** The model {@code square} answers n with n responses that hold n. */
+        private static final byte[] EXPECTED = expected();
+
         GrpcStream(VictimServer server, Outcomes outcomes) {
             super("gRPC, stream", server, outcomes, 50);
+        }
+
+        private static byte[] expected() {
+            ByteBuffer values = ByteBuffer.allocate(RESPONSES * Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+            while (values.hasRemaining()) {
+                values.putInt(RESPONSES);
+            }
+            return values.array();
         }
 
         @Override
@@ -367,8 +378,21 @@ abstract class SoakClient {
                     call.status() == RawHttp2.Call.OK && call.messages() == RESPONSES,
                     call.status() == RawHttp2.Call.UNAVAILABLE,
                     call.status() + " " + call.text() + " after " + call.messages() + " responses",
-                    call.body(),
-                    call.body());
+                    outputs(call),
+                    EXPECTED);
+        }
+
+        /** Returns the first output of each response, one after the other. */
+        private static byte[] outputs(RawHttp2.Call call) throws IOException {
+            ByteArrayOutputStream outputs = new ByteArrayOutputStream();
+            ByteBuffer body = ByteBuffer.wrap(call.body());
+            while (body.remaining() >= InferMessage.PREFIX) {
+                body.get();
+                byte[] message = new byte[body.getInt()];
+                body.get(message);
+                outputs.writeBytes(InferMessage.streamedOutput(message));
+            }
+            return outputs.toByteArray();
         }
     }
 

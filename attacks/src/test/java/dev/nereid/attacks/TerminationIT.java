@@ -20,7 +20,7 @@ final class TerminationIT {
     private static final int GRPC_CLIENTS = 8;
     private static final int CALLS_AT_ONCE = 4;
     private static final Duration LOAD = Duration.ofMillis(400);
-    private static final Duration LONGEST_STOP = Duration.ofSeconds(5);
+    private static final Duration MAX_STOP = Duration.ofSeconds(5);
 
     @TempDir
     private Path directory;
@@ -67,7 +67,7 @@ final class TerminationIT {
         if (status != 0) {
             wrong.add("exit status " + status);
         }
-        if (took.compareTo(LONGEST_STOP) > 0) {
+        if (took.compareTo(MAX_STOP) > 0) {
             wrong.add("stopped after " + took.toMillis() + " ms");
         }
         String log = server.log();
@@ -103,6 +103,8 @@ final class TerminationIT {
             count(
                     outcomes,
                     "HTTP LOST " + (isSent ? "after the whole request: " : "while it was sent: ") + e.getMessage());
+        } catch (RuntimeException e) {
+            count(outcomes, "HTTP LOST by a fault of the client: " + e);
         }
     }
 
@@ -131,6 +133,8 @@ final class TerminationIT {
             }
         } catch (IOException e) {
             count(outcomes, "gRPC LOST " + e.getMessage());
+        } catch (RuntimeException e) {
+            count(outcomes, "gRPC LOST by a fault of the client: " + e);
         }
     }
 

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * the next. Confined to the test's thread.
  */
 final class Victim implements BeforeEachCallback, AfterAllCallback {
-    private static final Duration LONGEST_ATTACK = Duration.ofSeconds(60);
+    private static final Duration MAX_ATTACK = Duration.ofSeconds(60);
     private static final Duration AFTERWARDS = Duration.ofSeconds(1);
     private static final long MAX_LOG = 1 << 20;
     private static final int WARM_UP_CONNECTIONS = 20;
@@ -92,7 +92,10 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         List<String> wrong = new ArrayList<>();
         Probe probe = Probe.start(server, ways, connector, mayBeFull);
         try (probe) {
-            Waiting.holds(Duration.ofSeconds(5), () -> probe.answers() >= 2 * ways.size());
+            Waiting.until(
+                    "two valid requests of each kind were answered",
+                    Duration.ofSeconds(5),
+                    () -> probe.answers() >= 2 * ways.size());
             run(attack, wrong);
             Waiting.pause(AFTERWARDS);
         }
@@ -130,14 +133,14 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         });
         Thread thread = Thread.ofPlatform().name("attack").daemon().start(task);
         try {
-            task.get(LONGEST_ATTACK.toSeconds(), TimeUnit.SECONDS);
+            task.get(MAX_ATTACK.toSeconds(), TimeUnit.SECONDS);
         } catch (java.util.concurrent.ExecutionException e) {
             java.io.StringWriter trace = new java.io.StringWriter();
             e.getCause().printStackTrace(new java.io.PrintWriter(trace));
             wrong.add("the attack: " + trace);
         } catch (TimeoutException e) {
             thread.interrupt();
-            wrong.add("the attack is not over after " + LONGEST_ATTACK.toSeconds() + " s");
+            wrong.add("the attack is not over after " + MAX_ATTACK.toSeconds() + " s");
         }
     }
 
