@@ -48,12 +48,12 @@ final class ConnectionFlags {
                 Flag.of(
                         "--tls-handshake-timeout-secs",
                         FlagValue.SECONDS,
-                        "How long the TLS handshake of a connection may take; 0 for any time. Default: 10.",
+                        "How long the handshake of a connection, of TLS and HTTP/2, may take; 0 for any time. Default: 10.",
                         value -> timeouts = timeouts.withTlsHandshake(value)),
                 Flag.of(
                         "--response-stall-timeout-secs",
                         FlagValue.SECONDS,
-                        "How long a client of HTTP may read nothing of a response that waits for it; 0 for any time."
+                        "How long a client may read nothing of a response that waits for it; 0 for any time."
                                 + " Default: 60.",
                         value -> timeouts = timeouts.withResponseStall(value)));
         declareHttp(flags);

@@ -1,9 +1,7 @@
 package dev.nereid.distribution;
 
-import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.grpc.EventLoopGroups;
 import dev.nereid.server.NereidServer;
-import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.file.FileSystemOptions;
@@ -43,18 +41,6 @@ final class EventLoops implements AutoCloseable {
      * @return the loops, native ones where the platform has them
      */
     static EventLoops start(int count) {
-        return start(count, FatalErrorHandler.NONE);
-    }
-
-    /**
-     * Starts the event loops.
-     *
-     * @param count how many
-     * @param fatalErrors is told of errors that Netty and Vert.x catch on them
-     * @return the loops, native ones where the platform has them
-     */
-    static EventLoops start(int count, FatalErrorHandler fatalErrors) {
-        InternalLoggerFactory.setDefaultFactory(new NettyLogs(fatalErrors));
         VertxOptions options = new VertxOptions()
                 .setEventLoopPoolSize(count)
                 .setPreferNativeTransport(true)
@@ -67,10 +53,7 @@ final class EventLoops implements AutoCloseable {
                         .setClassPathResolvingEnabled(false)
                         .setFileCachingEnabled(false));
         Vertx vertx = Vertx.vertx(options);
-        vertx.exceptionHandler(error -> {
-            fatalErrors.check(error);
-            LOG.atError().setCause(error).log("task of event loop failed");
-        });
+        vertx.exceptionHandler(error -> LOG.error("task of event loop failed", error));
         return new EventLoops(vertx, count);
     }
 

@@ -17,7 +17,8 @@ import org.slf4j.LoggerFactory;
  * Reports an event loop that stands still, once, with the stack of its thread and the model whose code it executes.
  * Confined to the thread of the watchdog, but for the answers of the loops.
  *
- * <p>Each loop is given a task as often as the watchdog looks, if it has done the one before.
+ * <p>Each loop is given a task as often as the watchdog looks, if it has done the one before. The first, which only says
+ * what its thread is, is given at once: so a loop is to be watched before it is given anything that may stand.
  */
 final class LoopWatch {
     /** For how long a loop may be at something else. */
@@ -112,6 +113,7 @@ final class LoopWatch {
 
         Beat(Executor loop) {
             this.loop = loop;
+            loop.execute(() -> thread = Thread.currentThread());
         }
 
         void send(long nowNanos) {
@@ -127,7 +129,6 @@ final class LoopWatch {
 
         @Override
         public void run() {
-            thread = Thread.currentThread();
             pending = false;
         }
     }

@@ -31,15 +31,17 @@ public final class Main {
         StopSignal stop = new StopSignal();
         FatalExit fatalExit = new FatalExit(new FileOutputStream(FileDescriptor.err), Runtime.getRuntime()::halt);
         Thread.setDefaultUncaughtExceptionHandler((thread, error) -> died(thread, error, fatalExit));
-        JvmLogs logs = new JvmLogs((stack, status) -> exitCalled(stop, stack, status), fatalExit);
+        ExitCalls exitCalls = new ExitCalls((stack, status) -> exitCalled(stop, stack, status));
         List.of("INT", "TERM").forEach(signal -> Signals.handle(signal, number -> signalled(stop, number)));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(stop), "shutdown"));
         int status = ExitStatus.FAILURE;
         try {
             status = new CommandRunner(surroundings(stop, fatalExit)).run(arguments);
+        } catch (RuntimeException | Error e) { // other threads would keep a process without a command
+            died(Thread.currentThread(), e, fatalExit);
         } finally {
             stop.ended(status);
-            Reference.reachabilityFence(logs);
+            Reference.reachabilityFence(exitCalls);
         }
         System.exit(status);
     }
@@ -103,18 +105,19 @@ public final class Main {
                         "nereid-" + System.getProperty("user.name", "").replaceAll("\\W", "_")),
                 version == null ? UNVERSIONED : version,
                 Runtime.getRuntime().availableProcessors(),
-                Main::setLogLevels,
+                (nereid, libraries) -> setUpLog(nereid, libraries, fatalExit),
                 stop,
                 fatalExit);
     }
 
-    private static void setLogLevels(String nereid, String libraries) {
+    private static void setUpLog(String nereid, String libraries, FatalExit fatalExit) {
         // Named, since a search would open every jar of the class path.
         System.setProperty(LOG_PROVIDER, LogProvider.class.getName());
         System.setProperty(LOG_SETUP_LEVEL, "WARN");
         // On one thread: loggers asked for while another thread sets the log up would be of a kind that replays later.
         if (LoggerFactory.getILoggerFactory() instanceof LogFactory log) {
             log.setLevels(nereid, libraries);
+            log.reportFatalErrors(fatalExit);
         }
         // The SLF4J of a plugin reads the same property, and its loader does not show it this provider.
         System.clearProperty(LOG_PROVIDER);

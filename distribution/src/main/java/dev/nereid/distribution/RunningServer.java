@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import dev.nereid.api.InferenceException;
 import dev.nereid.server.NereidServer;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -75,16 +76,15 @@ final class RunningServer {
         surroundings.stop().limit(flags.exitTimeout().plus(MARGIN));
         // Transports and models have nothing to do with each other until both are there: two cores start them at once.
         int loopCount = endpoints.http.eventLoops(surroundings.processors());
-        CompletableFuture<EventLoops> loops =
-                CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount, surroundings.fatalExit()));
+        CompletableFuture<EventLoops> loops = CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount));
         try {
             NereidServer server = flags.start(surroundings);
             try {
                 awaitModels(server, flags, surroundings);
                 Duration delay = exitDelay(flags, endpoints);
                 Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_ANSWERS);
-                Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 loops.join().watch(server);
+                Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 return new RunningServer(
                         surroundings, flags.exitTimeout(), delay, loops.join(), server, ports, flags.memoryReport());
             } catch (StartFailure | InterruptedException | RuntimeException e) {
@@ -142,11 +142,14 @@ final class RunningServer {
     int stop() throws InterruptedException {
         long end = System.nanoTime() + exitTimeout.toNanos();
         server.withdrawReadiness();
-        new CompletableFuture<Void>()
-                .completeOnTimeout(null, exitDelay.toNanos(), TimeUnit.NANOSECONDS)
-                .join();
+        Optional<Thread> exitCaller = surroundings.stop().exitCaller();
+        exitCaller.ifPresent(this::lose);
+        if (exitCaller.isEmpty()) { // which may be an event loop, and does not serve meanwhile
+            new CompletableFuture<Void>()
+                    .completeOnTimeout(null, exitDelay.toNanos(), TimeUnit.NANOSECONDS)
+                    .join();
+        }
         server.beginExit();
-        surroundings.stop().exitCaller().ifPresent(this::lose);
         // A thread of its own: whatever keeps a pool busy must not keep the process alive.
         CompletableFuture<Void> closing = CompletableFuture.runAsync(
                 () -> close(end), task -> Thread.ofPlatform().name("stop").start(task));

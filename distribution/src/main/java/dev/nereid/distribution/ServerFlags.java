@@ -5,6 +5,7 @@ import dev.nereid.distribution.FlagValue.BackendSetting;
 import dev.nereid.server.NereidServer;
 import dev.nereid.server.NereidServerBuilder;
 import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.memory.TensorMemoryBound;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -160,7 +161,8 @@ final class ServerFlags {
 
     /** Returns what there is to say of the memory of the server. */
     MemoryReport memoryReport() {
-        return new MemoryReport(Runtime.getRuntime().maxMemory(), memory.bound(), load.inFlightBytes(memory.bound()));
+        TensorMemoryBound bound = memory.bound();
+        return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, load.inFlightBytes(bound));
     }
 
     /** Returns how long requests may take to end when the server stops. */

@@ -37,10 +37,10 @@ final class StopSignal {
         requested.countDown();
     }
 
-    /** Takes note of a signal; returns whether the process is ending already. */
+    /** Takes note of a signal; returns whether it is to end the process at once: the second one, or one during a stop. */
     boolean signalled() {
         boolean first = signals.compareAndSet(false, true);
-        return !first || isRequested();
+        return !first || (isRequested() && exit.get() == null);
     }
 
     /** Says whether the command was told to end. */

@@ -17,7 +17,7 @@ import java.util.function.BooleanSupplier;
  */
 final class TrainingHttp implements AutoCloseable {
     private static final int PATIENCE_MILLIS = 30_000;
-    private static final int LONGEST_HEADER = 16 << 10;
+    private static final int MAX_HEADER = 16 << 10;
     private static final String OK = "http/1.1 200 ";
     private static final String LENGTH = "\r\ncontent-length: ";
 
@@ -79,7 +79,7 @@ final class TrainingHttp implements AutoCloseable {
     private static final class Lane {
         private final Socket socket;
         private final Request request;
-        private final byte[] buffer = new byte[LONGEST_HEADER];
+        private final byte[] buffer = new byte[MAX_HEADER];
 
         Lane(Socket socket, Request request) {
             this.socket = socket;

@@ -164,12 +164,12 @@ class ArchitectureTest {
                 noClasses()
                         .that(are(not(named("dev.nereid.grpc.LibraryLogs"))))
                         .and()
-                        .haveNameNotMatching("dev\\.nereid\\.distribution\\.JvmLogs.*")
+                        .haveNameNotMatching("dev\\.nereid\\.distribution\\.ExitCalls.*")
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("java.util.logging..")
                         .because(
-                                "there is one log; JvmLogs and LibraryLogs read what libraries write to that of the JDK"),
+                                "there is one log; ExitCalls and LibraryLogs read what libraries write to that of the JDK"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main"))))
                         .should()

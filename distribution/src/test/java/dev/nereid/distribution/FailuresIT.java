@@ -183,8 +183,16 @@ final class FailuresIT {
         models.model("hasty", config("trouble", "parameters { key: \"short\" value { string_value: \"1\" } }"));
         Path gate = Files.createFile(models.folder().resolve("hasty/gate"));
         try (InstalledServer server = serve(Map.of(), "--http-thread-count=1", "--execution-watchdog-secs=2")) {
-            Eventually.holds("idle", PATIENCE_SECONDS, () -> isIdle(server, "hasty"));
             CompletableFuture<HttpResponse<String>> held = askLater(server, "hasty", TroubleBackendProvider.WAIT);
+            Eventually.holds("held", PATIENCE_SECONDS, () -> isHeld(server));
+            while (isExecuted(server, "hasty")) { // by the thread of the instance, which was not idle yet
+                Files.delete(gate);
+                held.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+                Files.createFile(gate);
+                Eventually.holds("idle", PATIENCE_SECONDS, () -> isIdle(server, "hasty"));
+                held = askLater(server, "hasty", TroubleBackendProvider.WAIT);
+                Eventually.holds("held", PATIENCE_SECONDS, () -> isHeld(server));
+            }
             Eventually.holds("reported", PATIENCE_SECONDS, () -> isReported(server));
             Files.delete(gate);
             held.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
@@ -202,6 +210,11 @@ final class FailuresIT {
         return server.errSoFar().contains("event loop stands still");
     }
 
+    /** Says whether any thread executes a request that waits for the gate. */
+    private static boolean isHeld(InstalledServer server) {
+        return stacks(server).contains("TroubledModel.await");
+    }
+
     private static boolean isExecuted(InstalledServer server, String model) {
         return stacks(server, model).contains("TroubledModel.await");
     }
@@ -213,16 +226,20 @@ final class FailuresIT {
 
     /** Returns the stack of the thread of a model's instance. */
     private static String stacks(InstalledServer server, String model) {
+        String text = stacks(server);
+        int start = text.indexOf("\"instance/" + model + "/");
+        int end = text.indexOf("\n\n", start);
+        return start < 0 ? "" : text.substring(start, end < 0 ? text.length() : end);
+    }
+
+    private static String stacks(InstalledServer server) {
         try {
             Process stacks = new ProcessBuilder(
                             Path.of(System.getProperty("java.home"), "bin/jstack")
                                     .toString(),
                             String.valueOf(server.pid()))
                     .start();
-            String text = new String(stacks.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            int start = text.indexOf("\"instance/" + model + "/");
-            int end = text.indexOf("\n\n", start);
-            return start < 0 ? "" : text.substring(start, end < 0 ? text.length() : end);
+            return new String(stacks.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

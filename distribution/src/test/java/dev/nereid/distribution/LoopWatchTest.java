@@ -32,6 +32,15 @@ final class LoopWatchTest {
     }
 
     @Test
+    void areReportedIfTheyHaveNeverAnswered() {
+        runAll(); // given when the watch began
+        look(1);
+        look(LoopWatch.LIMIT_NANOS);
+
+        assertThat(reports).hasSize(1);
+    }
+
+    @Test
     void areReportedAgainIfTheyStandStillAgain() {
         look(1);
         runAll();

@@ -28,6 +28,9 @@ final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware
 
     @Override
     public void log(LoggingEvent event) {
+        if (!isWritten(event.getLevel(), event.getThrowable())) {
+            return;
+        }
         Object[] arguments = event.getArgumentArray();
         List<KeyValuePair> pairs = event.getKeyValuePairs();
         lines.write(
@@ -39,6 +42,12 @@ final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware
                 event.getThrowable());
     }
 
+    /** Looks for a fatal error first, which takes no memory, and says whether the event is to be written. */
+    private boolean isWritten(Level severity, @Nullable Throwable thrown) {
+        lines.check(thrown);
+        return level <= severity.toInt();
+    }
+
     @Override
     protected void handleNormalizedLoggingCall(
             Level severity,
@@ -46,6 +55,9 @@ final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware
             @Nullable String pattern,
             Object @Nullable [] arguments,
             @Nullable Throwable thrown) {
+        if (!isWritten(severity, thrown)) {
+            return;
+        }
         lines.write(getName(), severity, List.of(), pattern, arguments, thrown);
     }
 
@@ -69,13 +81,14 @@ final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware
         return level <= Level.INFO.toInt();
     }
 
+    /** Also where warnings are not written: their causes are looked at. */
     @Override
     public boolean isWarnEnabled() {
-        return level <= Level.WARN.toInt();
+        return true;
     }
 
     @Override
     public boolean isErrorEnabled() {
-        return level <= Level.ERROR.toInt();
+        return true;
     }
 }

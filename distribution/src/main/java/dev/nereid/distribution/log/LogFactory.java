@@ -1,5 +1,6 @@
 package dev.nereid.distribution.log;
 
+import dev.nereid.api.FatalErrorHandler;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
@@ -64,6 +65,16 @@ public final class LogFactory implements ILoggerFactory {
         ownLevel = number(own);
         libraryLevel = number(libraries);
         loggers.values().forEach(logger -> logger.setLevel(level(logger.getName())));
+    }
+
+    /**
+     * Has fatal errors reported that are logged, at whatever level of warnings: libraries catch what their tasks throw,
+     * and do nothing but log it.
+     *
+     * @param handler is told of them, on the threads that log
+     */
+    public void reportFatalErrors(FatalErrorHandler handler) {
+        lines.report(handler);
     }
 
     /**

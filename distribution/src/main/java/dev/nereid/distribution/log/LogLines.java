@@ -1,5 +1,6 @@
 package dev.nereid.distribution.log;
 
+import dev.nereid.api.FatalErrorHandler;
 import java.io.PrintStream;
 import java.time.InstantSource;
 import java.time.ZoneId;
@@ -20,6 +21,7 @@ final class LogLines {
     private static final int MAX_TEXT_LENGTH = 16384;
 
     private volatile PrintStream out;
+    private volatile FatalErrorHandler fatalErrors = FatalErrorHandler.NONE;
     private final InstantSource time;
     private final DateTimeFormatter format;
     private final Later later;
@@ -41,6 +43,16 @@ final class LogLines {
         this.format = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss.SSS").withZone(zone);
         this.limit = limit;
         this.later = later;
+    }
+
+    /** Has fatal errors reported that events have as their cause. */
+    void report(FatalErrorHandler handler) {
+        fatalErrors = handler;
+    }
+
+    /** Reports a cause that is a fatal error. */
+    void check(@Nullable Throwable thrown) {
+        fatalErrors.check(thrown);
     }
 
     /** Has later lines written elsewhere; returns where they were written. */

@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicLong;
@@ -66,6 +67,21 @@ class LogFactoryTest {
         assertThat(lines())
                 .anyMatch(line -> line.startsWith("\tat " + getClass().getName()));
         assertThat(lines()).anyMatch(line -> line.startsWith("Caused by: java.lang.RuntimeException: e\\"));
+    }
+
+    @Test
+    void reportsFatalErrorsThatAreLoggedWhateverIsWritten() {
+        List<Throwable> reported = new ArrayList<>();
+        factory.reportFatalErrors(reported::add);
+        factory.setLevels("off", "off");
+        OutOfMemoryError fatal = new OutOfMemoryError("Java heap space");
+
+        log.warn("task failed", fatal);
+        log.atError().setCause(new IllegalStateException(fatal)).log("task failed");
+        log.warn("task {} failed", 1, new OutOfMemoryError("Cannot reserve 8 bytes of direct buffer memory"));
+
+        assertThat(reported).containsExactly(fatal, fatal);
+        assertThat(written.size()).isZero();
     }
 
     @Test
@@ -136,7 +152,8 @@ class LogFactoryTest {
 
         assertThat(log.isTraceEnabled()).isTrue();
         assertThat(backend.isTraceEnabled()).isTrue();
-        assertThat(library.isErrorEnabled()).isFalse();
+        library.error("broken");
+        assertThat(lines()).isEmpty();
     }
 
     private List<String> lines() {
