@@ -1,6 +1,5 @@
 package dev.nereid.distribution;
 
-import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
 
 /**
@@ -10,4 +9,4 @@ import java.util.function.LongSupplier;
  * @param open how many are open
  * @param refused how many were closed at once, since there were too many
  */
-record ConnectionCounts(String port, IntSupplier open, LongSupplier refused) {}
+record ConnectionCounts(String port, LongSupplier open, LongSupplier refused) {}

@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,7 +42,7 @@ final class MetricsEndpoint {
     /** Made at the first question, since the start of the server does not wait for it; made twice, it does no harm. */
     private volatile @Nullable ServerMetrics metrics;
 
-    /** The port; set before the endpoint is handed out, and before it is asked for metrics. */
+    /** The port; set before the endpoint is handed out. */
     private volatile @Nullable BoundedHttpServer http;
 
     private MetricsEndpoint(Vertx vertx, MetricsFlags flags, InferenceServer server, List<ConnectionCounts> others) {
@@ -107,6 +108,12 @@ final class MetricsEndpoint {
         return requireNonNull(http, "http");
     }
 
+    /** Returns a count of the port; 0 while it opens, when the first request may arrive already. */
+    private long ofPort(ToLongFunction<BoundedHttpServer> count) {
+        BoundedHttpServer opened = http;
+        return opened == null ? 0 : count.applyAsLong(opened);
+    }
+
     private void answer(HttpServerRequest request) {
         HttpServerResponse response = request.response();
         if (!request.method().equals(HttpMethod.GET)) {
@@ -127,8 +134,10 @@ final class MetricsEndpoint {
         ServerMetrics known = metrics;
         if (known == null) {
             List<ConnectionCounts> connections = new ArrayList<>(others);
-            BoundedHttpServer own = http();
-            connections.add(new ConnectionCounts("metrics", own::openConnections, own::refusedConnections));
+            connections.add(new ConnectionCounts(
+                    "metrics",
+                    () -> ofPort(BoundedHttpServer::openConnections),
+                    () -> ofPort(BoundedHttpServer::refusedConnections)));
             known = new ServerMetrics(
                     server,
                     withProcessors ? Optional.of(processors) : Optional.empty(),

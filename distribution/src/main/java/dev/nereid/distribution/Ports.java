@@ -145,7 +145,7 @@ final class Ports {
                         0,
                         limiter.open()
                                 - others.stream()
-                                        .mapToInt(other -> other.open().getAsInt())
+                                        .mapToLong(other -> other.open().getAsLong())
                                         .sum()),
                 () -> Math.max(
                         0,

@@ -92,7 +92,7 @@ final class ServerMetrics {
         GaugeSnapshot.Builder gauge =
                 GaugeSnapshot.builder().name("nereid_connections_open").help("Open connections by port.");
         connections.forEach(
-                counts -> gauge.dataPoint(point((double) counts.open().getAsInt(), Labels.of("port", counts.port()))));
+                counts -> gauge.dataPoint(point((double) counts.open().getAsLong(), Labels.of("port", counts.port()))));
         return gauge.build();
     }
 
