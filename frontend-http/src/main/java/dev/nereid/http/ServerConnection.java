@@ -80,11 +80,6 @@ final class ServerConnection {
         return isLate;
     }
 
-    /** Says whether no request is in progress, not even in part. */
-    boolean isIdle() {
-        return !isEnding && deadlines.isIdle();
-    }
-
     /** Says whether it is still there. */
     boolean isOpen() {
         return channel.isActive();
@@ -121,16 +116,22 @@ final class ServerConnection {
         return isEnding || problem != null;
     }
 
-    /** Says whether no more requests are to be decoded now, and stops the reading if so. */
+    /**
+     * Says whether nothing more is to be decoded now, and stops the reading if so. The body of a request that waits for
+     * the response to another is not decoded either: it would wait on the heap.
+     */
     boolean holds() {
-        if (deadlines.inProgress() < MAX_IN_PROGRESS || deadlines.readsBody()) {
+        if (deadlines.inProgress() < MAX_IN_PROGRESS) {
             return false;
         }
-        if (!isHeld) {
-            isHeld = true;
-            channel.config().setAutoRead(false);
-        }
+        isHeld = true;
+        channel.config().setAutoRead(false); // each time: the transport switches it on for reasons of its own
         return true;
+    }
+
+    /** Says whether what has arrived is not decoded before a response was written. */
+    boolean isHeld() {
+        return isHeld;
     }
 
     void bytesArrived(int count) {
@@ -200,10 +201,9 @@ final class ServerConnection {
             return;
         }
         isHeld = false;
+        // First: what is decoded now may stop the reading again, and the transport does so once only.
+        channel.config().setAutoRead(true);
         decoder.proceed();
-        if (!isHeld) {
-            channel.config().setAutoRead(true);
-        }
     }
 
     // What the port decides.

@@ -12,6 +12,10 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,6 +38,15 @@ class ConnectionIT {
     private static final String LIVE = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
     private static final HttpTimeouts PATIENT = new HttpTimeouts(
             Duration.ZERO, 0, Duration.ofSeconds(10), Duration.ZERO, Duration.ofSeconds(10), Duration.ZERO);
+    /** The header of a request whose body consists of chunks. */
+    private static final byte[] ENDLESS =
+            bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+
+    private static final byte[] CHUNKS = bytes(("3e8\r\n" + "x".repeat(1000) + "\r\n").repeat(20));
+    /** More than the sockets of client and server hold. */
+    private static final long MAX_BUFFERED = 48 << 20;
+
+    private static final long QUIET_MILLIS = 1000;
     private static final Duration SHORT = Duration.ofMillis(300);
 
     private final BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
@@ -134,6 +147,52 @@ class ConnectionIT {
                 assertThat(connection.receive().status()).isEqualTo(200);
             }
             assertThat(connection.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void theBodyOfARequestThatWaitsStaysInTheSocket() throws Exception {
+        start(PATIENT);
+        try (SocketChannel client = connect()) {
+            client.write(ByteBuffer.wrap(join(infer(), infer(), ENDLESS, bytes("1\r\n \r\n".repeat(100)))));
+            call().respondWithInputs();
+            FakeCall second = call();
+
+            assertStopsReading(client);
+
+            second.respondWithInputs();
+        }
+    }
+
+    @Test
+    void whatFollowsRequestsThatWaitStaysInTheSocket() throws Exception {
+        start(PATIENT);
+        try (SocketChannel client = connect()) {
+            client.write(ByteBuffer.wrap(join(infer(), bytes(LIVE))));
+            FakeCall first = call();
+            client.write(ByteBuffer.wrap(ENDLESS));
+
+            assertStopsReading(client);
+
+            first.respondWithInputs();
+        }
+    }
+
+    private SocketChannel connect() throws IOException {
+        return SocketChannel.open(new InetSocketAddress(InetAddress.getLoopbackAddress(), frontend.http.port()));
+    }
+
+    /** Sends until the server has not read for a while. */
+    private static void assertStopsReading(SocketChannel client) throws IOException {
+        try (Selector selector = Selector.open()) {
+            client.configureBlocking(false);
+            client.register(selector, SelectionKey.OP_WRITE);
+            long sent = 0;
+            while (selector.select(QUIET_MILLIS) > 0) {
+                selector.selectedKeys().clear();
+                sent += client.write(ByteBuffer.wrap(CHUNKS));
+                assertThat(sent).isLessThan(MAX_BUFFERED);
+            }
         }
     }
 
