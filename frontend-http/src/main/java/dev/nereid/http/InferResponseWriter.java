@@ -87,17 +87,6 @@ final class InferResponseWriter {
     }
 
     /**
-     * Answers a request with a text that was written elsewhere, and takes text and response over. Throws as {@link
-     * #write} does.
-     *
-     * @param text the whole text
-     * @param binaryBytes how many bytes of binary outputs follow it
-     */
-    void write(HttpServerResponse http, InferResponse response, AnswerForm form, TextPieces text, long binaryBytes) {
-        send(http, response, form, collect(response, form, text, binaryBytes));
-    }
-
-    /**
      * A body that was written elsewhere. Owned by the thread that has it.
      *
      * @param body the body
@@ -154,7 +143,7 @@ final class InferResponseWriter {
                 }
             }
             return body;
-        } catch (RuntimeException | InternalError e) {
+        } catch (RuntimeException | Error e) {
             body.close();
             throw e;
         }
