@@ -144,6 +144,15 @@ final class ServerConnection {
 
     void requestRead(boolean hasMore) {
         deadlines.requestRead(hasMore, port.now());
+        if (port.isDrained() && isAnswered()) { // the response was written before the body ended
+            channel.eventLoop().execute(this::closeIfAnswered);
+        }
+    }
+
+    private void closeIfAnswered() {
+        if (isAnswered()) { // no other request has arrived meanwhile
+            close();
+        }
     }
 
     /** A body breaks the rules of HTTP: nobody knows where the next request begins. */

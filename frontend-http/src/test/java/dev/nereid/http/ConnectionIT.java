@@ -326,6 +326,37 @@ class ConnectionIT {
         closed.get(15, TimeUnit.SECONDS); // sooner than the window ends, since no connection is left
     }
 
+    @Test
+    void aConnectionIsClosedAtTheEndOfABodyThatWasAnsweredBefore() throws Exception {
+        start(PATIENT);
+        try (HttpConnection busy = frontend.connect()) {
+            busy.send(
+                    join(infer(), bytes("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234")));
+            FakeCall call = call();
+            CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
+            awaitDrained();
+            call.respondWithInputs();
+            assertThat(busy.receive().status()).isEqualTo(200);
+            assertThat(busy.receive().status()).isEqualTo(200);
+
+            busy.send(bytes("56789"));
+
+            assertThat(busy.isClosedByServer()).isTrue();
+            closed.get(15, TimeUnit.SECONDS);
+        }
+    }
+
+    private void awaitDrained() throws IOException {
+        for (int i = 0; i < 10_000; i++) {
+            try (HttpConnection probe = frontend.connect()) {
+                if (probe.send(bytes(LIVE)).receive().status() == 503) {
+                    return;
+                }
+            }
+        }
+        throw new AssertionError("new connections are served");
+    }
+
     private void respond() {
         try {
             call().respondWithInputs();
@@ -382,8 +413,9 @@ class ConnectionIT {
     }
 
     private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window) throws IOException {
-        frontend =
-                new RunningFrontend(RunningFrontend.OPTIONS.connecting(new HttpConnections(limiter, timeouts, window)));
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS
+                .closingWithin(Duration.ofMinutes(1))
+                .connecting(new HttpConnections(limiter, timeouts, window)));
         frontend.server.add(FakeModel.identity("later", DataType.UINT8, 0, -1).answering(calls::add));
     }
 }
