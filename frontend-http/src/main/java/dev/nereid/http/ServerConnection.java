@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * the last response: what waits is sent, then the output is shut down, then what arrives is discarded until the client
  * closes too, for {@value #LINGER_SECONDS} seconds at most.
  */
-final class ServerConnection {
+final class ServerConnection implements IdleConnections.Connection {
     /** One that is answered, and one that is answered next. */
     static final int MAX_IN_PROGRESS = 2;
 
@@ -80,23 +80,23 @@ final class ServerConnection {
         return isLate;
     }
 
-    /** Says whether it is still there. */
-    boolean isOpen() {
+    @Override
+    public boolean isOpen() {
         return channel.isActive();
     }
 
-    /** Says whether it may be closed to make room for others. */
-    boolean isExpendable() {
+    @Override
+    public boolean isExpendable() {
         return !isEnding && deadlines.isExpendable();
     }
 
-    /** Says whether it has ever served a request. */
-    boolean hasAnswered() {
+    @Override
+    public boolean hasAnswered() {
         return deadlines.hasAnswered();
     }
 
-    /** Returns since when it is idle. */
-    long idleSince() {
+    @Override
+    public long idleSince() {
         return deadlines.since();
     }
 
@@ -271,7 +271,8 @@ final class ServerConnection {
     }
 
     /** Closes the connection at once; what waits is lost. */
-    void abort() {
+    @Override
+    public void abort() {
         channel.unsafe().close(channel.voidPromise());
     }
 

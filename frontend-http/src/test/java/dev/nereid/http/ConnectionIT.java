@@ -215,6 +215,27 @@ class ConnectionIT {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anIdleConnectionOfAnyEventLoopMakesRoom(boolean isIdleFirst) throws Exception {
+        start(PATIENT, new ConnectionLimiter(2, 0), Duration.ZERO, 2);
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            HttpConnection idle = isIdleFirst ? first : second;
+            HttpConnection busy = isIdleFirst ? second : first;
+            busy.send(infer());
+            FakeCall call = call();
+            assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+
+            try (HttpConnection late = frontend.connect()) {
+                assertThat(late.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+                assertThat(idle.isClosedByServer()).isTrue();
+            }
+            call.respondWithInputs();
+            assertThat(busy.receive().status()).isEqualTo(200);
+        }
+    }
+
     @Test
     void aNewConnectionIsRefusedWhileAllOthersAreBusy() throws Exception {
         start(PATIENT, new ConnectionLimiter(1, 0));
@@ -413,8 +434,14 @@ class ConnectionIT {
     }
 
     private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window) throws IOException {
+        start(timeouts, limiter, window, 1);
+    }
+
+    private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window, int loops)
+            throws IOException {
         frontend = new RunningFrontend(RunningFrontend.OPTIONS
                 .closingWithin(Duration.ofMinutes(1))
+                .withEventLoops(loops)
                 .connecting(new HttpConnections(limiter, timeouts, window)));
         frontend.server.add(FakeModel.identity("later", DataType.UINT8, 0, -1).answering(calls::add));
     }
