@@ -5,7 +5,6 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
-import dev.nereid.api.Refusals;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
@@ -25,13 +24,13 @@ final class GenerateExchange implements ResponseObserver {
             "generate expects model to produce exactly 1 response, use generate stream for"
                     + " model that generates various number of responses";
 
+    private final InferenceServer server;
+    private final InferCall call;
     private final HttpServerResponse http;
     private final AnswerSteps steps;
     private final GenerateResponseWriter writer;
     private final long maxInlineBytes;
     private Cancellation cancellation = () -> {};
-    private Refusals refusals = Refusals.NONE;
-    private @Nullable InferCall asked;
     /** The response, as one text or, if it is long, as pieces. */
     private @Nullable Buffer text;
 
@@ -39,7 +38,25 @@ final class GenerateExchange implements ResponseObserver {
     /** How many responses came. Touched by one thread at a time, as the observer is. */
     private long count;
 
-    GenerateExchange(HttpServerResponse http, EventLoop loop, GenerateResponseWriter writer, long maxInlineBytes) {
+    /**
+     * Prepares a call.
+     *
+     * @param server who infers
+     * @param call what to infer
+     * @param http the answer
+     * @param loop the event loop
+     * @param writer writes the answer
+     * @param maxInlineBytes a longer text is written by a worker
+     */
+    GenerateExchange(
+            InferenceServer server,
+            InferCall call,
+            HttpServerResponse http,
+            EventLoop loop,
+            GenerateResponseWriter writer,
+            long maxInlineBytes) {
+        this.server = server;
+        this.call = call;
         this.http = http;
         this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
@@ -47,10 +64,8 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     /** Makes the call. A client that leaves withdraws it. */
-    void start(InferenceServer server, InferCall call) {
+    void start() {
         http.closeHandler(left -> cancellation.cancel());
-        refusals = server.refusals();
-        asked = call;
         cancellation = server.infer(call, this);
     }
 
@@ -134,11 +149,6 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     private InferenceException failed(InferenceException error) {
-        InferenceException told = refusals.told(error);
-        InferCall call = asked;
-        if (call != null) {
-            RequestFailures.log(call.id(), call.model(), told);
-        }
-        return told;
+        return RequestFailures.fail(server, call.id(), call.model(), error);
     }
 }

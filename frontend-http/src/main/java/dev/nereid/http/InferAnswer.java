@@ -84,9 +84,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void fail(InferenceException error) {
-        InferenceException told = handler.server().refusals().told(error);
-        RequestFailures.log(id, model, told);
-        onEventLoop(null, told);
+        onEventLoop(null, RequestFailures.fail(handler.server(), id, model, error));
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
