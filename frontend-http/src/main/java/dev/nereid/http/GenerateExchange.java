@@ -9,6 +9,7 @@ import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +27,7 @@ final class GenerateExchange implements ResponseObserver {
 
     private final InferenceServer server;
     private final InferCall call;
+    private final HttpServerRequest request;
     private final HttpServerResponse http;
     private final AnswerSteps steps;
     private final GenerateResponseWriter writer;
@@ -43,7 +45,7 @@ final class GenerateExchange implements ResponseObserver {
      *
      * @param server who infers
      * @param call what to infer
-     * @param http the answer
+     * @param request the request
      * @param loop the event loop
      * @param writer writes the answer
      * @param maxInlineBytes a longer text is written by a worker
@@ -51,13 +53,14 @@ final class GenerateExchange implements ResponseObserver {
     GenerateExchange(
             InferenceServer server,
             InferCall call,
-            HttpServerResponse http,
+            HttpServerRequest request,
             EventLoop loop,
             GenerateResponseWriter writer,
             long maxInlineBytes) {
         this.server = server;
         this.call = call;
-        this.http = http;
+        this.request = request;
+        this.http = request.response();
         this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
         this.maxInlineBytes = maxInlineBytes;
@@ -137,10 +140,16 @@ final class GenerateExchange implements ResponseObserver {
         }
         http.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON);
         if (pieces != null) {
-            new LargeBody(pieces.toList(), TextPieces.PIECE_SIZE).send(http, () -> {});
+            sendLong(pieces);
         } else {
             http.end(text == null ? HttpErrors.body(NOT_ONE) : text);
         }
+    }
+
+    private void sendLong(TextPieces whole) {
+        QueuedBytes queued = QueuedBytes.of(request.connection());
+        new LargeBody(whole.toList(), TextPieces.PIECE_SIZE).send(http, () -> queued.add(-whole.size()));
+        queued.add(whole.size());
     }
 
     @Override

@@ -39,8 +39,7 @@ final class GenerateHandler {
         receive(
                 request,
                 path,
-                call -> new GenerateExchange(server, call, request.response(), loop, writer, options.maxInlineBytes())
-                        .start());
+                call -> new GenerateExchange(server, call, request, loop, writer, options.maxInlineBytes()).start());
     }
 
     /** Waits for the body, and answers with the model's responses, each when it comes. */

@@ -56,7 +56,7 @@ final class HttpPort {
     /** How long a client may read nothing while what waits for such clients takes more than its share of memory. */
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** More of one connection is tensors, which have a bound of their own. */
+    /** More in the buffers of one connection is tensors, which have a bound of their own. */
     private static final long MAX_COUNTED_BYTES = 256 << 10;
 
     private final ContextInternal context;
@@ -276,7 +276,7 @@ final class HttpPort {
     }
 
     private static long counted(ServerConnection connection) {
-        return Math.min(connection.waitingBytes(), MAX_COUNTED_BYTES);
+        return Math.min(connection.waitingBytes(), MAX_COUNTED_BYTES) + connection.queuedBytes();
     }
 
     private void boundUnread(long waitingBytes) {

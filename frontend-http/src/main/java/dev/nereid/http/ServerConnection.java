@@ -46,6 +46,7 @@ final class ServerConnection implements IdleConnections.Connection {
     private final Channel channel;
     private final ConnectionDeadlines deadlines;
     private final RequestDecoder decoder;
+    private final QueuedBytes queued;
     private final boolean isLate;
 
     private boolean isHeld;
@@ -69,6 +70,7 @@ final class ServerConnection implements IdleConnections.Connection {
         this.channel = channel;
         this.deadlines = new ConnectionDeadlines(timeouts, port.now());
         this.decoder = new RequestDecoder(this);
+        this.queued = QueuedBytes.of(channel);
         this.isLate = isLate;
         ChannelPipeline pipeline = channel.pipeline();
         pipeline.replace("httpDecoder", "httpDecoder", decoder);
@@ -254,6 +256,11 @@ final class ServerConnection implements IdleConnections.Connection {
     long waitingBytes() {
         ChannelOutboundBuffer unsent = channel.unsafe().outboundBuffer();
         return decoder.undecodedBytes() + (unsent == null ? 0 : unsent.totalPendingWriteBytes());
+    }
+
+    /** Returns how much memory of the heap is taken by long texts that wait for the client. */
+    long queuedBytes() {
+        return queued.count();
     }
 
     private long waiting() {

@@ -43,6 +43,7 @@ final class StreamExchange implements ResponseObserver {
     private final GenerateResponseWriter writer;
     private final long maxInlineBytes;
     private final AtomicLong unsent = new AtomicLong();
+    private final QueuedBytes queued;
     /** Whether responses are no longer of interest. */
     private volatile boolean cut;
 
@@ -69,6 +70,7 @@ final class StreamExchange implements ResponseObserver {
         this.call = call;
         this.request = request;
         this.http = request.response();
+        this.queued = QueuedBytes.of(request.connection());
         this.loop = loop;
         this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
@@ -165,7 +167,11 @@ final class StreamExchange implements ResponseObserver {
 
     private void write(Buffer part) {
         int length = part.length();
-        http.write(part).onComplete(sent -> unsent.addAndGet(-length));
+        queued.add(length);
+        http.write(part).onComplete(sent -> {
+            queued.add(-length);
+            unsent.addAndGet(-length);
+        });
     }
 
     private void endAfter(boolean last) {
