@@ -259,7 +259,10 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         Optional<Channel> oldest = handshakes.poll(minNanos);
         try {
             oldest.ifPresent(connection -> connection.eventLoop().execute(() -> {
-                connection.unsafe().close(connection.voidPromise());
+                boolean isComplete = connection.pipeline().get(ResponseWatch.class) != null; // since a moment
+                if (!isComplete) {
+                    connection.unsafe().close(connection.voidPromise());
+                }
                 next.run();
             }));
             return oldest.isPresent();

@@ -191,7 +191,7 @@ final class HttpPort {
      * @return completed when all is closed
      */
     Future<Void> leave(Duration patience) {
-        return drain.finish(patience).compose(gone -> {
+        return drain.finish(patience).compose(closed -> {
             if (ticks != null) {
                 ticks.cancel(false);
             }

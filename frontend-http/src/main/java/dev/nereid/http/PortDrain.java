@@ -15,7 +15,7 @@ import java.util.function.LongSupplier;
  *
  * <p>It has phases. In the drain window the port goes on as before, but each response announces the end of its connection.
  * Then idle connections are closed, others after their response; requests over connections that are made from then on are
- * told that the server exits.
+ * answered with the error that the server exits.
  */
 final class PortDrain {
     /** How long no connection may come before a port counts as deserted whose connections were closed one by one. */
@@ -72,7 +72,7 @@ final class PortDrain {
         lastConnected = now;
     }
 
-    /** A connection is gone. */
+    /** A connection was closed. */
     void disconnected() {
         if (isClosing) {
             checkDrained();

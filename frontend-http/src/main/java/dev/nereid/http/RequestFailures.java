@@ -48,9 +48,9 @@ final class RequestFailures {
      * @return the error as the client is to see it
      */
     static InferenceException fail(InferenceServer server, String id, Object model, InferenceException error) {
-        InferenceException shown = server.refusals().told(error);
-        log(id, model, shown);
-        return shown;
+        InferenceException changed = server.refusals().told(error);
+        log(id, model, changed);
+        return changed;
     }
 
     /** Logs a request that the server failed or refused. */

@@ -52,7 +52,7 @@ final class StreamExchange implements ResponseObserver {
     /**
      * Prepares a call.
      *
-     * @param server who infers
+     * @param server the server that infers
      * @param call what to infer
      * @param request the request
      * @param loop the event loop

@@ -23,7 +23,7 @@ class ConnectionAcceptorTest {
 
         new EmbeddedChannel(acceptor).writeInbound(connection);
 
-        assertThat(connection.config().<Object>getMessageSizeEstimator()).isSameAs(BufferedBytes.INSTANCE);
+        assertThat(connection.config().getMessageSizeEstimator()).isSameAs(BufferedBytes.INSTANCE);
     }
 
     @Test
@@ -32,7 +32,7 @@ class ConnectionAcceptorTest {
         EmbeddedChannel listening = new EmbeddedChannel(acceptor);
         List<EmbeddedChannel> connections = accept(listening, 3);
         acceptor.connected(connections.get(0));
-        connections.get(1).close();
+        assertThat(connections.get(1).close().isSuccess()).isTrue();
 
         List<EmbeddedChannel> others = accept(listening, 2);
         run(connections);

@@ -53,12 +53,12 @@ class IdleConnectionsTest {
         add("first").idleAfter(1);
         FakeConnection used = add("used").idleAfter(2);
         FakeConnection busy = add("busy").idleAfter(3);
-        FakeConnection gone = add("gone").idleAfter(4);
+        FakeConnection lost = add("lost").idleAfter(4);
         add("last").idleAfter(5);
         close(1);
         used.idleAfter(6);
         busy.isExpendable = false;
-        gone.isOpen = false;
+        lost.isOpen = false;
 
         close(1);
 

@@ -178,8 +178,8 @@ class TlsIT {
         int port = start(HttpTls.of(certificate, key, Optional.empty()), new ConnectionLimiter(2, 0));
         try (HttpConnection old = new HttpConnection(port);
                 HttpConnection busy = new HttpConnection(first.connect(port))) {
-            busy.send(bytes("POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
-                    + "Inference-Header-Content-Length: 0\r\nExpect: 100-continue\r\n\r\n"));
+            String headers = "Content-Length: 9\r\nInference-Header-Content-Length: 0\r\nExpect: 100-continue\r\n";
+            busy.send(bytes("POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n"));
             assertThat(busy.receiveHead().status()).isEqualTo(100);
 
             try (HttpConnection late = new HttpConnection(first.connect(port))) {
