@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SequencedMap;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 
 /**
@@ -12,6 +13,7 @@ import java.util.function.LongSupplier;
  * by any thread: guarded by a lock, which is taken twice for each connection.
  */
 final class Handshakes {
+    private final ReentrantLock lock = new ReentrantLock();
     private final LongSupplier clock;
     /** When each began, the oldest first. */
     private final SequencedMap<Channel, Long> begun = new LinkedHashMap<>();
@@ -26,13 +28,23 @@ final class Handshakes {
     }
 
     /** Adds a connection. */
-    synchronized void begin(Channel connection) {
-        begun.putLast(connection, clock.getAsLong());
+    void begin(Channel connection) {
+        lock.lock();
+        try {
+            begun.putLast(connection, clock.getAsLong());
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Removes a connection whose handshake is complete, or that is closed. */
-    synchronized void end(Channel connection) {
-        begun.remove(connection);
+    void end(Channel connection) {
+        lock.lock();
+        try {
+            begun.remove(connection);
+        } finally {
+            lock.unlock();
+        }
     }
 
     /**
@@ -41,12 +53,17 @@ final class Handshakes {
      * @param minNanos how long its handshake has lasted at least
      * @return the connection, to be closed, or nothing if none is that old
      */
-    synchronized Optional<Channel> poll(long minNanos) {
-        Map.Entry<Channel, Long> oldest = begun.firstEntry();
-        if (oldest == null || clock.getAsLong() - oldest.getValue() < minNanos) {
-            return Optional.empty();
+    Optional<Channel> poll(long minNanos) {
+        lock.lock();
+        try {
+            Map.Entry<Channel, Long> oldest = begun.firstEntry();
+            if (oldest == null || clock.getAsLong() - oldest.getValue() < minNanos) {
+                return Optional.empty();
+            }
+            begun.pollFirstEntry();
+            return Optional.of(oldest.getKey());
+        } finally {
+            lock.unlock();
         }
-        begun.remove(oldest.getKey());
-        return Optional.of(oldest.getKey());
     }
 }
