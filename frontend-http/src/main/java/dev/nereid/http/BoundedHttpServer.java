@@ -42,7 +42,7 @@ public final class BoundedHttpServer implements AutoCloseable {
             Vertx vertx, String address, int port, HttpConnections bounds, Handler<HttpServerRequest> handler)
             throws IOException {
         requireNonNull(handler, "handler");
-        ConnectionAcceptor acceptor = new ConnectionAcceptor(bounds.limiter());
+        ConnectionAcceptor acceptor = new ConnectionAcceptor(bounds.limiter(), false, System::nanoTime);
         HttpPort opened = new HttpPort(
                 ((VertxInternal) vertx).createEventLoopContext(),
                 new HttpServerOptions(),

@@ -13,10 +13,12 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,8 +27,9 @@ import org.slf4j.LoggerFactory;
  * Counts the connections that a listening socket accepts, before they have an event loop or memory, and closes those
  * beyond the bound. Confined to the thread that accepts, but for the methods that say otherwise.
  *
- * <p>When the bound is reached, the connection that has been idle for the longest time makes room for a new one. Without
- * one the new connection is closed at once. When the process has no file descriptor for another connection, nothing is
+ * <p>When the bound is reached, the connection that has been idle for the longest time makes room for a new one; before it
+ * those whose TLS handshake takes long, and if none is idle, the one whose handshake began first. Without any of these
+ * the new connection is closed at once. When the process has no file descriptor for another connection, nothing is
  * accepted for a second.
  */
 @Sharable // by the listeners of one port, which have one socket
@@ -35,6 +38,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     /** How many connections may wait for room, each with a file descriptor; meanwhile no more are accepted. */
     private static final int MAX_WAITING = 64;
+
+    /** How long a TLS handshake may last before its connection goes before idle ones. */
+    private static final long SLOW_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** The part of the bound that connections which do nothing leave to others, of this port or another. */
     private static final int RESERVE_DIVISOR = 16;
@@ -53,7 +59,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private volatile @Nullable Channel listening;
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicLong refused = new AtomicLong();
+    private final UnreadBytes unread = new UnreadBytes();
+    private final boolean isEncrypted;
+    private final Handshakes handshakes;
     private int waiting;
+    /** Whether nothing is accepted, for lack of file descriptors. */
+    private boolean isPaused;
     /** How many connections came in a row, refused ones too. */
     private int accepted;
 
@@ -61,8 +72,17 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     private long lastComplaint;
 
-    ConnectionAcceptor(ConnectionLimiter limiter) {
+    /**
+     * Begins without connections.
+     *
+     * @param limiter bounds their number
+     * @param isEncrypted whether they begin with a TLS handshake
+     * @param clock the time in nanoseconds, from any origin
+     */
+    ConnectionAcceptor(ConnectionLimiter limiter, boolean isEncrypted, LongSupplier clock) {
         this.limiter = limiter;
+        this.isEncrypted = isEncrypted;
+        this.handshakes = new Handshakes(clock);
         lastComplaint = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS);
     }
 
@@ -79,6 +99,18 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     /** Returns how many connections were refused. May be called on any thread. */
     long refused() {
         return refused.get();
+    }
+
+    /** Returns the bound on responses that clients do not read. May be called on any thread. */
+    UnreadBytes unread() {
+        return unread;
+    }
+
+    /** A connection is ready for requests. May be called on any thread. */
+    void connected(Channel connection) {
+        if (isEncrypted) {
+            handshakes.end(connection);
+        }
     }
 
     /** Stops to listen. Blocks: not for an event loop. */
@@ -137,7 +169,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         }
         admit(context, connection, client);
         if (isNearlyFull()) {
-            longestIdle().ifPresent(port -> port.execute(() -> leaveReserve(port)));
+            leaveReserve();
         }
     }
 
@@ -145,10 +177,16 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         return limiter.open() > limiter.max() - limiter.max() / RESERVE_DIVISOR;
     }
 
+    private void leaveReserve() {
+        if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
+            longestIdle().ifPresent(port -> port.execute(() -> leaveReserve(port)));
+        }
+    }
+
     /** Closes an idle connection, unless others have been closed meanwhile. */
     private void leaveReserve(HttpPort port) {
         if (isNearlyFull()) {
-            port.closeLongestIdle();
+            port.idle().closeOldest();
         }
     }
 
@@ -158,7 +196,15 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
             connection.closeFuture().addListener(_ -> {
                 limiter.closed(client);
                 open.decrementAndGet();
+                if (isEncrypted) {
+                    handshakes.end(connection);
+                }
             });
+            // Now: the pipeline asks for it once, before the first byte that it sends.
+            connection.config().setMessageSizeEstimator(BufferedBytes.INSTANCE);
+            if (isEncrypted) {
+                handshakes.begin(connection);
+            }
             context.fireChannelRead(connection);
         } else {
             refused.incrementAndGet();
@@ -173,34 +219,69 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     private void awaitRoom(ChannelHandlerContext context, Channel connection, InetAddress client) {
-        Optional<HttpPort> port = longestIdle();
         waiting++;
-        if (waiting == MAX_WAITING) {
-            context.channel().config().setAutoRead(false);
-        }
-        boolean isAsked = port.isPresent()
-                && port.get().execute(() -> {
-                    port.get().closeLongestIdle();
-                    context.executor().execute(() -> retry(context, connection, client));
-                });
-        if (!isAsked) {
-            retry(context, connection, client);
+        regulate(context);
+        makeRoom(context, connection, client, ports.size() + 1);
+    }
+
+    /**
+     * Closes another connection, and then admits a new one.
+     *
+     * @param attempts how many connections may be closed: others may be faster to take their place, and an event loop may
+     *     have none that is idle
+     */
+    private void makeRoom(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
+        Runnable retry = () -> context.executor().execute(() -> retry(context, connection, client, attempts - 1));
+        boolean isUnderWay = attempts > 0
+                && (closeHandshake(SLOW_HANDSHAKE_NANOS, retry) || closeIdle(retry) || closeHandshake(0, retry));
+        if (!isUnderWay) {
+            waiting--;
+            regulate(context);
+            admit(context, connection, client);
         }
     }
 
-    private void retry(ChannelHandlerContext context, Channel connection, InetAddress client) {
-        if (waiting == MAX_WAITING) {
-            context.channel().config().setAutoRead(true);
+    private void retry(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
+        boolean hasRoom = limiter.open() < limiter.max();
+        makeRoom(context, connection, client, hasRoom ? 0 : attempts);
+    }
+
+    private boolean closeIdle(Runnable next) {
+        Optional<HttpPort> port = longestIdle();
+        return port.isPresent()
+                && port.get().execute(() -> {
+                    port.get().idle().closeOldest();
+                    next.run();
+                });
+    }
+
+    private boolean closeHandshake(long minNanos, Runnable next) {
+        Optional<Channel> oldest = handshakes.poll(minNanos);
+        try {
+            oldest.ifPresent(connection -> connection.eventLoop().execute(() -> {
+                boolean isComplete = connection.pipeline().get(ResponseWatch.class) != null; // since a moment
+                if (!isComplete) {
+                    connection.unsafe().close(connection.voidPromise());
+                }
+                next.run();
+            }));
+            return oldest.isPresent();
+        } catch (RejectedExecutionException e) {
+            return false; // the event loop has ended
         }
-        waiting--;
-        admit(context, connection, client);
+    }
+
+    private void regulate(ChannelHandlerContext context) {
+        context.channel().config().setAutoRead(!isPaused && waiting < MAX_WAITING);
     }
 
     /** Returns the event loop that has the connection that has been idle for the longest time. */
     private Optional<HttpPort> longestIdle() {
         HttpPort found = null;
         for (HttpPort port : ports) {
-            if (port.mayHaveIdle() && (found == null || port.idleSince() - found.idleSince() < 0)) {
+            if (port.idle().mayExist()
+                    && (found == null
+                            || port.idle().oldestSince() - found.idle().oldestSince() < 0)) {
                 found = port;
             }
         }
@@ -219,10 +300,17 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
                     .log("connection not accepted, next attempt in a second");
         }
         if (problem instanceof IOException) {
-            longestIdle().ifPresent(port -> port.execute(port::closeLongestIdle));
-            context.channel().config().setAutoRead(false);
-            context.executor()
-                    .schedule(() -> context.channel().config().setAutoRead(true), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+            if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
+                closeIdle(() -> {});
+            }
+            isPaused = true;
+            regulate(context);
+            context.executor().schedule(() -> endPause(context), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
         }
+    }
+
+    private void endPause(ChannelHandlerContext context) {
+        isPaused = false;
+        regulate(context);
     }
 }

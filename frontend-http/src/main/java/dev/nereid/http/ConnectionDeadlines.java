@@ -111,11 +111,6 @@ final class ConnectionDeadlines {
         return readsBody;
     }
 
-    /** Says whether no request is in progress, not even in part. */
-    boolean isIdle() {
-        return inProgress == 0 && !readsHeader && !readsBody;
-    }
-
     /** Says whether its end loses no request that was read: it is idle, or reads the header of its first request. */
     boolean isExpendable() {
         return inProgress == 0 && !readsBody && !(readsHeader && hasAnswered);

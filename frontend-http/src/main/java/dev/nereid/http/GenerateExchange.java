@@ -5,11 +5,11 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
-import dev.nereid.api.Refusals;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import org.jspecify.annotations.Nullable;
 
@@ -25,13 +25,14 @@ final class GenerateExchange implements ResponseObserver {
             "generate expects model to produce exactly 1 response, use generate stream for"
                     + " model that generates various number of responses";
 
+    private final InferenceServer server;
+    private final InferCall call;
+    private final HttpServerRequest request;
     private final HttpServerResponse http;
     private final AnswerSteps steps;
     private final GenerateResponseWriter writer;
     private final long maxInlineBytes;
     private Cancellation cancellation = () -> {};
-    private Refusals refusals = Refusals.NONE;
-    private @Nullable InferCall asked;
     /** The response, as one text or, if it is long, as pieces. */
     private @Nullable Buffer text;
 
@@ -39,18 +40,35 @@ final class GenerateExchange implements ResponseObserver {
     /** How many responses came. Touched by one thread at a time, as the observer is. */
     private long count;
 
-    GenerateExchange(HttpServerResponse http, EventLoop loop, GenerateResponseWriter writer, long maxInlineBytes) {
-        this.http = http;
+    /**
+     * Prepares a call.
+     *
+     * @param server the server that infers
+     * @param call what to infer
+     * @param request the request
+     * @param loop the event loop
+     * @param writer writes the answer
+     * @param maxInlineBytes a longer text is written by a worker
+     */
+    GenerateExchange(
+            InferenceServer server,
+            InferCall call,
+            HttpServerRequest request,
+            EventLoop loop,
+            GenerateResponseWriter writer,
+            long maxInlineBytes) {
+        this.server = server;
+        this.call = call;
+        this.request = request;
+        this.http = request.response();
         this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
         this.maxInlineBytes = maxInlineBytes;
     }
 
     /** Makes the call. A client that leaves withdraws it. */
-    void start(InferenceServer server, InferCall call) {
+    void start() {
         http.closeHandler(left -> cancellation.cancel());
-        refusals = server.refusals();
-        asked = call;
         cancellation = server.infer(call, this);
     }
 
@@ -122,10 +140,16 @@ final class GenerateExchange implements ResponseObserver {
         }
         http.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON);
         if (pieces != null) {
-            new LargeBody(pieces.toList(), TextPieces.PIECE_SIZE).send(http, () -> {});
+            sendLong(pieces);
         } else {
             http.end(text == null ? HttpErrors.body(NOT_ONE) : text);
         }
+    }
+
+    private void sendLong(TextPieces whole) {
+        QueuedBytes queued = QueuedBytes.of(request.connection());
+        new LargeBody(whole.toList(), TextPieces.PIECE_SIZE).send(http, () -> queued.add(-whole.size()));
+        queued.add(whole.size());
     }
 
     @Override
@@ -134,11 +158,6 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     private InferenceException failed(InferenceException error) {
-        InferenceException told = refusals.told(error);
-        InferCall call = asked;
-        if (call != null) {
-            RequestFailures.log(call.id(), call.model(), told);
-        }
-        return told;
+        return RequestFailures.fail(server, call.id(), call.model(), error);
     }
 }

@@ -39,8 +39,7 @@ final class GenerateHandler {
         receive(
                 request,
                 path,
-                call -> new GenerateExchange(request.response(), loop, writer, options.maxInlineBytes())
-                        .start(server, call));
+                call -> new GenerateExchange(server, call, request, loop, writer, options.maxInlineBytes()).start());
     }
 
     /** Waits for the body, and answers with the model's responses, each when it comes. */
@@ -48,7 +47,7 @@ final class GenerateHandler {
         receive(
                 request,
                 path,
-                call -> new StreamExchange(request, loop, writer, options.maxInlineBytes()).start(server, call));
+                call -> new StreamExchange(server, call, request, loop, writer, options.maxInlineBytes()).start());
     }
 
     /** Takes over a call that was read. */

@@ -69,7 +69,7 @@ public final class HttpFrontend implements AutoCloseable {
                         ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
                 : SocketAddress.inetSocketAddress(options.port(), options.address());
         ConnectionAcceptor acceptor =
-                new ConnectionAcceptor(options.connections().limiter());
+                new ConnectionAcceptor(options.connections().limiter(), certificates.isPresent(), System::nanoTime);
         Future<String> deployed = vertx.deployVerticle(
                 () -> new HttpListener(server, options, address, certificates, acceptor, listeners),
                 new DeploymentOptions()

@@ -7,7 +7,6 @@ import io.netty.channel.WriteBufferWaterMark;
 import io.netty.util.concurrent.ScheduledFuture;
 import io.vertx.core.Future;
 import io.vertx.core.Handler;
-import io.vertx.core.Promise;
 import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServer;
@@ -20,10 +19,8 @@ import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.core.net.impl.ConnectionBase;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -41,9 +38,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>It looks at all connections once a second, or more often if a time-out is short, so that no request sets a timer.
  *
- * <p>It closes in phases. In the drain window it goes on as before, but each response announces the end of its connection.
- * Then idle connections are closed, others after their response; requests over connections that are made from then on are
- * told that the server exits.
+ * <p>{@link PortDrain} closes them, {@link IdleConnections} chooses those that make room for others.
  */
 final class HttpPort {
     /** Large bodies come in pieces of this size; every piece has its price. */
@@ -58,30 +53,11 @@ final class HttpPort {
     private static final long MIN_TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final int BACKLOG = 1024;
 
-    /** How long no connection may come before a port counts as deserted whose connections were closed one by one. */
-    private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
-
-    /** How long a connection that has just been made or answered is left to its client. */
-    private static final long LAST_MOMENT_NANOS = TimeUnit.MILLISECONDS.toNanos(400);
-
-    private static final long LEAVE_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
-
-    /** How many idle connections are found by one search. */
-    private static final int IDLE_CANDIDATES = 64;
-
-    /** How soon idle connections are searched for again if there were none. */
-    private static final long IDLE_SEARCH_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-
     /** How long a client may read nothing while what waits for such clients takes more than its share of memory. */
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** More of one connection is tensors, which have a bound of their own. */
+    /** More in the buffers of one connection is tensors, which have a bound of their own. */
     private static final long MAX_COUNTED_BYTES = 256 << 10;
-
-    /** The share of the heap that responses may take which nobody reads. */
-    private static final int HEAP_DIVISOR = 8;
-
-    private static final long MIN_WAITING_BYTES = 16 << 20;
 
     private final ContextInternal context;
     private final EventLoop loop;
@@ -91,25 +67,14 @@ final class HttpPort {
     private final HttpServer http;
     private final Map<HttpConnection, ServerConnection> connections = new HashMap<>();
 
-    /** Those that are closed when there is no room for others. */
-    private final Deque<ServerConnection> idle = new ArrayDeque<>();
-
-    /** When they were found. */
-    private long idleFoundAt;
-
-    private final Promise<Void> drained = Promise.promise();
-    private final Promise<Void> deserted = Promise.promise();
-    private final long maxWaitingBytes =
-            Math.max(MIN_WAITING_BYTES, Runtime.getRuntime().maxMemory() / HEAP_DIVISOR);
+    private final IdleConnections idle;
+    private final PortDrain drain;
     private @Nullable ScheduledFuture<?> ticks;
     private @Nullable RoomyAllocator allocator;
     private long now;
-    private long lastConnected;
     private long lastTick;
-    private boolean isClosing;
-    private boolean isDrained;
-    private volatile long idleSince;
-    private volatile long searchAgainAt;
+    /** What was counted of the responses that clients do not read. */
+    private long unreadBytes;
 
     /**
      * Prepares a port.
@@ -135,8 +100,8 @@ final class HttpPort {
         this.clock = clock;
         now = clock.getAsLong();
         lastTick = now;
-        idleSince = now;
-        searchAgainAt = now;
+        idle = new IdleConnections(connections.values(), clock);
+        drain = new PortDrain(context, connections.values(), acceptor, clock);
         options.setAcceptBacklog(BACKLOG)
                 .setMaxChunkSize(PIECE_SIZE)
                 .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
@@ -155,7 +120,7 @@ final class HttpPort {
                         false)
                 .connectionHandler(this::connected)
                 .requestHandler(request -> {
-                    if (isClosing && isLate(request)) {
+                    if (drain.isClosing() && isLate(request)) {
                         sendAway(request);
                     } else {
                         requests.handle(request);
@@ -191,7 +156,7 @@ final class HttpPort {
 
     /** Returns the time of the last look at the clock, which is no more than a second ago. */
     long now() {
-        if (isClosing) {
+        if (drain.isClosing()) {
             now = clock.getAsLong();
         }
         return now;
@@ -199,35 +164,23 @@ final class HttpPort {
 
     /** Says whether responses announce the end of their connections. */
     boolean isClosing() {
-        return isClosing;
+        return drain.isClosing();
     }
 
     /** Says whether connections are closed as soon as they have no request. */
     boolean isDrained() {
-        return isDrained;
+        return drain.isDrained();
     }
 
     /**
-     * Closes the connections in phases, as the class says. May be called on any thread, once.
+     * Closes the connections in phases, as {@link PortDrain} does. May be called on any thread, once.
      *
      * @param window how long each response announces the end before idle connections are closed
      * @param timeout how long requests may take until all connections are closed
      * @return completed when no connection is left that was there before the end of the window
      */
     Future<Void> drain(Duration window, Duration timeout) {
-        context.runOnContext(begun -> {
-            isClosing = true;
-            if (window.isZero()) {
-                endWindow();
-            } else {
-                after(window.toNanos(), this::endWindow);
-            }
-            after(timeout.toNanos(), this::abortAll);
-            if (connections.isEmpty()) {
-                drained.tryComplete();
-            }
-        });
-        return drained.future();
+        return drain.start(window, timeout);
     }
 
     /**
@@ -238,16 +191,7 @@ final class HttpPort {
      * @return completed when all is closed
      */
     Future<Void> leave(Duration patience) {
-        context.runOnContext(begun -> {
-            endWindow();
-            if (patience.isZero()) {
-                abortAll();
-            } else {
-                after(patience.toNanos(), this::abortAll);
-            }
-            awaitDeserted(clock.getAsLong() + patience.toNanos());
-        });
-        return deserted.future().compose(gone -> {
+        return drain.finish(patience).compose(closed -> {
             if (ticks != null) {
                 ticks.cancel(false);
             }
@@ -255,86 +199,21 @@ final class HttpPort {
         });
     }
 
-    @SuppressWarnings("FutureReturnValueIgnored") // the task tells of its outcome itself
-    private void after(long nanos, Runnable task) {
-        loop.schedule(task, nanos, TimeUnit.NANOSECONDS);
-    }
-
-    private void endWindow() {
-        isDrained = true;
-        closeIdle();
-        checkDrained();
-    }
-
-    /**
-     * Closes the connections without a request, those with a part of a header too: none of that was a request yet. The
-     * first request of a new connection, or one that follows a response, may be on its way for a moment.
-     */
-    private void closeIdle() {
-        boolean isLeft = false;
-        for (ServerConnection connection : List.copyOf(connections.values())) {
-            if (connection.isAnswered()) {
-                if (now() - connection.idleSince() >= LAST_MOMENT_NANOS) {
-                    connection.close();
-                } else {
-                    isLeft = true;
-                }
-            }
-        }
-        if (isLeft) {
-            after(LAST_MOMENT_NANOS / 8, this::closeIdle);
-        }
-    }
-
-    private void abortAll() {
-        List.copyOf(connections.values()).forEach(ServerConnection::abort);
-    }
-
-    private void checkDrained() {
-        if (!connections.values().stream().allMatch(ServerConnection::isLate)) {
-            return;
-        }
-        if (isDrained) {
-            drained.tryComplete();
-        } else {
-            // Clients whose connection was closed may be about to connect again.
-            after(QUIET_NANOS, this::endIfQuiet);
-        }
-    }
-
-    private void endIfQuiet() {
-        if (connections.isEmpty() && clock.getAsLong() - lastConnected >= QUIET_NANOS) {
-            drained.tryComplete();
-        }
-    }
-
-    /** Waits for all connections that were accepted, some of which may not have got here yet. */
-    private void awaitDeserted(long until) {
-        if (connections.isEmpty() && (acceptor.open() == 0 || clock.getAsLong() - until > 0)) {
-            deserted.tryComplete();
-        } else {
-            after(LEAVE_CHECK_NANOS, () -> awaitDeserted(until));
-        }
-    }
-
     private void connected(HttpConnection connection) {
-        ChannelConfig transport = ((ConnectionBase) connection).channel().config();
+        Channel channel = ((ConnectionBase) connection).channel();
+        acceptor.connected(channel);
+        ChannelConfig transport = channel.config();
         if (allocator == null) {
             allocator = new RoomyAllocator(transport.getAllocator());
         }
         transport.setAllocator(allocator);
-        transport.setMessageSizeEstimator(BufferedBytes.INSTANCE);
         transport.setWriteBufferWaterMark(UNSENT);
         now = clock.getAsLong();
-        lastConnected = now;
-        connections.put(
-                connection,
-                new ServerConnection(this, ((ConnectionBase) connection).channel(), bounds.timeouts(), isDrained));
+        drain.connected(now);
+        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), drain.isDrained()));
         connection.closeHandler(gone -> {
             connections.remove(connection);
-            if (isClosing) {
-                checkDrained();
-            }
+            drain.disconnected();
         });
     }
 
@@ -389,21 +268,29 @@ final class HttpPort {
                     waitingBytes += counted(connection);
                 }
             }
-            idleSince = oldest;
-            if (waitingBytes > maxWaitingBytes) {
-                freeMemory(waitingBytes);
-            }
+            idle.noteOldest(oldest);
+            boundUnread(waitingBytes);
         } catch (RuntimeException e) {
             log.atError().setCause(e).log("connections not checked");
         }
     }
 
     private static long counted(ServerConnection connection) {
-        return Math.min(connection.waitingBytes(), MAX_COUNTED_BYTES);
+        return Math.min(connection.waitingBytes(), MAX_COUNTED_BYTES) + connection.queuedBytes();
     }
 
-    /** Closes connections whose clients have not read for the longest time, until the others take half the bound. */
-    private void freeMemory(long taken) {
+    private void boundUnread(long waitingBytes) {
+        UnreadBytes unread = acceptor.unread();
+        long allowed = unread.replace(unreadBytes, waitingBytes);
+        unreadBytes = waitingBytes;
+        if (allowed < waitingBytes) {
+            unreadBytes = freeMemory(waitingBytes, allowed);
+            unread.replace(waitingBytes, unreadBytes);
+        }
+    }
+
+    /** Closes connections whose clients have not read for the longest time, and returns what the others take. */
+    private long freeMemory(long taken, long allowed) {
         long left = taken;
         List<ServerConnection> stalled = connections.values().stream()
                 .filter(connection -> connection.stalledNanos(now) > STALL_NANOS)
@@ -412,7 +299,7 @@ final class HttpPort {
                 .toList();
         int closed = 0;
         for (ServerConnection connection : stalled) {
-            if (left <= maxWaitingBytes / 2) {
+            if (left <= allowed) {
                 break;
             }
             left -= counted(connection);
@@ -420,6 +307,7 @@ final class HttpPort {
             closed++;
         }
         log.atWarn().addKeyValue("connections", closed).log("closed, their clients do not read");
+        return left;
     }
 
     // Room for others.
@@ -434,50 +322,8 @@ final class HttpPort {
         }
     }
 
-    /** Says whether there may be an idle connection. May be called on any thread. */
-    boolean mayHaveIdle() {
-        return clock.getAsLong() - searchAgainAt >= 0;
-    }
-
-    /** Returns about when the connection that has been idle for the longest time began to be. On any thread. */
-    long idleSince() {
-        return idleSince;
-    }
-
-    /** Closes the connection that has been idle for the longest time, at once, if there is one. */
-    void closeLongestIdle() {
-        ServerConnection found = nextIdle();
-        if (found == null) {
-            findIdle();
-            found = nextIdle();
-        }
-        if (found == null && acceptor.open() <= connections.size()) {
-            searchAgainAt = clock.getAsLong() + IDLE_SEARCH_NANOS;
-        } else if (found != null) {
-            found.abort();
-        }
-    }
-
-    private @Nullable ServerConnection nextIdle() {
-        for (ServerConnection next = idle.poll(); next != null; next = idle.poll()) {
-            boolean wasUsed = next.idleSince() - idleFoundAt > 0;
-            if (next.isExpendable() && next.isOpen() && !wasUsed) {
-                idleSince = next.idleSince();
-                return next;
-            }
-        }
-        return null;
-    }
-
-    /** Connections that never served a request go first: they are no loss to their clients. */
-    private void findIdle() {
-        long foundAt = clock.getAsLong();
-        idleFoundAt = foundAt;
-        connections.values().stream()
-                .filter(ServerConnection::isExpendable)
-                .sorted(Comparator.comparing(ServerConnection::hasAnswered)
-                        .thenComparingLong(connection -> connection.idleSince() - foundAt))
-                .limit(IDLE_CANDIDATES)
-                .forEach(idle::add);
+    /** Returns those that may make room for others. May be called on any thread. */
+    IdleConnections idle() {
+        return idle;
     }
 }

@@ -6,6 +6,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ErrorCode;
+import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.Optional;
 import java.util.concurrent.CancellationException;
@@ -29,6 +30,7 @@ final class InferAnswer implements ResponseObserver {
     private static final String TRUNCATED = "shared memory of an input was truncated before the response was written";
 
     private final InferHandler handler;
+    private final HttpServerRequest request;
     private final HttpServerResponse http;
     private final ModelRef model;
     private final String id;
@@ -36,9 +38,10 @@ final class InferAnswer implements ResponseObserver {
     /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
     private int surplus;
 
-    InferAnswer(InferHandler handler, HttpServerResponse http, ModelRef model, String id, AnswerForm form) {
+    InferAnswer(InferHandler handler, HttpServerRequest request, ModelRef model, String id, AnswerForm form) {
         this.handler = handler;
-        this.http = http;
+        this.request = request;
+        this.http = request.response();
         this.model = model;
         this.id = id;
         this.form = form;
@@ -84,9 +87,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void fail(InferenceException error) {
-        InferenceException told = handler.server().refusals().told(error);
-        RequestFailures.log(id, model, told);
-        onEventLoop(null, told);
+        onEventLoop(null, RequestFailures.fail(handler.server(), id, model, error));
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
@@ -139,7 +140,7 @@ final class InferAnswer implements ResponseObserver {
         if (http.closed()) {
             written.body().close();
         }
-        send(response, () -> handler.writer().send(http, response, form, written));
+        send(response, () -> handler.writer().send(request, response, form, written));
     }
 
     private void send(InferResponse response, Runnable writing) {

@@ -174,7 +174,8 @@ final class InferExchange {
 
     private void infer(InferCall call, RequestedOutputs outputs, CallMemory memory) {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
-        InferAnswer answer = new InferAnswer(handler, http, model, call.id(), new AnswerForm(outputs, coding, memory));
+        InferAnswer answer =
+                new InferAnswer(handler, request, model, call.id(), new AnswerForm(outputs, coding, memory));
         cancellation = handler.server().infer(call, answer);
     }
 

@@ -7,6 +7,7 @@ import io.vertx.core.Context;
 import io.vertx.core.MultiMap;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import java.util.List;
 
@@ -87,17 +88,6 @@ final class InferResponseWriter {
     }
 
     /**
-     * Answers a request with a text that was written elsewhere, and takes text and response over. Throws as {@link
-     * #write} does.
-     *
-     * @param text the whole text
-     * @param binaryBytes how many bytes of binary outputs follow it
-     */
-    void write(HttpServerResponse http, InferResponse response, AnswerForm form, TextPieces text, long binaryBytes) {
-        send(http, response, form, collect(response, form, text, binaryBytes));
-    }
-
-    /**
      * A body that was written elsewhere. Owned by the thread that has it.
      *
      * @param body the body
@@ -114,14 +104,21 @@ final class InferResponseWriter {
     }
 
     /** Answers a request with a body that was written elsewhere, and takes body and response over. */
-    void send(HttpServerResponse http, InferResponse response, AnswerForm form, Written written) {
+    void send(HttpServerRequest request, InferResponse response, AnswerForm form, Written written) {
+        HttpServerResponse http = request.response();
+        QueuedBytes queued = QueuedBytes.of(request.connection());
         putHeaders(http, written.binaryBytes(), written.textBytes());
         if (written.binaryBytes() > 0) {
-            send(written.body(), http, response::close, form.coding());
+            Runnable sentAll = () -> {
+                queued.add(-written.textBytes());
+                response.close();
+            };
+            send(written.body(), http, sentAll, form.coding());
         } else {
             response.close();
-            send(written.body(), http, () -> {}, form.coding());
+            send(written.body(), http, () -> queued.add(-written.textBytes()), form.coding());
         }
+        queued.add(written.textBytes()); // last, since what failed does not wait
     }
 
     private void send(LargeBody body, HttpServerResponse http, Runnable sentAll, ContentCoding coding) {
@@ -154,7 +151,7 @@ final class InferResponseWriter {
                 }
             }
             return body;
-        } catch (RuntimeException | InternalError e) {
+        } catch (RuntimeException | Error e) {
             body.close();
             throw e;
         }

@@ -88,6 +88,17 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         super.channelRead(here, message);
     }
 
+    /** Ends a read. While requests are held, a read that brought no message must not lead to another. */
+    @Override
+    public void channelReadComplete(ChannelHandlerContext here) throws Exception {
+        if (connection.isHeld()) {
+            discardSomeReadBytes();
+            here.fireChannelReadComplete();
+        } else {
+            super.channelReadComplete(here);
+        }
+    }
+
     /** Closes a connection that has ended, which nobody needs to hear of otherwise. */
     @Override
     public void exceptionCaught(ChannelHandlerContext here, Throwable problem) throws Exception {

@@ -40,6 +40,19 @@ final class RequestFailures {
         }
     }
 
+    /**
+     * Logs a request that the server could not serve.
+     *
+     * @param id the client's name for the request; empty if it has none
+     * @param model the model
+     * @return the error as the client is to see it
+     */
+    static InferenceException fail(InferenceServer server, String id, Object model, InferenceException error) {
+        InferenceException changed = server.refusals().told(error);
+        log(id, model, changed);
+        return changed;
+    }
+
     /** Logs a request that the server failed or refused. */
     static void log(String id, Object model, InferenceException error) {
         if (log.isDebugEnabled()) {

@@ -176,7 +176,7 @@ final class Routes implements Handler<HttpServerRequest> {
         };
     }
 
-    /** Makes a route of what answers at once, whatever body comes. */
+    /** Makes a route of a response that does not depend on the body; it is written at once or later. */
     private static Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
         return new Route(resource, request -> {
             UnwantedBody.allow(request);

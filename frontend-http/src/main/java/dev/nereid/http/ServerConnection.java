@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * the last response: what waits is sent, then the output is shut down, then what arrives is discarded until the client
  * closes too, for {@value #LINGER_SECONDS} seconds at most.
  */
-final class ServerConnection {
+final class ServerConnection implements IdleConnections.Connection {
     /** One that is answered, and one that is answered next. */
     static final int MAX_IN_PROGRESS = 2;
 
@@ -46,6 +46,7 @@ final class ServerConnection {
     private final Channel channel;
     private final ConnectionDeadlines deadlines;
     private final RequestDecoder decoder;
+    private final QueuedBytes queued;
     private final boolean isLate;
 
     private boolean isHeld;
@@ -69,6 +70,7 @@ final class ServerConnection {
         this.channel = channel;
         this.deadlines = new ConnectionDeadlines(timeouts, port.now());
         this.decoder = new RequestDecoder(this);
+        this.queued = QueuedBytes.of(channel);
         this.isLate = isLate;
         ChannelPipeline pipeline = channel.pipeline();
         pipeline.replace("httpDecoder", "httpDecoder", decoder);
@@ -80,28 +82,23 @@ final class ServerConnection {
         return isLate;
     }
 
-    /** Says whether no request is in progress, not even in part. */
-    boolean isIdle() {
-        return !isEnding && deadlines.isIdle();
-    }
-
-    /** Says whether it is still there. */
-    boolean isOpen() {
+    @Override
+    public boolean isOpen() {
         return channel.isActive();
     }
 
-    /** Says whether it may be closed to make room for others. */
-    boolean isExpendable() {
+    @Override
+    public boolean isExpendable() {
         return !isEnding && deadlines.isExpendable();
     }
 
-    /** Says whether it has ever served a request. */
-    boolean hasAnswered() {
+    @Override
+    public boolean hasAnswered() {
         return deadlines.hasAnswered();
     }
 
-    /** Returns since when it is idle. */
-    long idleSince() {
+    @Override
+    public long idleSince() {
         return deadlines.since();
     }
 
@@ -121,16 +118,22 @@ final class ServerConnection {
         return isEnding || problem != null;
     }
 
-    /** Says whether no more requests are to be decoded now, and stops the reading if so. */
+    /**
+     * Says whether nothing more is to be decoded now, and stops the reading if so. The body of a request that waits for
+     * the response to another is not decoded either: it would wait on the heap.
+     */
     boolean holds() {
-        if (deadlines.inProgress() < MAX_IN_PROGRESS || deadlines.readsBody()) {
+        if (deadlines.inProgress() < MAX_IN_PROGRESS) {
             return false;
         }
-        if (!isHeld) {
-            isHeld = true;
-            channel.config().setAutoRead(false);
-        }
+        isHeld = true;
+        channel.config().setAutoRead(false); // each time: the transport switches it on for reasons of its own
         return true;
+    }
+
+    /** Says whether what has arrived is not decoded before a response was written. */
+    boolean isHeld() {
+        return isHeld;
     }
 
     void bytesArrived(int count) {
@@ -143,6 +146,15 @@ final class ServerConnection {
 
     void requestRead(boolean hasMore) {
         deadlines.requestRead(hasMore, port.now());
+        if (port.isDrained() && isAnswered()) { // the response was written before the body ended
+            channel.eventLoop().execute(this::closeIfAnswered);
+        }
+    }
+
+    private void closeIfAnswered() {
+        if (isAnswered()) { // no other request has arrived meanwhile
+            close();
+        }
     }
 
     /** A body breaks the rules of HTTP: nobody knows where the next request begins. */
@@ -200,10 +212,9 @@ final class ServerConnection {
             return;
         }
         isHeld = false;
+        // First: what is decoded now may stop the reading again, and the transport does so once only.
+        channel.config().setAutoRead(true);
         decoder.proceed();
-        if (!isHeld) {
-            channel.config().setAutoRead(true);
-        }
     }
 
     // What the port decides.
@@ -247,6 +258,11 @@ final class ServerConnection {
         return decoder.undecodedBytes() + (unsent == null ? 0 : unsent.totalPendingWriteBytes());
     }
 
+    /** Returns how much memory of the heap is taken by long texts that wait for the client. */
+    long queuedBytes() {
+        return queued.count();
+    }
+
     private long waiting() {
         ChannelOutboundBuffer unsent = channel.unsafe().outboundBuffer();
         if (unsent == null || unsent.totalPendingWriteBytes() == 0) {
@@ -262,7 +278,8 @@ final class ServerConnection {
     }
 
     /** Closes the connection at once; what waits is lost. */
-    void abort() {
+    @Override
+    public void abort() {
         channel.unsafe().close(channel.voidPromise());
     }
 

@@ -5,7 +5,6 @@ import dev.nereid.api.InferCall;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
-import dev.nereid.api.Refusals;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
 import io.vertx.core.buffer.Buffer;
@@ -14,7 +13,6 @@ import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import io.vertx.core.internal.buffer.BufferInternal;
 import java.util.concurrent.atomic.AtomicLong;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,6 +34,8 @@ final class StreamExchange implements ResponseObserver {
     /** What a response takes besides its outputs. */
     private static final long OVERHEAD = 512;
 
+    private final InferenceServer server;
+    private final InferCall call;
     private final HttpServerRequest request;
     private final HttpServerResponse http;
     private final EventLoop loop;
@@ -43,16 +43,34 @@ final class StreamExchange implements ResponseObserver {
     private final GenerateResponseWriter writer;
     private final long maxInlineBytes;
     private final AtomicLong unsent = new AtomicLong();
+    private final QueuedBytes queued;
     /** Whether responses are no longer of interest. */
     private volatile boolean cut;
 
     private Cancellation cancellation = () -> {};
-    private Refusals refusals = Refusals.NONE;
-    private @Nullable InferCall asked;
 
-    StreamExchange(HttpServerRequest request, EventLoop loop, GenerateResponseWriter writer, long maxInlineBytes) {
+    /**
+     * Prepares a call.
+     *
+     * @param server the server that infers
+     * @param call what to infer
+     * @param request the request
+     * @param loop the event loop
+     * @param writer writes the events
+     * @param maxInlineBytes a longer event is written by a worker
+     */
+    StreamExchange(
+            InferenceServer server,
+            InferCall call,
+            HttpServerRequest request,
+            EventLoop loop,
+            GenerateResponseWriter writer,
+            long maxInlineBytes) {
+        this.server = server;
+        this.call = call;
         this.request = request;
         this.http = request.response();
+        this.queued = QueuedBytes.of(request.connection());
         this.loop = loop;
         this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
@@ -60,10 +78,8 @@ final class StreamExchange implements ResponseObserver {
     }
 
     /** Makes the call. A client that leaves withdraws it. */
-    void start(InferenceServer server, InferCall call) {
+    void start() {
         http.closeHandler(left -> withdraw());
-        refusals = server.refusals();
-        asked = call;
         cancellation = server.infer(call, this);
     }
 
@@ -151,7 +167,11 @@ final class StreamExchange implements ResponseObserver {
 
     private void write(Buffer part) {
         int length = part.length();
-        http.write(part).onComplete(sent -> unsent.addAndGet(-length));
+        queued.add(length);
+        http.write(part).onComplete(sent -> {
+            queued.add(-length);
+            unsent.addAndGet(-length);
+        });
     }
 
     private void endAfter(boolean last) {
@@ -215,11 +235,6 @@ final class StreamExchange implements ResponseObserver {
     }
 
     private InferenceException failed(InferenceException error) {
-        InferenceException told = refusals.told(error);
-        InferCall call = asked;
-        if (call != null) {
-            RequestFailures.log(call.id(), call.model(), told);
-        }
-        return told;
+        return RequestFailures.fail(server, call.id(), call.model(), error);
     }
 }

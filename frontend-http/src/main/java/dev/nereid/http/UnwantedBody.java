@@ -42,7 +42,10 @@ final class UnwantedBody {
         }
     }
 
-    /** Reads what comes, up to a point, and closes the connection if that was announced. */
+    /**
+     * Reads the rest, up to a point, and closes the connection if that was announced, once both the body has ended and
+     * the response was written.
+     */
     static void discard(HttpServerRequest request) {
         if (!request.isEnded()) {
             new UnwantedBody(request).start();
@@ -95,7 +98,12 @@ final class UnwantedBody {
     }
 
     private void close() {
-        request.connection().close();
+        HttpServerResponse response = request.response();
+        if (response.ended() || response.closed()) {
+            request.connection().close();
+        } else {
+            response.endHandler(written -> request.connection().close());
+        }
     }
 
     private static boolean isSmall(HttpServerRequest request) {

@@ -47,7 +47,7 @@ final class WorkerAnswer {
             };
         } catch (InferenceException e) {
             return () -> HttpErrors.send(response, e, HttpErrors.JSON);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError().setCause(e).log("answer not written");
             return () -> HttpErrors.sendInternal(response);
         }

@@ -50,7 +50,7 @@ class ConnectionDeadlinesTest {
         checkAfter(5_000);
         deadlines.responseWritten(nanos());
 
-        assertThat(deadlines.isIdle()).isTrue();
+        assertThat(deadlines.isExpendable()).isTrue();
         assertThat(checkAfter(590)).isEqualTo(Verdict.GO_ON);
         assertThat(checkAfter(12)).isEqualTo(Verdict.CLOSE);
     }

@@ -12,6 +12,10 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,6 +38,15 @@ class ConnectionIT {
     private static final String LIVE = "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n";
     private static final HttpTimeouts PATIENT = new HttpTimeouts(
             Duration.ZERO, 0, Duration.ofSeconds(10), Duration.ZERO, Duration.ofSeconds(10), Duration.ZERO);
+    /** The header of a request whose body consists of chunks. */
+    private static final byte[] ENDLESS =
+            bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+
+    private static final byte[] CHUNKS = bytes(("3e8\r\n" + "x".repeat(1000) + "\r\n").repeat(20));
+    /** More than the sockets of client and server hold. */
+    private static final long MAX_BUFFERED = 48 << 20;
+
+    private static final long QUIET_MILLIS = 1000;
     private static final Duration SHORT = Duration.ofMillis(300);
 
     private final BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
@@ -138,6 +151,52 @@ class ConnectionIT {
     }
 
     @Test
+    void theBodyOfARequestThatWaitsStaysInTheSocket() throws Exception {
+        start(PATIENT);
+        try (SocketChannel client = connect()) {
+            client.write(ByteBuffer.wrap(join(infer(), infer(), ENDLESS, bytes("1\r\n \r\n".repeat(100)))));
+            call().respondWithInputs();
+            FakeCall second = call();
+
+            assertStopsReading(client);
+
+            second.respondWithInputs();
+        }
+    }
+
+    @Test
+    void whatFollowsRequestsThatWaitStaysInTheSocket() throws Exception {
+        start(PATIENT);
+        try (SocketChannel client = connect()) {
+            client.write(ByteBuffer.wrap(join(infer(), bytes(LIVE))));
+            FakeCall first = call();
+            client.write(ByteBuffer.wrap(ENDLESS));
+
+            assertStopsReading(client);
+
+            first.respondWithInputs();
+        }
+    }
+
+    private SocketChannel connect() throws IOException {
+        return SocketChannel.open(new InetSocketAddress(InetAddress.getLoopbackAddress(), frontend.http.port()));
+    }
+
+    /** Sends until the server has not read for a while. */
+    private static void assertStopsReading(SocketChannel client) throws IOException {
+        try (Selector selector = Selector.open()) {
+            client.configureBlocking(false);
+            client.register(selector, SelectionKey.OP_WRITE);
+            long sent = 0;
+            while (selector.select(QUIET_MILLIS) > 0) {
+                selector.selectedKeys().clear();
+                sent += client.write(ByteBuffer.wrap(CHUNKS));
+                assertThat(sent).isLessThan(MAX_BUFFERED);
+            }
+        }
+    }
+
+    @Test
     void anIdleConnectionMakesRoomForANewOne() throws Exception {
         start(PATIENT, new ConnectionLimiter(2, 0));
         try (HttpConnection busy = frontend.connect();
@@ -150,6 +209,27 @@ class ConnectionIT {
                 assertThat(late.send(bytes(LIVE)).receive().status()).isEqualTo(200);
                 assertThat(idle.isClosedByServer()).isTrue();
                 assertThat(frontend.http.openConnections()).isEqualTo(2);
+            }
+            call.respondWithInputs();
+            assertThat(busy.receive().status()).isEqualTo(200);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anIdleConnectionOfAnyEventLoopMakesRoom(boolean isIdleFirst) throws Exception {
+        start(PATIENT, new ConnectionLimiter(2, 0), Duration.ZERO, 2);
+        try (HttpConnection first = frontend.connect();
+                HttpConnection second = frontend.connect()) {
+            HttpConnection idle = isIdleFirst ? first : second;
+            HttpConnection busy = isIdleFirst ? second : first;
+            busy.send(infer());
+            FakeCall call = call();
+            assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+
+            try (HttpConnection late = frontend.connect()) {
+                assertThat(late.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+                assertThat(idle.isClosedByServer()).isTrue();
             }
             call.respondWithInputs();
             assertThat(busy.receive().status()).isEqualTo(200);
@@ -267,6 +347,37 @@ class ConnectionIT {
         closed.get(15, TimeUnit.SECONDS); // sooner than the window ends, since no connection is left
     }
 
+    @Test
+    void aConnectionIsClosedAtTheEndOfABodyThatWasAnsweredBefore() throws Exception {
+        start(PATIENT);
+        try (HttpConnection busy = frontend.connect()) {
+            busy.send(
+                    join(infer(), bytes("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01234")));
+            FakeCall call = call();
+            CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
+            awaitDrained();
+            call.respondWithInputs();
+            assertThat(busy.receive().status()).isEqualTo(200);
+            assertThat(busy.receive().status()).isEqualTo(200);
+
+            busy.send(bytes("56789"));
+
+            assertThat(busy.isClosedByServer()).isTrue();
+            closed.get(15, TimeUnit.SECONDS);
+        }
+    }
+
+    private void awaitDrained() throws IOException {
+        for (int i = 0; i < 10_000; i++) {
+            try (HttpConnection probe = frontend.connect()) {
+                if (probe.send(bytes(LIVE)).receive().status() == 503) {
+                    return;
+                }
+            }
+        }
+        throw new AssertionError("new connections are served");
+    }
+
     private void respond() {
         try {
             call().respondWithInputs();
@@ -323,8 +434,15 @@ class ConnectionIT {
     }
 
     private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window) throws IOException {
-        frontend =
-                new RunningFrontend(RunningFrontend.OPTIONS.connecting(new HttpConnections(limiter, timeouts, window)));
+        start(timeouts, limiter, window, 1);
+    }
+
+    private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window, int loops)
+            throws IOException {
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS
+                .closingWithin(Duration.ofMinutes(1))
+                .withEventLoops(loops)
+                .connecting(new HttpConnections(limiter, timeouts, window)));
         frontend.server.add(FakeModel.identity("later", DataType.UINT8, 0, -1).answering(calls::add));
     }
 }

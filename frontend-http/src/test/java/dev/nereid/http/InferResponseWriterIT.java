@@ -17,7 +17,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 
 /** Responses too large for one write. */
@@ -54,6 +56,40 @@ class InferResponseWriterIT {
             assertThat(response.awaitCloses(2, Duration.ofSeconds(20))).isTrue();
             vertx.close().await();
         }
+    }
+
+    @Test
+    void countsALongTextUntilItWasSent() throws IOException {
+        int pieces = 64; // more than sockets hold
+        Vertx vertx = Vertx.vertx();
+        AnswerForm form = new AnswerForm(
+                RequestedOutputs.all(false),
+                ContentCoding.IDENTITY,
+                new CallMemory(server.memory(), server.sharedMemory()));
+        List<Long> counts = new CopyOnWriteArrayList<>();
+        HttpServer http = vertx.createHttpServer()
+                .requestHandler(request -> {
+                    TextPieces text = new TextPieces(() -> false);
+                    for (int i = 0; i < pieces; i++) {
+                        text.add(new byte[1 << 20], 1 << 20);
+                    }
+                    counts.add(QueuedBytes.of(request.connection()).count());
+                    FakeResponse response = FakeResponse.of(true);
+                    new InferResponseWriter(vertx.getOrCreateContext())
+                            .send(request, response, form, InferResponseWriter.collect(response, form, text, 0));
+                    counts.add(QueuedBytes.of(request.connection()).count());
+                })
+                .listen(0, "127.0.0.1")
+                .await();
+        long size = (long) pieces << 20;
+
+        try (HttpConnection connection = new HttpConnection(http.actualPort())) {
+            assertThat(connection.request("GET", "/").receive().body()).hasSize((int) size);
+            assertThat(connection.request("GET", "/").receive().body()).hasSize((int) size);
+        }
+
+        assertThat(counts).containsExactly(0L, size, 0L, size);
+        vertx.close().await();
     }
 
     private static NamedTensor output(Arena arena, String name, byte[] data) {

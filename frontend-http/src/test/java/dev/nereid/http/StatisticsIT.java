@@ -1,5 +1,6 @@
 package dev.nereid.http;
 
+import static dev.nereid.http.HttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.testkit.FakeStatistics;
@@ -11,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Statistics over real sockets. */
 @Timeout(60)
@@ -86,6 +88,21 @@ class StatisticsIT {
         assertThat(answer.status()).isEqualTo(400);
         assertThat(answer.header("content-type")).isEqualTo("application/json");
         assertThat(answer.text()).isEqualTo("{\"error\":\"requested model 'nope' is not available\"}");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/v2/models/stats", "/v2/models/a/stats"})
+    void answersBeforeTheConnectionIsClosedForABodyOfUnknownLength(String path) throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(bytes("GET " + path + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "3\r\nabc\r\n0\r\n\r\n"));
+
+            HttpConnection.Answer answer = connection.receive();
+
+            assertThat(answer.status()).isEqualTo(200);
+            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
     }
 
     @ParameterizedTest

@@ -4,6 +4,7 @@ import static dev.nereid.http.HttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.ConnectionLimiter;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -172,13 +173,36 @@ class TlsIT {
         }
     }
 
+    @Test
+    void aConnectionWithoutAHandshakeMakesRoom() throws Exception {
+        int port = start(HttpTls.of(certificate, key, Optional.empty()), new ConnectionLimiter(2, 0));
+        try (HttpConnection old = new HttpConnection(port);
+                HttpConnection busy = new HttpConnection(first.connect(port))) {
+            String headers = "Content-Length: 9\r\nInference-Header-Content-Length: 0\r\nExpect: 100-continue\r\n";
+            busy.send(bytes("POST /v2/models/plain/infer HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n"));
+            assertThat(busy.receiveHead().status()).isEqualTo(100);
+
+            try (HttpConnection late = new HttpConnection(first.connect(port))) {
+                assertThat(late.request("GET", "/v2").receive().status()).isEqualTo(200);
+            }
+            assertThat(busy.send(new byte[9]).receive().status()).isEqualTo(200);
+            assertThat(old.isClosedByServer()).isTrue();
+        }
+    }
+
     private HttpTls quick() {
         return HttpTls.of(certificate, key, Optional.empty()).checkedEvery(Duration.ofMillis(20));
     }
 
     private int start(HttpTls tls) throws IOException {
-        RunningFrontend frontend = new RunningFrontend(
-                RunningFrontend.OPTIONS.withEventLoops(2).securedBy(HttpSecurity.NONE.withTls(tls)));
+        return start(tls, ConnectionLimiter.unlimited());
+    }
+
+    private int start(HttpTls tls, ConnectionLimiter limiter) throws IOException {
+        RunningFrontend frontend = new RunningFrontend(RunningFrontend.OPTIONS
+                .withEventLoops(2)
+                .connecting(HttpConnections.unlimited().limitedBy(limiter))
+                .securedBy(HttpSecurity.NONE.withTls(tls)));
         running = Optional.of(frontend);
         return frontend.http.port();
     }

@@ -1,0 +1,131 @@
+package dev.nereid.http;
+
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Chooses which connections of one event loop are closed to make room for others. Confined to its event loop, but for the
+ * methods that say otherwise.
+ *
+ * <p>A search looks at all connections and keeps several, so that not every new connection needs one. If there is none,
+ * other event loops are preferred for a while.
+ */
+final class IdleConnections {
+    /** How many connections are found by one search. */
+    static final int CANDIDATES = 64;
+
+    /** How soon connections are searched for again if there were none. */
+    static final long SEARCH_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    /** Connections that never served a request go first: they are no loss to their clients. */
+    private static final Comparator<Candidate> ORDER =
+            Comparator.comparing(Candidate::hasAnswered).thenComparing((a, b) -> Long.signum(a.since - b.since));
+
+    /** A connection that may be idle. */
+    interface Connection {
+        /** Says whether it is still there. */
+        boolean isOpen();
+
+        /** Says whether it may be closed to make room for others. */
+        boolean isExpendable();
+
+        /** Says whether it has ever served a request. */
+        boolean hasAnswered();
+
+        /** Returns since when it is idle. */
+        long idleSince();
+
+        /** Closes it at once. */
+        void abort();
+    }
+
+    /**
+     * A connection that was idle when it was found. Immutable.
+     *
+     * @param connection the connection
+     * @param hasAnswered whether it had served a request
+     * @param since since when it was idle; it was used if that has changed
+     */
+    private record Candidate(Connection connection, boolean hasAnswered, long since) {
+        Candidate(Connection connection) {
+            this(connection, connection.hasAnswered(), connection.idleSince());
+        }
+
+        boolean isUnchanged() {
+            return connection.isOpen() && connection.isExpendable() && connection.idleSince() == since;
+        }
+    }
+
+    private final Collection<? extends Connection> connections;
+    private final LongSupplier clock;
+    private final Deque<Candidate> candidates = new ArrayDeque<>();
+    private volatile long oldestSince;
+    private volatile long searchAgainAt;
+
+    /**
+     * Begins with any connections.
+     *
+     * @param connections all connections of the event loop, a view
+     * @param clock the time in nanoseconds, from any origin
+     */
+    IdleConnections(Collection<? extends Connection> connections, LongSupplier clock) {
+        this.connections = connections;
+        this.clock = clock;
+        oldestSince = clock.getAsLong();
+        searchAgainAt = oldestSince;
+    }
+
+    /** Says whether there may be one. May be called on any thread. */
+    boolean mayExist() {
+        return clock.getAsLong() - searchAgainAt >= 0;
+    }
+
+    /** Returns about when the connection that has been idle for the longest time began to be. On any thread. */
+    long oldestSince() {
+        return oldestSince;
+    }
+
+    /** Notes when the connection that has been idle for the longest time began to be. */
+    void noteOldest(long since) {
+        oldestSince = since;
+    }
+
+    /** Closes the connection that has been idle for the longest time, at once, if there is one. */
+    void closeOldest() {
+        Candidate found = next();
+        if (found == null) {
+            search();
+            found = next();
+        }
+        if (found != null) {
+            oldestSince = found.since;
+            found.connection.abort();
+        } else {
+            long now = clock.getAsLong();
+            oldestSince = now;
+            searchAgainAt = now + SEARCH_NANOS;
+        }
+    }
+
+    private @Nullable Candidate next() {
+        Candidate next = candidates.poll();
+        while (next != null && !next.isUnchanged()) {
+            next = candidates.poll();
+        }
+        return next;
+    }
+
+    private void search() {
+        connections.stream()
+                .filter(Connection::isExpendable)
+                .map(Candidate::new)
+                .sorted(ORDER)
+                .limit(CANDIDATES)
+                .forEach(candidates::add);
+    }
+}
