@@ -29,6 +29,9 @@ final class ArrivingMessage {
     /** Whether the stream was refused, and whatever else arrives is dropped. */
     private boolean refused;
 
+    /** Whether the server closed the refused stream before its client ended it. */
+    private boolean cutOff;
+
     /** Says whether a frame is one whole message. */
     static boolean isWhole(ByteBuf frame) {
         int size = frame.readableBytes();
@@ -98,5 +101,13 @@ final class ArrivingMessage {
 
     void refuse() {
         refused = true;
+    }
+
+    boolean isCutOff() {
+        return cutOff;
+    }
+
+    void cutOff() {
+        cutOff = true;
     }
 }

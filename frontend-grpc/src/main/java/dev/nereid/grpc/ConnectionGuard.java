@@ -18,12 +18,14 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
+import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -118,14 +120,32 @@ final class ConnectionGuard extends ServerTransportFilter {
                 }
             }
             if (isFull()) {
-                connections.stream()
-                        .filter(connection -> connection.incomplete() > MANY_INCOMPLETE)
-                        .max(Comparator.comparingInt(GuardedConnection::incomplete))
-                        .ifPresent(connection -> connection.disconnect("too many calls without a request"));
+                disconnectForRoom();
             }
             if (isActive) {
                 wake();
             }
+        }
+
+        /** Disconnects the client that keeps most calls open without a request, if such calls are what takes the room. */
+        private void disconnectForRoom() {
+            Optional<GuardedConnection> chosen =
+                    largest(GuardedConnection::incomplete).filter(most -> most.incomplete() > MANY_INCOMPLETE);
+            if (chosen.isEmpty()) {
+                int unanswered = sum(GuardedConnection::unanswered);
+                if (unanswered > 0 && unanswered >= sum(GuardedConnection::active) / 2) {
+                    chosen = largest(GuardedConnection::unanswered);
+                }
+            }
+            chosen.ifPresent(connection -> connection.disconnect("too many calls without a request"));
+        }
+
+        private Optional<GuardedConnection> largest(ToIntFunction<GuardedConnection> count) {
+            return connections.stream().max(Comparator.comparingInt(count));
+        }
+
+        private int sum(ToIntFunction<GuardedConnection> count) {
+            return connections.stream().mapToInt(count).sum();
         }
     }
 

@@ -15,6 +15,7 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.util.concurrent.FastThreadLocalThread;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -64,6 +65,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private int lastReset;
     private boolean disconnecting;
 
+    /** Whether the channel is closed, and its calls are not among those of all connections any more. */
+    private boolean over;
+
     GuardedConnection(ConnectionGuard guard, ConnectionGuard.Loop loop, Channel channel, Http2ConnectionHandler http2) {
         this.guard = guard;
         this.loop = loop;
@@ -88,7 +92,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         loop.remove(this);
         guard.addCalls(-published);
         published = 0;
-        active = 0;
+        over = true; // the HTTP/2 layer closes the streams only now, one by one
     }
 
     /** Returns where large responses are counted. Safe for use by any thread. */
@@ -143,6 +147,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         if (message != null) {
             count(message, 0);
         }
+        if (message != null && message.isCutOff()) {
+            return; // no fault of the client
+        }
         if (stream.isResetSent()) {
             spend(resets, "too many streams are reset");
         } else if (stream.id() != lastReset) {
@@ -151,8 +158,15 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     }
 
     private void publish() {
-        guard.addCalls(active - published);
-        published = active;
+        if (!over) {
+            guard.addCalls(active - published);
+            published = active;
+        }
+    }
+
+    /** Returns how many calls are open. */
+    int active() {
+        return active;
     }
 
     /** Says whether calls are open, or were when that was told last. */
@@ -179,34 +193,34 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     }
 
     private int waiting() {
-        int[] waiting = new int[1];
-        try {
-            http2.connection().forEachActiveStream(stream -> {
-                if (http2.connection().remote().flowController().hasFlowControlled(stream)) {
-                    waiting[0]++;
-                }
-                return true;
-            });
-        } catch (Http2Exception e) {
-            throw new IllegalStateException("a visitor that throws nothing threw", e);
-        }
-        return waiting[0];
+        return count(stream -> http2.connection().remote().flowController().hasFlowControlled(stream));
     }
 
     /** Returns the streams on which the client has not sent all of its requests. */
     int incomplete() {
-        int[] incomplete = new int[1];
+        return count(stream ->
+                stream.state() == Http2Stream.State.OPEN || stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL);
+    }
+
+    /** Returns the streams among {@link #incomplete} on which there was no response to an earlier request. */
+    int unanswered() {
+        return count(stream -> stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL
+                || (stream.state() == Http2Stream.State.OPEN && !stream.isHeadersSent()));
+    }
+
+    private int count(Predicate<Http2Stream> streams) {
+        int[] count = new int[1];
         try {
             http2.connection().forEachActiveStream(stream -> {
-                if (stream.state() == Http2Stream.State.OPEN) {
-                    incomplete[0]++;
+                if (streams.test(stream)) {
+                    count[0]++;
                 }
                 return true;
             });
         } catch (Http2Exception e) {
             throw new IllegalStateException("a visitor that throws nothing threw", e);
         }
-        return incomplete[0];
+        return count[0];
     }
 
     /** Notes that the client granted window. */
@@ -231,8 +245,20 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         }
     }
 
-    /** Refuses a call before anything else sees it, if there are too many. Returns whether it did. */
-    boolean refuses(ChannelHandlerContext ctx, int streamId) {
+    /**
+     * Refuses a call before anything else sees it, if there are too many. Resets one whose request ends with headers: a
+     * request of gRPC does not, and gRPC would begin a second call on the same stream. Returns whether it did either.
+     */
+    boolean refuses(ChannelHandlerContext ctx, int streamId, GuardedFrames frames) throws Http2Exception {
+        Http2Stream stream = http2.connection().stream(streamId);
+        if (stream.isTrailersReceived()) {
+            ArrivingMessage message = stream.getProperty(arriving);
+            if (message == null || !message.isRefused()) {
+                frames.reset(ctx, streamId, Http2Error.PROTOCOL_ERROR.code());
+            }
+            var _ = http2.resetStream(ctx, streamId, Http2Error.PROTOCOL_ERROR.code(), ctx.newPromise());
+            return true;
+        }
         if (active > MAX_UNREAD && unread.isStalled()) {
             refuse(ctx, streamId, guard.unreadRefusal());
             return true;
@@ -246,12 +272,31 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     private void refuse(ChannelHandlerContext ctx, int streamId, InferenceException error) {
         Http2Stream stream = http2.connection().stream(streamId);
-        ArrivingMessage message = new ArrivingMessage();
+        ArrivingMessage message = stream.getProperty(arriving);
+        if (message == null) {
+            message = new ArrivingMessage();
+            stream.setProperty(arriving, message);
+        } else {
+            count(message, 0);
+        }
         message.refuse();
-        stream.setProperty(arriving, message);
+        ArrivingMessage refused = message;
         var _ = http2.encoder()
-                .writeHeaders(
-                        ctx, streamId, GrpcErrors.http2(error, stream.isHeadersSent()), 0, true, ctx.newPromise());
+                .writeHeaders(ctx, streamId, GrpcErrors.http2(error, stream.isHeadersSent()), 0, true, ctx.newPromise())
+                .addListener(sent -> {
+                    if (sent.isSuccess()) {
+                        cutOff(ctx, stream, refused);
+                    }
+                });
+    }
+
+    /** Closes a refused stream whose client has not ended it, which would stay open for as long as the client likes. */
+    private void cutOff(ChannelHandlerContext ctx, Http2Stream stream, ArrivingMessage refused) {
+        if (stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL && !stream.isResetSent()) {
+            refused.cutOff();
+            var _ = http2.resetStream(ctx, stream.id(), Http2Error.NO_ERROR.code(), ctx.newPromise());
+            http2.flush(ctx);
+        }
     }
 
     /** Handles a frame of data. */

@@ -96,9 +96,79 @@ final class HostileConnectionIT {
                 client.headers(2 * call + 1);
             }
 
-            String trailers = client.readUntil(RawHttp2.HEADERS).text();
+            RawHttp2.Frame trailers = client.readUntil(RawHttp2.HEADERS);
 
-            assertThat(trailers).contains("too many calls are open", "grpc-retry-pushback-ms");
+            assertThat(trailers.text()).contains("too many calls are open", "grpc-retry-pushback-ms");
+            RawHttp2.Frame reset = client.readUntil(RawHttp2.RST_STREAM);
+            assertThat(reset.stream()).isEqualTo(trailers.stream());
+            assertThat(reset.text()).as("no error").isEqualTo("\0\0\0\0");
+        }
+    }
+
+    @Test
+    void countsNoCallOfAClosedConnectionTwice() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            for (int i = 0; i < 10; i++) {
+                try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
+                    for (int call = 0; call < 90; call++) {
+                        client.call(2 * call + 1, REQUEST);
+                    }
+                    int calls = 90 * (i + 1);
+                    Frontend.await(() -> frontend.server.calls().size() == calls);
+                }
+                frontend.awaitNoMemory();
+            }
+            try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+                for (int call = 0; call < 200; call++) {
+                    client.headers(2 * call + 1);
+                }
+
+                assertThat(client.readUntil(RawHttp2.HEADERS).text()).contains("too many calls are open");
+            }
+        }
+    }
+
+    @Test
+    void makesRoomIfCallsWithoutARequestTakeItOnManyConnections() throws Exception {
+        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE))) {
+            List<RawHttp2> clients = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535);
+                clients.add(client);
+                for (int call = 0; call < 16; call++) {
+                    client.headers(2 * call + 1);
+                }
+            }
+
+            assertThat(clients.getFirst().readUntil(RawHttp2.GOAWAY).text())
+                    .contains("too many calls without a request");
+            for (RawHttp2 client : clients) {
+                client.disconnect();
+            }
+        }
+    }
+
+    @Test
+    void resetsCallsThatEndWithHeadersAndForgetsTheirBytes() throws Exception {
+        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            byte[] first = new byte[10_000];
+            first[1] = 0x10; // one of 256 MiB
+            client.headers(1);
+            client.frame(RawHttp2.DATA, 0, 1, first);
+            for (int call = 1; call < 80; call++) {
+                client.headers(2 * call + 1);
+            }
+            Frontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
+
+            client.trailers(1);
+
+            RawHttp2.Frame frame = client.read();
+            while (frame.stream() != 1) {
+                frame = client.read();
+            }
+            assertThat(frame.type()).isEqualTo(RawHttp2.RST_STREAM);
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
