@@ -2,6 +2,8 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.ConnectionLimiter;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
 import io.grpc.Attributes;
 import io.grpc.Grpc;
 import io.grpc.ServerTransportFilter;
@@ -57,6 +59,7 @@ final class ConnectionGuard extends ServerTransportFilter {
     private final TransportMemory memory;
     private final Executor workers;
     private final ConnectionLimiter limiter;
+    private final Refusals refusals;
     private final long maxCalls;
     private final LongSupplier nanoTime;
     private final UnreadResponses unread;
@@ -69,7 +72,13 @@ final class ConnectionGuard extends ServerTransportFilter {
     private final AtomicLong disconnects = new AtomicLong();
     private final AtomicLong nextLog;
 
-    ConnectionGuard(TransportMemory memory, Executor workers, GrpcOptions.Limits limits, LongSupplier nanoTime) {
+    ConnectionGuard(
+            TransportMemory memory,
+            Executor workers,
+            GrpcOptions.Limits limits,
+            Refusals refusals,
+            LongSupplier nanoTime) {
+        this.refusals = refusals;
         this.workers = workers;
         this.memory = memory;
         this.limiter = limits.openConnections();
@@ -215,6 +224,12 @@ final class ConnectionGuard extends ServerTransportFilter {
     InferenceException unreadRefusal() {
         return InferenceException.overloaded(
                 "too many responses wait on this connection (expected: a client that reads them)", PAUSE);
+    }
+
+    /** Counts and logs the refusal of a call that nothing else sees. */
+    void refused(InferenceException error) {
+        refusals.count(RequestProtocol.GRPC, error.refusalCause());
+        RequestFailures.log("", "", error);
     }
 
     /** Logs that a connection was closed, once a second at most. */

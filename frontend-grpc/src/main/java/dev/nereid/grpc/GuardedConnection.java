@@ -1,6 +1,7 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import inference.GRPCInferenceServiceGrpc;
 import io.grpc.Attributes;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
@@ -11,12 +12,14 @@ import io.netty.handler.codec.http2.Http2ConnectionAdapter;
 import io.netty.handler.codec.http2.Http2ConnectionHandler;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
+import io.netty.util.AsciiString;
 import io.netty.util.concurrent.FastThreadLocalThread;
 import java.util.concurrent.Executor;
-import java.util.function.Consumer;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -47,6 +50,15 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Frames that carry nothing, within ten seconds. */
     private static final int MAX_EMPTY_FRAMES = 1_000;
 
+    /** How much longer than a frame the buffer may be that it keeps in use. */
+    private static final long MAX_WASTE = 8;
+
+    /** Services and methods whose clients may send many messages with one call. */
+    private static final AsciiString STREAMING = AsciiString.cached(
+            "/" + GRPCInferenceServiceGrpc.getModelStreamInferMethod().getFullMethodName());
+
+    private static final AsciiString REFLECTION = AsciiString.cached("/grpc.reflection.");
+
     /** What a frame of a message takes on the heap. */
     private static final int FRAME_BYTES = 256;
 
@@ -55,6 +67,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private final Channel channel;
     private final Http2ConnectionHandler http2;
     private final Http2Connection.PropertyKey arriving;
+    private final Http2Connection.PropertyKey streaming;
     private final UnreadResponses.Connection unread;
     private final FrameBudget resets;
     private final FrameBudget emptyFrames;
@@ -74,6 +87,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         this.channel = channel;
         this.http2 = http2;
         this.arriving = http2.connection().newKey();
+        this.streaming = http2.connection().newKey();
         this.unread = guard.unread().join(this::disconnect);
         this.resets = new FrameBudget(MAX_RESETS, guard.nanoTime());
         this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, guard.nanoTime());
@@ -100,17 +114,14 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         return unread;
     }
 
-    /**
-     * Has a worker do something that takes an event loop too long. Safe for use by any thread.
-     *
-     * @param work what to do
-     * @param then what to do with the result, on the event loop of this connection
-     */
-    <T> void elsewhere(Supplier<T> work, Consumer<T> then) {
-        guard.workers().execute(() -> {
-            T result = work.get();
-            channel.eventLoop().execute(() -> then.accept(result));
-        });
+    /** Does something on the event loop of this connection. Safe for use by any thread. */
+    void execute(Runnable task) {
+        channel.eventLoop().execute(task);
+    }
+
+    /** Returns where messages are counted. */
+    TransportMemory memory() {
+        return guard.memory();
     }
 
     /** Says whether the thread is one that must not be kept busy. */
@@ -120,6 +131,15 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     Executor workers() {
         return guard.workers();
+    }
+
+    /** Has a worker do what takes an event loop too long; or does it at once, if there are no workers any more. */
+    void elsewhere(Runnable task) {
+        try {
+            guard.workers().execute(task);
+        } catch (RejectedExecutionException _) {
+            task.run();
+        }
     }
 
     @Override
@@ -182,6 +202,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             unread.observe(0, moves);
             return;
         }
+        recount();
         ChannelOutboundBuffer buffer = channel.unsafe().outboundBuffer();
         long pending = buffer == null ? 0 : buffer.totalPendingWriteBytes();
         int window = http2.connection()
@@ -190,6 +211,17 @@ final class GuardedConnection extends Http2ConnectionAdapter {
                 .windowSize(http2.connection().connectionStream());
         long progress = (moves * 31 + window) * 31 + pending;
         unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), progress);
+    }
+
+    /** Ends the count of messages that gRPC has read since they arrived. */
+    private void recount() {
+        count(stream -> {
+            ArrivingMessage message = stream.getProperty(arriving);
+            if (message != null) {
+                count(message, Math.min(message.counted(), message.held(unconsumed(stream))));
+            }
+            return false;
+        });
     }
 
     private int waiting() {
@@ -249,7 +281,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
      * Refuses a call before anything else sees it, if there are too many. Resets one whose request ends with headers: a
      * request of gRPC does not, and gRPC would begin a second call on the same stream. Returns whether it did either.
      */
-    boolean refuses(ChannelHandlerContext ctx, int streamId, GuardedFrames frames) throws Http2Exception {
+    boolean refuses(ChannelHandlerContext ctx, int streamId, Http2Headers headers, GuardedFrames frames)
+            throws Http2Exception {
         Http2Stream stream = http2.connection().stream(streamId);
         if (stream.isTrailersReceived()) {
             ArrivingMessage message = stream.getProperty(arriving);
@@ -267,14 +300,24 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             refuse(ctx, streamId, guard.refusal());
             return true;
         }
+        if (isStreaming(headers.path())) {
+            stream.setProperty(streaming, Boolean.TRUE);
+        }
         return false;
     }
 
+    private static boolean isStreaming(@Nullable CharSequence path) {
+        return path != null
+                && (STREAMING.contentEquals(path)
+                        || AsciiString.regionMatches(path, false, 0, REFLECTION, 0, REFLECTION.length()));
+    }
+
     private void refuse(ChannelHandlerContext ctx, int streamId, InferenceException error) {
+        guard.refused(error);
         Http2Stream stream = http2.connection().stream(streamId);
         ArrivingMessage message = stream.getProperty(arriving);
         if (message == null) {
-            message = new ArrivingMessage();
+            message = new ArrivingMessage(true);
             stream.setProperty(arriving, message);
         } else {
             count(message, 0);
@@ -308,7 +351,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         Http2Stream stream = http2.connection().stream(streamId);
         ArrivingMessage message = stream.getProperty(arriving);
         if (message == null) {
-            boolean tracked = !end && !ArrivingMessage.isWhole(data);
+            boolean isUnary = stream.getProperty(streaming) == null;
+            boolean tracked = !end && (isUnary || !ArrivingMessage.isWhole(data));
             if (!tracked) {
                 int returned = frames.pass(ctx, streamId, data, padding, end);
                 if (unconsumed(stream) > padding && stream.state() != Http2Stream.State.CLOSED) {
@@ -316,7 +360,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
                 }
                 return returned;
             }
-            message = new ArrivingMessage();
+            message = new ArrivingMessage(isUnary);
             stream.setProperty(arriving, message);
         }
         int size = data.readableBytes();
@@ -326,7 +370,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         message.add(data);
         ByteBuf buffer = root(data);
         int filled = Math.max(1, buffer.writerIndex());
-        boolean isWasteful = 2L * filled < buffer.capacity(); // its bytes are copied then, and it is free again
+        // Its bytes are copied then, and it is free again.
+        boolean isWasteful = 2L * filled < buffer.capacity() || (size > 0 && MAX_WASTE * size < buffer.capacity());
         long slack = FRAME_BYTES + (isWasteful ? 0 : (long) size * (buffer.capacity() - filled) / filled);
         message.addSlack(slack);
         try {
@@ -346,8 +391,10 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             ArrivingMessage.CURRENT.set(null);
             frame.release();
         }
-        long held = Math.max(message.arrived(), unconsumed(stream) - padding);
-        count(message, held == 0 ? 0 : held + message.slack());
+        if (end) {
+            message.end();
+        }
+        count(message, message.held(unconsumed(stream) - padding));
         return returned;
     }
 
@@ -363,7 +410,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Counts whole messages that were not asked for. */
     private void countUnread(ChannelHandlerContext ctx, Http2Stream stream, GuardedFrames frames)
             throws Http2Exception {
-        ArrivingMessage message = new ArrivingMessage();
+        ArrivingMessage message = new ArrivingMessage(false);
         stream.setProperty(arriving, message);
         try {
             count(message, unconsumed(stream));

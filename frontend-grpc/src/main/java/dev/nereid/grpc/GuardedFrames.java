@@ -22,7 +22,7 @@ final class GuardedFrames extends Http2FrameListenerDecorator {
     public void onHeadersRead(
             ChannelHandlerContext ctx, int streamId, Http2Headers headers, int padding, boolean endStream)
             throws Http2Exception {
-        if (!connection.refuses(ctx, streamId, this)) {
+        if (!connection.refuses(ctx, streamId, headers, this)) {
             super.onHeadersRead(ctx, streamId, headers, padding, endStream);
         }
     }
@@ -38,7 +38,7 @@ final class GuardedFrames extends Http2FrameListenerDecorator {
             int padding,
             boolean endStream)
             throws Http2Exception {
-        if (!connection.refuses(ctx, streamId, this)) {
+        if (!connection.refuses(ctx, streamId, headers, this)) {
             super.onHeadersRead(ctx, streamId, headers, streamDependency, weight, exclusive, padding, endStream);
         }
     }

@@ -20,15 +20,15 @@ final class LargeMessage implements AutoCloseable {
 
     private final InputStream stream;
     private final GzipMessages.@Nullable Body body;
-    private final @Nullable TransportMemory memory;
-    private final long reserved;
+    private final int length;
+    private @Nullable TransportMemory memory;
 
     private LargeMessage(
-            InputStream stream, GzipMessages.@Nullable Body body, @Nullable TransportMemory memory, long reserved) {
+            InputStream stream, GzipMessages.@Nullable Body body, int length, @Nullable TransportMemory memory) {
         this.stream = stream;
         this.body = body;
+        this.length = length;
         this.memory = memory;
-        this.reserved = reserved;
     }
 
     /**
@@ -47,7 +47,7 @@ final class LargeMessage implements AutoCloseable {
                 return null;
             }
             reserve(length, memory);
-            return new LargeMessage(detachable.detach(), null, memory, length);
+            return new LargeMessage(detachable.detach(), null, length, memory);
         }
         GzipMessages.Body body = GzipMessages.take(stream);
         if (body == null) {
@@ -59,7 +59,7 @@ final class LargeMessage implements AutoCloseable {
             body.release();
             throw e;
         }
-        return new LargeMessage(body, body, memory, body.compressedBytes());
+        return new LargeMessage(body, body, body.compressedBytes(), memory);
     }
 
     /** Takes the count over from the connection, which has it unless the message came in one piece. */
@@ -70,6 +70,21 @@ final class LargeMessage implements AutoCloseable {
         }
     }
 
+    /**
+     * Counts the message, which is not counted yet, until it is closed.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no memory for it
+     */
+    void count(TransportMemory transport) {
+        reserve(length, transport);
+        memory = transport;
+    }
+
+    /** Returns how many bytes the message takes as it came. */
+    int length() {
+        return length;
+    }
+
     /** Returns the bytes, decompressed. */
     InputStream stream() {
         return stream;
@@ -78,7 +93,7 @@ final class LargeMessage implements AutoCloseable {
     @Override
     public void close() {
         if (memory != null) {
-            memory.release(reserved);
+            memory.release(length);
         }
         try {
             if (body != null) {

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeModel;
@@ -99,6 +101,8 @@ final class HostileConnectionIT {
             RawHttp2.Frame trailers = client.readUntil(RawHttp2.HEADERS);
 
             assertThat(trailers.text()).contains("too many calls are open", "grpc-retry-pushback-ms");
+            assertThat(frontend.server.refusals().refused(RequestProtocol.GRPC, RefusalCause.OVERLOADED))
+                    .isPositive();
             RawHttp2.Frame reset = client.readUntil(RawHttp2.RST_STREAM);
             assertThat(reset.stream()).isEqualTo(trailers.stream());
             assertThat(reset.text()).as("no error").isEqualTo("\0\0\0\0");
