@@ -74,7 +74,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private int active;
     private int published;
     private int looked = MANY_STREAMS / 2;
-    private long moves;
+    private long granted;
+    private long ended;
     private int lastReset;
     private boolean disconnecting;
 
@@ -159,7 +160,6 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     @Override
     public void onStreamClosed(Http2Stream stream) {
         active--;
-        moves++;
         if (published - active >= STEP) {
             publish();
         }
@@ -173,6 +173,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         if (stream.isResetSent()) {
             spend(resets, "too many streams are reset");
         } else if (stream.id() != lastReset) {
+            ended++;
             resets.earn();
         }
     }
@@ -199,7 +200,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         publish();
         looked = Math.max(active, MANY_STREAMS / 2);
         if (active == 0) {
-            unread.observe(0, moves);
+            unread.observe(0, Long.MIN_VALUE);
             return;
         }
         recount();
@@ -209,8 +210,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
                 .remote()
                 .flowController()
                 .windowSize(http2.connection().connectionStream());
-        long progress = (moves * 31 + window) * 31 + pending;
-        unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), progress);
+        // Window that the client grants is no progress, nor is what only moves from one buffer to another.
+        long sent = granted - window - pending + ended;
+        unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), sent);
     }
 
     /** Ends the count of messages that gRPC has read since they arrived. */
@@ -255,9 +257,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         return count[0];
     }
 
-    /** Notes that the client granted window. */
-    void granted() {
-        moves++;
+    /** Notes that the client granted window for all streams together. */
+    void granted(int bytes) {
+        granted += bytes;
     }
 
     /** Counts a reset by the client. */

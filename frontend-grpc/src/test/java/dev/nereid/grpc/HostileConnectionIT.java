@@ -59,6 +59,25 @@ final class HostileConnectionIT {
     }
 
     @Test
+    void closesAConnectionThatGrantsWindowAndReadsNothing() throws Exception {
+        try (Frontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
+            client.call(1, REQUEST);
+
+            Frontend.await(() -> !grants(client));
+        }
+    }
+
+    private static boolean grants(RawHttp2 client) {
+        try {
+            client.frame(RawHttp2.WINDOW_UPDATE, 0, 0, new byte[] {0, 0, 0, 1});
+            return true;
+        } catch (IOException _) {
+            return false;
+        }
+    }
+
+    @Test
     void keepsResponsesInFlightUntilTheyAreReadOrTheirClientGoes() throws Exception {
         try (Frontend frontend = start(LIMITS)) {
             try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
