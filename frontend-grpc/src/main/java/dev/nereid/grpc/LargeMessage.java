@@ -5,6 +5,8 @@ import io.grpc.HasByteBuffer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * at a time; its bytes stay counted until it is closed.
  */
 final class LargeMessage implements AutoCloseable {
-    /** Copies of so much are left to the event loop, where the bytes are still in the cache. */
+    /** Copies of raw tensors of so much are left to the event loop, where the bytes are still in the cache. */
     static final int MAX_COPIED = 1 << 20;
 
     /** So much is parsed by the event loop, value by value. */
@@ -43,7 +45,8 @@ final class LargeMessage implements AutoCloseable {
             throws IOException {
         if (stream instanceof HasByteBuffer && stream instanceof Detachable detachable) {
             int length = stream.available();
-            if (length <= max) {
+            boolean mayBeTyped = max == MAX_COPIED && length > MAX_PARSED && !isRaw(stream);
+            if (length <= max && !mayBeTyped) {
                 return null;
             }
             reserve(length, memory);
@@ -60,6 +63,13 @@ final class LargeMessage implements AutoCloseable {
             throw e;
         }
         return new LargeMessage(body, body, body.compressedBytes(), memory);
+    }
+
+    /** Says whether a request to infer is one of raw tensors, as far as its first bytes tell. Reads nothing. */
+    private static boolean isRaw(InputStream stream) {
+        HasByteBuffer source = (HasByteBuffer) stream;
+        ByteBuffer first = source.byteBufferSupported() ? source.getByteBuffer() : null;
+        return first != null && first.hasRemaining() && InferMessageReader.isRaw(MessageBytes.of(List.of(first)));
     }
 
     /** Takes the count over from the connection, which has it unless the message came in one piece. */

@@ -9,8 +9,10 @@ import com.google.protobuf.ByteString;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.DataType;
+import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
 import inference.GRPCInferenceServiceGrpc;
+import inference.InferParameter;
 import inference.ModelInferRequest;
 import inference.ModelReadyRequest;
 import inference.ModelRepositoryParameter;
@@ -25,6 +27,8 @@ import io.grpc.health.v1.HealthGrpc;
 import io.grpc.reflection.v1.ServerReflectionGrpc;
 import io.grpc.reflection.v1.ServerReflectionRequest;
 import io.grpc.stub.ClientCalls;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -211,6 +215,88 @@ final class BoundedRequestsIT {
                     Status.Code.UNAVAILABLE,
                     "GRPC server is shutting down and has stopped accepting new requests.");
             frontend.awaitNoMemory();
+        }
+    }
+
+    @Test
+    void readsLongTypedContentsOnWorkersAndRawOnesOnTheEventLoop() {
+        try (frontend) {
+            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
+            ThreadPoolExecutor workers = (ThreadPoolExecutor) frontend.workers;
+            int count = 100_000;
+            ModelInferRequest.Builder typed = ModelInferRequest.newBuilder().setModelName("m");
+            var input = typed.addInputsBuilder()
+                    .setName("INPUT0")
+                    .setDatatype("FP32")
+                    .addShape(count);
+            for (int i = 0; i < count; i++) {
+                input.getContentsBuilder().addFp32Contents(i);
+            }
+
+            frontend.client.modelInfer(request("m", "FP32", ByteString.copyFrom(new byte[4 * count]), count)
+                    .build());
+            assertThat(workers.getTaskCount()).isZero();
+            frontend.client.modelInfer(typed.build());
+            assertThat(workers.getTaskCount()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void refusesLongNamesAndParameters() {
+        try (frontend) {
+            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
+            ByteString one = Frontend.floats(1);
+            String name = "é".repeat(40_000);
+            String quoted = "é".repeat(256) + "…";
+
+            assertFails(
+                    () -> frontend.client.modelInfer(
+                            request("m", "FP32", one, 1).setId(name).build()),
+                    Status.Code.INVALID_ARGUMENT,
+                    "request id '" + quoted + "' takes 80000 bytes (expected: at most 65536)");
+            assertThatThrownBy(() -> frontend.client.modelInfer(request("m", "FP32", one, 1)
+                            .putParameters(
+                                    "p",
+                                    InferParameter.newBuilder()
+                                            .setStringParam(name)
+                                            .build())
+                            .build()))
+                    .hasMessageStartingWith("INVALID_ARGUMENT: parameter value 'é");
+            ModelInferRequest.Builder many = request("m", "FP32", one, 1);
+            for (int i = 0; i < 70; i++) {
+                many.putParameters(
+                        "p" + i,
+                        InferParameter.newBuilder()
+                                .setStringParam("x".repeat(60_000))
+                                .build());
+            }
+            assertFails(
+                    () -> frontend.client.modelInfer(many.build()),
+                    Status.Code.INVALID_ARGUMENT,
+                    "names and parameters of the request take more than 4194304 bytes (expected: at most so many)");
+        }
+    }
+
+    @Test
+    void countsLongParametersUntilTheyAreAnswered() {
+        try (frontend) {
+            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1).answering(calls::add));
+            ModelInferRequest request = request("m", "FP32", Frontend.floats(1), 1)
+                    .putParameters(
+                            "p",
+                            InferParameter.newBuilder()
+                                    .setStringParam("x".repeat(60_000))
+                                    .build())
+                    .build();
+            var call = begin(GRPCInferenceServiceGrpc.getModelInferMethod(), request, CallOptions.DEFAULT);
+            call.halfClose();
+            Frontend.await(() -> !calls.isEmpty());
+
+            assertThat(frontend.memory.bytesInUse()).isGreaterThan(60_000);
+            calls.remove().respondWithInputs();
+
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
