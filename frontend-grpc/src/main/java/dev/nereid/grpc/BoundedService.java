@@ -1,10 +1,8 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
-import io.grpc.Attributes;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
-import io.grpc.SecurityLevel;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerMethodDefinition;
@@ -12,7 +10,6 @@ import io.grpc.ServerServiceDefinition;
 import java.io.ByteArrayInputStream;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /** A service of a library, whose requests are refused if they are long. Static functions only. */
 final class BoundedService {
@@ -41,7 +38,13 @@ final class BoundedService {
         return ServerMethodDefinition.create(
                 bounded,
                 (ServerCall<Parsed<Q>, R> call, Metadata headers) ->
-                        new Listener<>(call, handler.startCall(new Call<>(call, described), headers)));
+                        new Listener<>(call, handler.startCall(asLibraryKnowsIt(call), headers)));
+    }
+
+    /** Returns a call as one that takes requests as they are: those go to listeners, the call itself never has one. */
+    @SuppressWarnings("unchecked")
+    private static <Q, R> ServerCall<Q, R> asLibraryKnowsIt(ServerCall<Parsed<Q>, R> call) {
+        return (ServerCall<Q, R>) (ServerCall<?, R>) call;
     }
 
     /** Gives a method of the library the requests that are not refused. */
@@ -101,82 +104,6 @@ final class BoundedService {
         @Override
         public void onComplete() {
             method.onComplete();
-        }
-    }
-
-    /** The call as a method of the library knows it. */
-    private static final class Call<Q, R> extends ServerCall<Q, R> {
-        private final ServerCall<?, R> call;
-        private final MethodDescriptor<Q, R> method;
-
-        Call(ServerCall<?, R> call, MethodDescriptor<Q, R> method) {
-            this.call = call;
-            this.method = method;
-        }
-
-        @Override
-        public void request(int count) {
-            call.request(count);
-        }
-
-        @Override
-        public void sendHeaders(Metadata headers) {
-            call.sendHeaders(headers);
-        }
-
-        @Override
-        public void sendMessage(R message) {
-            call.sendMessage(message);
-        }
-
-        @Override
-        public void close(io.grpc.Status status, Metadata trailers) {
-            call.close(status, trailers);
-        }
-
-        @Override
-        public boolean isReady() {
-            return call.isReady();
-        }
-
-        @Override
-        public boolean isCancelled() {
-            return call.isCancelled();
-        }
-
-        @Override
-        public void setMessageCompression(boolean enabled) {
-            call.setMessageCompression(enabled);
-        }
-
-        @Override
-        public void setCompression(String compressor) {
-            call.setCompression(compressor);
-        }
-
-        @Override
-        public void setOnReadyThreshold(int bytes) {
-            call.setOnReadyThreshold(bytes);
-        }
-
-        @Override
-        public SecurityLevel getSecurityLevel() {
-            return call.getSecurityLevel();
-        }
-
-        @Override
-        public Attributes getAttributes() {
-            return call.getAttributes();
-        }
-
-        @Override
-        public @Nullable String getAuthority() {
-            return call.getAuthority();
-        }
-
-        @Override
-        public MethodDescriptor<Q, R> getMethodDescriptor() {
-            return method;
         }
     }
 }

@@ -10,6 +10,7 @@ import dev.nereid.api.RefusalCause;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -18,6 +19,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -220,6 +223,28 @@ final class HostileConnectionIT {
             assertThat(frontend.memory.bytesInUse()).isBetween(80_000L, 140_000L);
             client.disconnect();
             Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void forgetsMessagesThatWereReadWhenNothingArrived() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+            frontend.server.add(
+                    FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().answering(calls::add));
+            int count = 10_000;
+            var request =
+                    request("many", "FP32", floats(new float[count]), count).build();
+            StreamClient stream = StreamClient.open(frontend);
+            for (int i = 0; i < 3; i++) {
+                stream.send(request);
+            }
+            for (int i = 0; i < 3; i++) {
+                calls.take().end();
+            }
+
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            stream.cancel();
         }
     }
 
