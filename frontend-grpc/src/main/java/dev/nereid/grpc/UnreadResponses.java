@@ -119,8 +119,8 @@ final class UnreadResponses {
                 candidates.add(connection);
             }
         }
-        candidates.sort(Comparator.comparing((Connection connection) -> !connection.isStalled(now))
-                .thenComparing(connection -> connection.isStalled(now) ? -connection.stall(now) : 0)
+        candidates.sort(Comparator.comparingLong(
+                        (Connection connection) -> connection.isStalled(now) ? -connection.stall(now) : 0)
                 .thenComparingDouble(Connection::progress));
         List<Connection> chosen = new ArrayList<>();
         for (Connection connection : candidates) {
