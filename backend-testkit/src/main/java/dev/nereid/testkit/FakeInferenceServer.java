@@ -9,6 +9,7 @@ import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.Refusals;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.ServerInfo;
 import dev.nereid.api.TensorMemory;
@@ -22,6 +23,7 @@ import java.util.concurrent.ConcurrentLinkedDeque;
  * was closed; it does not check calls against models.
  */
 public final class FakeInferenceServer implements InferenceServer {
+    private final Refusals refusals = Refusals.counting(false);
     private static final int REMEMBERED = 1000;
 
     private final TensorMemory memory;
@@ -147,6 +149,11 @@ public final class FakeInferenceServer implements InferenceServer {
     @Override
     public TensorMemory memory() {
         return memory;
+    }
+
+    @Override
+    public Refusals refusals() {
+        return refusals;
     }
 
     @Override

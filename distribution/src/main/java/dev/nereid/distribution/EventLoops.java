@@ -11,6 +11,8 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
@@ -26,12 +28,25 @@ final class EventLoops implements AutoCloseable {
     /** How long event loops may take to end once all ports are closed. */
     private static final long CLOSE_SECONDS = 5;
 
+    private static final long WORKER_IDLE_SECONDS = 60;
+
     private final Vertx vertx;
     private final int count;
+
+    /** Does for gRPC what takes an event loop too long; the threads end when they have nothing to do. */
+    private final ThreadPoolExecutor grpcWorkers;
 
     private EventLoops(Vertx vertx, int count) {
         this.vertx = vertx;
         this.count = count;
+        this.grpcWorkers = new ThreadPoolExecutor(
+                count,
+                count,
+                WORKER_IDLE_SECONDS,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                Thread.ofPlatform().name("grpc-worker/", 0).daemon(true).factory());
+        grpcWorkers.allowCoreThreadTimeOut(true);
     }
 
     /**
@@ -82,12 +97,14 @@ final class EventLoops implements AutoCloseable {
         return new EventLoopGroups(
                 internal.acceptorEventLoopGroup(),
                 internal.nettyEventLoopGroup(),
-                internal.transport().serverChannelFactory(false));
+                internal.transport().serverChannelFactory(false),
+                grpcWorkers);
     }
 
     /** Ends the loops. Whatever runs on them must have been closed before. Blocks. */
     @Override
     public void close() {
+        grpcWorkers.shutdown();
         CompletableFuture<Void> closed = vertx.close().toCompletionStage().toCompletableFuture();
         try {
             closed.get(CLOSE_SECONDS, TimeUnit.SECONDS);

@@ -7,6 +7,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The message of one stream that has arrived in part, followed by the headers of messages alone. Confined to the event
  * loop of its connection.
+ *
+ * <p>gRPC keeps the whole message of a unary call until the client has ended the request, so it is counted until then.
  */
 final class ArrivingMessage {
     /** A byte that tells whether the message is compressed, and four of its length. */
@@ -23,11 +25,24 @@ final class ArrivingMessage {
     /** What the message takes besides its bytes. */
     private long slack;
 
+    /** Whether gRPC keeps whole messages. */
+    private final boolean isUnary;
+
+    /** What whole messages take that gRPC keeps. */
+    private long kept;
+
     /** Bytes that are counted in tensor memory for this stream. */
     private long counted;
 
     /** Whether the stream was refused, and whatever else arrives is dropped. */
     private boolean refused;
+
+    /** Whether the server closed the refused stream before its client ended it. */
+    private boolean cutOff;
+
+    ArrivingMessage(boolean isUnary) {
+        this.isUnary = isUnary;
+    }
 
     /** Says whether a frame is one whole message. */
     static boolean isWhole(ByteBuf frame) {
@@ -53,6 +68,7 @@ final class ArrivingMessage {
                 left = header == HEADER_BYTES ? length : 0;
             }
             if (header == HEADER_BYTES && left == 0) {
+                kept += isUnary ? arrived + slack : 0;
                 header = 0;
                 arrived = 0;
                 slack = 0;
@@ -60,14 +76,24 @@ final class ArrivingMessage {
         }
     }
 
+    /** Takes note that the client has ended the request: gRPC keeps nothing from now on. */
+    void end() {
+        kept = 0;
+    }
+
+    /**
+     * Returns what is to be counted.
+     *
+     * @param unread how many bytes gRPC has not read
+     */
+    long held(long unread) {
+        long held = Math.max(arrived, unread);
+        return kept + (held + kept == 0 ? 0 : held + slack);
+    }
+
     /** Returns how many bytes have arrived of a message that is not complete. */
     long arrived() {
         return arrived;
-    }
-
-    /** Returns what the message takes besides its bytes. */
-    long slack() {
-        return slack;
     }
 
     /** Adds to what the message takes besides its bytes. */
@@ -98,5 +124,13 @@ final class ArrivingMessage {
 
     void refuse() {
         refused = true;
+    }
+
+    boolean isCutOff() {
+        return cutOff;
+    }
+
+    void cutOff() {
+        cutOff = true;
     }
 }

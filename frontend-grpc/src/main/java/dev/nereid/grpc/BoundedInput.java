@@ -1,19 +1,27 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.spi.ErrorCode;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.function.LongConsumer;
 
-/** A stream that fails when more is read of it than it may hold. Confined to one thread. */
+/** A stream that fails when more is read of it than it may hold, and tells what is read. Confined to one thread. */
 final class BoundedInput extends FilterInputStream {
     private final long max;
+    private final LongConsumer listener;
     private long read;
 
-    BoundedInput(InputStream stream, long max) {
+    /**
+     * Bounds a stream.
+     *
+     * @param max how many bytes may be read
+     * @param listener is told of bytes that were read; may throw
+     */
+    BoundedInput(InputStream stream, long max, LongConsumer listener) {
         super(stream);
         this.max = max;
+        this.listener = listener;
     }
 
     @Override
@@ -40,10 +48,10 @@ final class BoundedInput extends FilterInputStream {
     private void count(long bytes) {
         read += bytes;
         if (read > max) {
-            throw new InferenceException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "request: more than " + max + " bytes (expected: at most " + max
-                            + ", since it is read into the heap; a larger heap allows more)");
+            throw InferenceException.tooLarge("gRPC message exceeds maximum size " + max);
+        }
+        if (bytes > 0) {
+            listener.accept(bytes);
         }
     }
 }

@@ -31,6 +31,12 @@ final class CallAssembler {
     /** A dimension that is not known, which has a text of its own. */
     private static final long VARIABLE = -1;
 
+    /** Requests that take no more besides their tensors are not counted: the limit on calls bounds their number. */
+    private static final int SMALL_BYTES = 16 << 10;
+
+    /** How many times its length a request takes on the heap, about, if it is made of many small parts. */
+    private static final long HEAP_FACTOR = 8;
+
     private final TensorMemory memory;
     private final SharedMemory sharedMemory;
     private final int maxInputBytes;
@@ -74,12 +80,38 @@ final class CallAssembler {
                     outputs,
                     others,
                     parameters.options(origin.deadlineNanos()),
-                    release(owned));
+                    release(message, owned));
             return new AssembledCall(call, parameters.wantsEmptyFinal(), SharedTensors.of(sharedInputs, outputs));
         } catch (Throwable failure) {
             release(owned).run();
             throw failure;
         }
+    }
+
+    /** Counts what a message takes on the heap if that is much. Returns what ends the count, and gives back memory. */
+    private Runnable release(InferMessage message, List<TensorBuffer> owned) {
+        Runnable release = release(owned);
+        if (message.bytes().length() <= SMALL_BYTES) {
+            return release;
+        }
+        long others = message.bytes().length();
+        for (ByteRange range : message.rawContents()) {
+            others -= range.length();
+        }
+        for (InferMessage.Input input : message.inputs()) {
+            for (ByteRange range : input.contents()) {
+                others -= range.length();
+            }
+        }
+        if (others <= SMALL_BYTES) {
+            return release;
+        }
+        long bytes = HEAP_FACTOR * others;
+        memory.reserveBytes(bytes);
+        return () -> {
+            memory.releaseBytes(bytes);
+            release.run();
+        };
     }
 
     private static Runnable release(List<TensorBuffer> owned) {

@@ -2,6 +2,8 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.ConnectionLimiter;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
 import io.grpc.Attributes;
 import io.grpc.Grpc;
 import io.grpc.ServerTransportFilter;
@@ -18,12 +20,14 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
+import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,6 +59,7 @@ final class ConnectionGuard extends ServerTransportFilter {
     private final TransportMemory memory;
     private final Executor workers;
     private final ConnectionLimiter limiter;
+    private final Refusals refusals;
     private final long maxCalls;
     private final LongSupplier nanoTime;
     private final UnreadResponses unread;
@@ -67,7 +72,13 @@ final class ConnectionGuard extends ServerTransportFilter {
     private final AtomicLong disconnects = new AtomicLong();
     private final AtomicLong nextLog;
 
-    ConnectionGuard(TransportMemory memory, Executor workers, GrpcOptions.Limits limits, LongSupplier nanoTime) {
+    ConnectionGuard(
+            TransportMemory memory,
+            Executor workers,
+            GrpcOptions.Limits limits,
+            Refusals refusals,
+            LongSupplier nanoTime) {
+        this.refusals = refusals;
         this.workers = workers;
         this.memory = memory;
         this.limiter = limits.openConnections();
@@ -118,14 +129,32 @@ final class ConnectionGuard extends ServerTransportFilter {
                 }
             }
             if (isFull()) {
-                connections.stream()
-                        .filter(connection -> connection.incomplete() > MANY_INCOMPLETE)
-                        .max(Comparator.comparingInt(GuardedConnection::incomplete))
-                        .ifPresent(connection -> connection.disconnect("too many calls without a request"));
+                disconnectForRoom();
             }
             if (isActive) {
                 wake();
             }
+        }
+
+        /** Disconnects the client that keeps most calls open without a request, if such calls are what takes the room. */
+        private void disconnectForRoom() {
+            Optional<GuardedConnection> chosen =
+                    largest(GuardedConnection::incomplete).filter(most -> most.incomplete() > MANY_INCOMPLETE);
+            if (chosen.isEmpty()) {
+                int unanswered = sum(GuardedConnection::unanswered);
+                if (unanswered > 0 && unanswered >= sum(GuardedConnection::active) / 2) {
+                    chosen = largest(GuardedConnection::unanswered);
+                }
+            }
+            chosen.ifPresent(connection -> connection.disconnect("too many calls without a request"));
+        }
+
+        private Optional<GuardedConnection> largest(ToIntFunction<GuardedConnection> count) {
+            return connections.stream().max(Comparator.comparingInt(count));
+        }
+
+        private int sum(ToIntFunction<GuardedConnection> count) {
+            return connections.stream().mapToInt(count).sum();
         }
     }
 
@@ -195,6 +224,12 @@ final class ConnectionGuard extends ServerTransportFilter {
     InferenceException unreadRefusal() {
         return InferenceException.overloaded(
                 "too many responses wait on this connection (expected: a client that reads them)", PAUSE);
+    }
+
+    /** Counts and logs the refusal of a call that nothing else sees. */
+    void refused(InferenceException error) {
+        refusals.count(RequestProtocol.GRPC, error.refusalCause());
+        RequestFailures.log("", "", error);
     }
 
     /** Logs that a connection was closed, once a second at most. */

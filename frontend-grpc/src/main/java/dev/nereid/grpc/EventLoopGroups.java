@@ -5,20 +5,27 @@ import static java.util.Objects.requireNonNull;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.ServerChannel;
+import java.util.concurrent.Executor;
 
 /**
- * The event loops that a front end runs on, which may be those of another one too. Immutable.
+ * The event loops that a front end runs on, which may be those of another one too, and its other threads. Immutable.
  *
  * @param acceptors accepts connections
  * @param workers runs connections; may be the same
  * @param channels makes server channels that fit both groups
+ * @param longTasks does what would keep an event loop busy too long, such as to read long messages; a few threads that do
+ *     nothing that blocks, and that are no event loops
  */
 public record EventLoopGroups(
-        EventLoopGroup acceptors, EventLoopGroup workers, ChannelFactory<? extends ServerChannel> channels) {
+        EventLoopGroup acceptors,
+        EventLoopGroup workers,
+        ChannelFactory<? extends ServerChannel> channels,
+        Executor longTasks) {
     /** Checks the components. */
     public EventLoopGroups {
         requireNonNull(acceptors, "acceptors");
         requireNonNull(workers, "workers");
         requireNonNull(channels, "channels");
+        requireNonNull(longTasks, "longTasks");
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.Refusals;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.BindableService;
 import io.grpc.Server;
@@ -19,8 +20,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -74,7 +73,7 @@ public final class GrpcFrontend implements AutoCloseable {
      *
      * @param server what to serve; goes on to belong to the caller, and must outlive the front end
      * @param options how to listen
-     * @param groups the event loops to run on; go on to belong to the caller, and must outlive the front end
+     * @param groups the event loops and other threads to run on; go on to belong to the caller, and must outlive the front end
      * @return the front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link TlsFilesException} if a file for encryption cannot
      *     be used
@@ -86,23 +85,22 @@ public final class GrpcFrontend implements AutoCloseable {
         requireNonNull(groups, "groups");
         LibraryLogs.install();
         EventLoop timer = groups.workers().next();
-        Stopping stopping = new Stopping();
+        Stopping stopping = new Stopping(server.refusals());
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
-        Executor workers = task -> {
-            var _ = CompletableFuture.runAsync(task);
-        };
         TransportMemory transport =
                 new TransportMemory(server.memory(), options.limits().transportBytes());
-        ConnectionGuard guard = new ConnectionGuard(transport, workers, options.limits(), System::nanoTime);
-        NettyServerBuilder builder = transport(options, groups, guard)
+        ConnectionGuard guard = new ConnectionGuard(
+                transport, groups.longTasks(), options.limits(), server.refusals(), System::nanoTime);
+        NettyServerBuilder builder = transport(options, groups, guard, server.refusals())
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
                 .intercept(stopping)
                 .addService(InferenceService.of(server, inference(server, options, groups, stopping, transport)))
                 .addService(health.definition())
-                .addService(ProtoReflectionServiceV1.newInstance())
-                .addService(earlyReflection());
+                .addService(
+                        BoundedService.of(ProtoReflectionServiceV1.newInstance().bindService()))
+                .addService(BoundedService.of(earlyReflection().bindService()));
         if (server.refusals().changesCodes()) {
             builder.intercept(new BadRequestErrors());
         }
@@ -150,7 +148,8 @@ public final class GrpcFrontend implements AutoCloseable {
         return ProtoReflectionService.newInstance();
     }
 
-    private static NettyServerBuilder transport(GrpcOptions options, EventLoopGroups groups, ConnectionGuard guard) {
+    private static NettyServerBuilder transport(
+            GrpcOptions options, EventLoopGroups groups, ConnectionGuard guard, Refusals refusals) {
         GrpcOptions.Limits limits = options.limits();
         GrpcOptions.Connections connections = options.connections();
         GrpcOptions.KeepAlive keepAlive = connections.keepAlive();
@@ -164,7 +163,7 @@ public final class GrpcFrontend implements AutoCloseable {
                     return channel;
                 })
                 .addTransportFilter(guard)
-                .fallbackHandlerRegistry(new UnknownMethods())
+                .fallbackHandlerRegistry(new UnknownMethods(refusals))
                 .maxRstFramesPerWindow(MAX_RESETS, RESETS_SECONDS)
                 .handshakeTimeout(limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()

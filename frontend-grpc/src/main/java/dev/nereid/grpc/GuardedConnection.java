@@ -1,6 +1,7 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import inference.GRPCInferenceServiceGrpc;
 import io.grpc.Attributes;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
@@ -11,11 +12,14 @@ import io.netty.handler.codec.http2.Http2ConnectionAdapter;
 import io.netty.handler.codec.http2.Http2ConnectionHandler;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
+import io.netty.util.AsciiString;
 import io.netty.util.concurrent.FastThreadLocalThread;
 import java.util.concurrent.Executor;
-import java.util.function.Consumer;
-import java.util.function.Supplier;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -46,6 +50,15 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Frames that carry nothing, within ten seconds. */
     private static final int MAX_EMPTY_FRAMES = 1_000;
 
+    /** How much longer than a frame the buffer may be that it keeps in use. */
+    private static final long MAX_WASTE = 8;
+
+    /** Services and methods whose clients may send many messages with one call. */
+    private static final AsciiString STREAMING = AsciiString.cached(
+            "/" + GRPCInferenceServiceGrpc.getModelStreamInferMethod().getFullMethodName());
+
+    private static final AsciiString REFLECTION = AsciiString.cached("/grpc.reflection.");
+
     /** What a frame of a message takes on the heap. */
     private static final int FRAME_BYTES = 256;
 
@@ -54,15 +67,20 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private final Channel channel;
     private final Http2ConnectionHandler http2;
     private final Http2Connection.PropertyKey arriving;
+    private final Http2Connection.PropertyKey streaming;
     private final UnreadResponses.Connection unread;
     private final FrameBudget resets;
     private final FrameBudget emptyFrames;
     private int active;
     private int published;
     private int looked = MANY_STREAMS / 2;
-    private long moves;
+    private long granted;
+    private long ended;
     private int lastReset;
     private boolean disconnecting;
+
+    /** Whether the channel is closed, and its calls are not among those of all connections any more. */
+    private boolean over;
 
     GuardedConnection(ConnectionGuard guard, ConnectionGuard.Loop loop, Channel channel, Http2ConnectionHandler http2) {
         this.guard = guard;
@@ -70,6 +88,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         this.channel = channel;
         this.http2 = http2;
         this.arriving = http2.connection().newKey();
+        this.streaming = http2.connection().newKey();
         this.unread = guard.unread().join(this::disconnect);
         this.resets = new FrameBudget(MAX_RESETS, guard.nanoTime());
         this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, guard.nanoTime());
@@ -88,7 +107,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         loop.remove(this);
         guard.addCalls(-published);
         published = 0;
-        active = 0;
+        over = true; // the HTTP/2 layer closes the streams only now, one by one
     }
 
     /** Returns where large responses are counted. Safe for use by any thread. */
@@ -96,17 +115,14 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         return unread;
     }
 
-    /**
-     * Has a worker do something that takes an event loop too long. Safe for use by any thread.
-     *
-     * @param work what to do
-     * @param then what to do with the result, on the event loop of this connection
-     */
-    <T> void elsewhere(Supplier<T> work, Consumer<T> then) {
-        guard.workers().execute(() -> {
-            T result = work.get();
-            channel.eventLoop().execute(() -> then.accept(result));
-        });
+    /** Does something on the event loop of this connection. Safe for use by any thread. */
+    void execute(Runnable task) {
+        channel.eventLoop().execute(task);
+    }
+
+    /** Returns where messages are counted. */
+    TransportMemory memory() {
+        return guard.memory();
     }
 
     /** Says whether the thread is one that must not be kept busy. */
@@ -116,6 +132,15 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     Executor workers() {
         return guard.workers();
+    }
+
+    /** Has a worker do what takes an event loop too long; or does it at once, if there are no workers any more. */
+    void elsewhere(Runnable task) {
+        try {
+            guard.workers().execute(task);
+        } catch (RejectedExecutionException _) {
+            task.run();
+        }
     }
 
     @Override
@@ -135,7 +160,6 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     @Override
     public void onStreamClosed(Http2Stream stream) {
         active--;
-        moves++;
         if (published - active >= STEP) {
             publish();
         }
@@ -143,16 +167,27 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         if (message != null) {
             count(message, 0);
         }
+        if (message != null && message.isCutOff()) {
+            return; // no fault of the client
+        }
         if (stream.isResetSent()) {
             spend(resets, "too many streams are reset");
         } else if (stream.id() != lastReset) {
+            ended++;
             resets.earn();
         }
     }
 
     private void publish() {
-        guard.addCalls(active - published);
-        published = active;
+        if (!over) {
+            guard.addCalls(active - published);
+            published = active;
+        }
+    }
+
+    /** Returns how many calls are open. */
+    int active() {
+        return active;
     }
 
     /** Says whether calls are open, or were when that was told last. */
@@ -165,53 +200,66 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         publish();
         looked = Math.max(active, MANY_STREAMS / 2);
         if (active == 0) {
-            unread.observe(0, moves);
+            unread.observe(0, Long.MIN_VALUE);
             return;
         }
+        recount();
         ChannelOutboundBuffer buffer = channel.unsafe().outboundBuffer();
         long pending = buffer == null ? 0 : buffer.totalPendingWriteBytes();
         int window = http2.connection()
                 .remote()
                 .flowController()
                 .windowSize(http2.connection().connectionStream());
-        long progress = (moves * 31 + window) * 31 + pending;
-        unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), progress);
+        // Window that the client grants is no progress, nor is what only moves from one buffer to another.
+        long sent = granted - window - pending + ended;
+        unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), sent);
+    }
+
+    /** Ends the count of messages that gRPC has read since they arrived. */
+    private void recount() {
+        count(stream -> {
+            ArrivingMessage message = stream.getProperty(arriving);
+            if (message != null) {
+                count(message, Math.min(message.counted(), message.held(unconsumed(stream))));
+            }
+            return false;
+        });
     }
 
     private int waiting() {
-        int[] waiting = new int[1];
-        try {
-            http2.connection().forEachActiveStream(stream -> {
-                if (http2.connection().remote().flowController().hasFlowControlled(stream)) {
-                    waiting[0]++;
-                }
-                return true;
-            });
-        } catch (Http2Exception e) {
-            throw new IllegalStateException("a visitor that throws nothing threw", e);
-        }
-        return waiting[0];
+        return count(stream -> http2.connection().remote().flowController().hasFlowControlled(stream));
     }
 
     /** Returns the streams on which the client has not sent all of its requests. */
     int incomplete() {
-        int[] incomplete = new int[1];
+        return count(stream ->
+                stream.state() == Http2Stream.State.OPEN || stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL);
+    }
+
+    /** Returns the streams among {@link #incomplete} on which there was no response to an earlier request. */
+    int unanswered() {
+        return count(stream -> stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL
+                || (stream.state() == Http2Stream.State.OPEN && !stream.isHeadersSent()));
+    }
+
+    private int count(Predicate<Http2Stream> streams) {
+        int[] count = new int[1];
         try {
             http2.connection().forEachActiveStream(stream -> {
-                if (stream.state() == Http2Stream.State.OPEN) {
-                    incomplete[0]++;
+                if (streams.test(stream)) {
+                    count[0]++;
                 }
                 return true;
             });
         } catch (Http2Exception e) {
             throw new IllegalStateException("a visitor that throws nothing threw", e);
         }
-        return incomplete[0];
+        return count[0];
     }
 
-    /** Notes that the client granted window. */
-    void granted() {
-        moves++;
+    /** Notes that the client granted window for all streams together. */
+    void granted(int bytes) {
+        granted += bytes;
     }
 
     /** Counts a reset by the client. */
@@ -231,8 +279,21 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         }
     }
 
-    /** Refuses a call before anything else sees it, if there are too many. Returns whether it did. */
-    boolean refuses(ChannelHandlerContext ctx, int streamId) {
+    /**
+     * Refuses a call before anything else sees it, if there are too many. Resets one whose request ends with headers: a
+     * request of gRPC does not, and gRPC would begin a second call on the same stream. Returns whether it did either.
+     */
+    boolean refuses(ChannelHandlerContext ctx, int streamId, Http2Headers headers, GuardedFrames frames)
+            throws Http2Exception {
+        Http2Stream stream = http2.connection().stream(streamId);
+        if (stream.isTrailersReceived()) {
+            ArrivingMessage message = stream.getProperty(arriving);
+            if (message == null || !message.isRefused()) {
+                frames.reset(ctx, streamId, Http2Error.PROTOCOL_ERROR.code());
+            }
+            var _ = http2.resetStream(ctx, streamId, Http2Error.PROTOCOL_ERROR.code(), ctx.newPromise());
+            return true;
+        }
         if (active > MAX_UNREAD && unread.isStalled()) {
             refuse(ctx, streamId, guard.unreadRefusal());
             return true;
@@ -241,17 +302,46 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             refuse(ctx, streamId, guard.refusal());
             return true;
         }
+        if (isStreaming(headers.path())) {
+            stream.setProperty(streaming, Boolean.TRUE);
+        }
         return false;
     }
 
+    private static boolean isStreaming(@Nullable CharSequence path) {
+        return path != null
+                && (STREAMING.contentEquals(path)
+                        || AsciiString.regionMatches(path, false, 0, REFLECTION, 0, REFLECTION.length()));
+    }
+
     private void refuse(ChannelHandlerContext ctx, int streamId, InferenceException error) {
+        guard.refused(error);
         Http2Stream stream = http2.connection().stream(streamId);
-        ArrivingMessage message = new ArrivingMessage();
+        ArrivingMessage message = stream.getProperty(arriving);
+        if (message == null) {
+            message = new ArrivingMessage(true);
+            stream.setProperty(arriving, message);
+        } else {
+            count(message, 0);
+        }
         message.refuse();
-        stream.setProperty(arriving, message);
+        ArrivingMessage refused = message;
         var _ = http2.encoder()
-                .writeHeaders(
-                        ctx, streamId, GrpcErrors.http2(error, stream.isHeadersSent()), 0, true, ctx.newPromise());
+                .writeHeaders(ctx, streamId, GrpcErrors.http2(error, stream.isHeadersSent()), 0, true, ctx.newPromise())
+                .addListener(sent -> {
+                    if (sent.isSuccess()) {
+                        cutOff(ctx, stream, refused);
+                    }
+                });
+    }
+
+    /** Closes a refused stream whose client has not ended it, which would stay open for as long as the client likes. */
+    private void cutOff(ChannelHandlerContext ctx, Http2Stream stream, ArrivingMessage refused) {
+        if (stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL && !stream.isResetSent()) {
+            refused.cutOff();
+            var _ = http2.resetStream(ctx, stream.id(), Http2Error.NO_ERROR.code(), ctx.newPromise());
+            http2.flush(ctx);
+        }
     }
 
     /** Handles a frame of data. */
@@ -263,7 +353,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         Http2Stream stream = http2.connection().stream(streamId);
         ArrivingMessage message = stream.getProperty(arriving);
         if (message == null) {
-            boolean tracked = !end && !ArrivingMessage.isWhole(data);
+            boolean isUnary = stream.getProperty(streaming) == null;
+            boolean tracked = !end && (isUnary || !ArrivingMessage.isWhole(data));
             if (!tracked) {
                 int returned = frames.pass(ctx, streamId, data, padding, end);
                 if (unconsumed(stream) > padding && stream.state() != Http2Stream.State.CLOSED) {
@@ -271,7 +362,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
                 }
                 return returned;
             }
-            message = new ArrivingMessage();
+            message = new ArrivingMessage(isUnary);
             stream.setProperty(arriving, message);
         }
         int size = data.readableBytes();
@@ -281,7 +372,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         message.add(data);
         ByteBuf buffer = root(data);
         int filled = Math.max(1, buffer.writerIndex());
-        boolean isWasteful = 2L * filled < buffer.capacity(); // its bytes are copied then, and it is free again
+        // Its bytes are copied then, and it is free again.
+        boolean isWasteful = 2L * filled < buffer.capacity() || (size > 0 && MAX_WASTE * size < buffer.capacity());
         long slack = FRAME_BYTES + (isWasteful ? 0 : (long) size * (buffer.capacity() - filled) / filled);
         message.addSlack(slack);
         try {
@@ -301,8 +393,10 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             ArrivingMessage.CURRENT.set(null);
             frame.release();
         }
-        long held = Math.max(message.arrived(), unconsumed(stream) - padding);
-        count(message, held == 0 ? 0 : held + message.slack());
+        if (end) {
+            message.end();
+        }
+        count(message, message.held(unconsumed(stream) - padding));
         return returned;
     }
 
@@ -318,7 +412,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Counts whole messages that were not asked for. */
     private void countUnread(ChannelHandlerContext ctx, Http2Stream stream, GuardedFrames frames)
             throws Http2Exception {
-        ArrivingMessage message = new ArrivingMessage();
+        ArrivingMessage message = new ArrivingMessage(false);
         stream.setProperty(arriving, message);
         try {
             count(message, unconsumed(stream));

@@ -2,6 +2,7 @@ package dev.nereid.grpc;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.handler.codec.http2.Http2CodecUtil;
 import io.netty.handler.codec.http2.Http2Exception;
 import io.netty.handler.codec.http2.Http2Flags;
 import io.netty.handler.codec.http2.Http2FrameListener;
@@ -22,7 +23,7 @@ final class GuardedFrames extends Http2FrameListenerDecorator {
     public void onHeadersRead(
             ChannelHandlerContext ctx, int streamId, Http2Headers headers, int padding, boolean endStream)
             throws Http2Exception {
-        if (!connection.refuses(ctx, streamId)) {
+        if (!connection.refuses(ctx, streamId, headers, this)) {
             super.onHeadersRead(ctx, streamId, headers, padding, endStream);
         }
     }
@@ -38,7 +39,7 @@ final class GuardedFrames extends Http2FrameListenerDecorator {
             int padding,
             boolean endStream)
             throws Http2Exception {
-        if (!connection.refuses(ctx, streamId)) {
+        if (!connection.refuses(ctx, streamId, headers, this)) {
             super.onHeadersRead(ctx, streamId, headers, streamDependency, weight, exclusive, padding, endStream);
         }
     }
@@ -69,13 +70,14 @@ final class GuardedFrames extends Http2FrameListenerDecorator {
     @Override
     public void onWindowUpdateRead(ChannelHandlerContext ctx, int streamId, int windowSizeIncrement)
             throws Http2Exception {
-        connection.granted();
+        if (streamId == Http2CodecUtil.CONNECTION_STREAM_ID) {
+            connection.granted(windowSizeIncrement);
+        }
         super.onWindowUpdateRead(ctx, streamId, windowSizeIncrement);
     }
 
     @Override
     public void onSettingsRead(ChannelHandlerContext ctx, Http2Settings settings) throws Http2Exception {
-        connection.granted(); // the settings may widen the windows of all streams
         connection.spendEmptyFrame();
         super.onSettingsRead(ctx, settings);
     }

@@ -30,7 +30,8 @@ import org.slf4j.LoggerFactory;
  * on one timer, which runs as long as there are watchers, tells it of changes. Whoever cannot be told is asked about
  * again with the next tick, and keeps nobody else from being told.
  */
-final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckRequest>, HealthCheckResponse> {
+final class HealthWatchers
+        implements ServerCallHandler<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> {
     private static final Logger LOG = LoggerFactory.getLogger(HealthWatchers.class);
     private static final long INTERVAL_MILLIS = 200;
 
@@ -59,8 +60,8 @@ final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckReques
     }
 
     @Override
-    public ServerCall.Listener<Parsed<HealthCheckRequest>> startCall(
-            ServerCall<Parsed<HealthCheckRequest>, HealthCheckResponse> call, Metadata headers) {
+    public ServerCall.Listener<Parsed<ControlRequest<HealthCheckRequest>>> startCall(
+            ServerCall<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> call, Metadata headers) {
         call.request(2);
         return new Watcher(call);
     }
@@ -119,25 +120,39 @@ final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckReques
     }
 
     /** One call. Of the event loop of its connection until it joins the others, of the timer from then on. */
-    private final class Watcher extends ServerCall.Listener<Parsed<HealthCheckRequest>> {
-        private final ServerCall<Parsed<HealthCheckRequest>, HealthCheckResponse> call;
-        private @Nullable Parsed<HealthCheckRequest> request;
+    private final class Watcher extends ServerCall.Listener<Parsed<ControlRequest<HealthCheckRequest>>> {
+        private final ServerCall<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> call;
+        private @Nullable Parsed<ControlRequest<HealthCheckRequest>> request;
+        private final HeldBytes held;
         private boolean joined;
         private String service = "";
         private @Nullable ServingStatus told;
 
-        Watcher(ServerCall<Parsed<HealthCheckRequest>, HealthCheckResponse> call) {
+        Watcher(ServerCall<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> call) {
             this.call = call;
+            this.held = new HeldBytes(call.getAttributes());
         }
 
         @Override
-        public void onMessage(Parsed<HealthCheckRequest> message) {
-            if (message instanceof Parsed.Later<HealthCheckRequest> later) {
+        public void onMessage(Parsed<ControlRequest<HealthCheckRequest>> message) {
+            if (message instanceof Parsed.Later<ControlRequest<HealthCheckRequest>> later) {
                 later.bytes().close();
                 request = new Parsed.Failed<>(GrpcErrors.malformed());
             } else {
-                request = message;
+                keep(message);
             }
+        }
+
+        private void keep(Parsed<ControlRequest<HealthCheckRequest>> message) {
+            if (request == null && message instanceof Parsed.Ok<ControlRequest<HealthCheckRequest>>(var small)) {
+                try {
+                    held.hold(small.byteSize());
+                } catch (InferenceException error) {
+                    request = new Parsed.Failed<>(error);
+                    return;
+                }
+            }
+            request = message;
         }
 
         @Override
@@ -147,7 +162,8 @@ final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckReques
             }
             joined = true;
             try {
-                service = Parsed.message(request).getService();
+                service = Parsed.message(request).read(_ -> {}).getService();
+                request = null; // parsed, it is needed no more
             } catch (InferenceException error) {
                 GrpcErrors.fail(call, error);
                 return;
@@ -160,6 +176,12 @@ final class HealthWatchers implements ServerCallHandler<Parsed<HealthCheckReques
         @Override
         public void onCancel() {
             watchers.remove(this);
+            held.clear();
+        }
+
+        @Override
+        public void onComplete() {
+            held.clear();
         }
 
         void tell(ServingStatus now) {

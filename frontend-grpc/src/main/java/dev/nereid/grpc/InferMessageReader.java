@@ -23,10 +23,19 @@ final class InferMessageReader {
     /** Far more than any model has, and few enough to fit any heap. */
     private static final int MAX_ENTRIES = 65_536;
 
+    /** The longest text, in UTF-8: names are far shorter, and prompts are tensors. */
+    static final int MAX_TEXT_BYTES = 64 << 10;
+
+    /** The bytes of all texts of a message together. */
+    private static final int MAX_TEXTS_BYTES = 4 << 20;
+
+    private static final int MOST_BEFORE_RAW = 64;
+
     private static final int USUAL_TENSORS = 2;
 
     private final WireReader reader;
     private int entries;
+    private int textBytes;
     private String model = "";
     private String version = "";
     private String id = "";
@@ -59,14 +68,31 @@ final class InferMessageReader {
                 message.rawContents);
     }
 
+    /** Says whether raw contents begin in these first bytes of a message, behind few other things, if any. */
+    static boolean isRaw(MessageBytes beginning) {
+        WireReader reader = WireReader.of(beginning);
+        try {
+            for (int i = 0; i < MOST_BEFORE_RAW && reader.hasMore(); i++) {
+                int tag = reader.tag();
+                if (tag == (7 << 3 | BYTES)) {
+                    return true;
+                }
+                reader.skip(tag);
+            }
+        } catch (InferenceException _) {
+            return false; // it goes on in the bytes that follow
+        }
+        return false;
+    }
+
     private void read() {
         while (reader.hasMore()) {
             int tag = reader.tag();
             count();
             switch (tag) {
-                case 1 << 3 | BYTES -> model = reader.string();
-                case 2 << 3 | BYTES -> version = reader.string();
-                case 3 << 3 | BYTES -> id = reader.string();
+                case 1 << 3 | BYTES -> model = text("model name");
+                case 2 << 3 | BYTES -> version = text("model version");
+                case 3 << 3 | BYTES -> id = text("request id");
                 case 4 << 3 | BYTES -> parameters = parameter(parameters);
                 case 5 << 3 | BYTES -> inputs.add(input());
                 case 6 << 3 | BYTES -> outputs.add(output());
@@ -86,8 +112,8 @@ final class InferMessageReader {
         while (reader.hasMore()) {
             int tag = reader.tag();
             switch (tag) {
-                case 1 << 3 | BYTES -> name = reader.string();
-                case 2 << 3 | BYTES -> datatype = reader.string();
+                case 1 << 3 | BYTES -> name = text("input name");
+                case 2 << 3 | BYTES -> datatype = text("datatype");
                 case 3 << 3 | BYTES -> dims(shape);
                 case 3 << 3 | VARINT -> {
                     count();
@@ -112,7 +138,7 @@ final class InferMessageReader {
         while (reader.hasMore()) {
             int tag = reader.tag();
             switch (tag) {
-                case 1 << 3 | BYTES -> name = reader.string();
+                case 1 << 3 | BYTES -> name = text("output name");
                 case 2 << 3 | BYTES -> tensorParameters = parameter(tensorParameters);
                 default -> reader.skip(tag);
             }
@@ -128,6 +154,16 @@ final class InferMessageReader {
             shape.add(reader.varint());
         }
         reader.leave(outer);
+    }
+
+    private String text(String what) {
+        String text = reader.string(MAX_TEXT_BYTES, what);
+        textBytes += text.length();
+        if (textBytes > MAX_TEXTS_BYTES) {
+            throw InferenceException.tooLarge("names and parameters of the request take more than " + MAX_TEXTS_BYTES
+                    + " bytes (expected: at most so many)");
+        }
+        return text;
     }
 
     private static List<ByteRange> plus(List<ByteRange> ranges, ByteRange range) {
@@ -158,7 +194,7 @@ final class InferMessageReader {
         while (reader.hasMore()) {
             int tag = reader.tag();
             switch (tag) {
-                case 1 << 3 | BYTES -> key = reader.string();
+                case 1 << 3 | BYTES -> key = text("parameter name");
                 case 2 << 3 | BYTES -> value = value(value);
                 default -> reader.skip(tag);
             }
@@ -176,7 +212,7 @@ final class InferMessageReader {
             switch (tag) {
                 case 1 << 3 | VARINT -> value = known(new ParameterValue.Bool(reader.varint() != 0));
                 case 2 << 3 | VARINT -> value = known(new ParameterValue.Int(reader.varint()));
-                case 3 << 3 | BYTES -> value = known(new ParameterValue.Text(reader.string()));
+                case 3 << 3 | BYTES -> value = known(new ParameterValue.Text(text("parameter value")));
                 case 4 << 3 | FIXED64 ->
                     value = known(new ParameterValue.Real(Double.longBitsToDouble(reader.fixed64())));
                 case 5 << 3 | VARINT -> value = new WireParameter.Unsigned(reader.varint());

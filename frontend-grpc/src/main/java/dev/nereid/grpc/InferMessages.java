@@ -3,8 +3,7 @@ package dev.nereid.grpc;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.Attributes;
-import java.util.function.Consumer;
-import java.util.function.Function;
+import java.util.concurrent.RejectedExecutionException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,30 +40,73 @@ final class InferMessages {
     record Failed<R>(InferenceException error) implements Result<R> {}
 
     /**
-     * Has a worker read a message, make something of it, and close it.
+     * What makes something of messages that workers read.
      *
      * @param <T> the type of the message
      * @param <R> what is made of it
+     */
+    interface Reading<T, R> {
+        /** Makes something of the message, which is closed afterwards; on a worker. */
+        R make(T message);
+
+        /** Takes what was made, or why there is nothing; on the event loop of the connection. */
+        void take(Result<R> result);
+
+        /** Gives back the memory of what was made, since the connection has no event loop any more; on any thread. */
+        void discard(R made);
+
+        /** Ends the call after {@link #take} threw, unless it has ended; on the event loop of the connection. */
+        void fail();
+    }
+
+    /**
+     * Has a worker read a message, make something of it, and close it.
+     *
      * @param later the message, given away
      * @param connection the attributes of its connection
-     * @param use makes something of the message, on a worker
-     * @param then takes the result, on the event loop of the connection
+     * @param reading makes something of the message
      */
-    static <T, R> void read(
-            Parsed.Later<T> later, Attributes connection, Function<T, R> use, Consumer<Result<R>> then) {
+    static <T, R> void read(Parsed.Later<T> later, Attributes connection, Reading<T, R> reading) {
         GuardedConnection guarded = connection.get(GuardedConnection.KEY);
         if (guarded == null) {
-            then.accept(read(later, use));
-        } else {
-            guarded.elsewhere(() -> read(later, use), then);
+            take(read(later, reading), reading);
+            return;
+        }
+        try {
+            guarded.workers().execute(() -> {
+                Result<R> result = read(later, reading);
+                try {
+                    guarded.execute(() -> take(result, reading));
+                } catch (RejectedExecutionException _) {
+                    discard(result, reading);
+                }
+            });
+        } catch (RejectedExecutionException _) {
+            later.bytes().close();
+            take(new Failed<>(Stopping.refusal()), reading);
         }
     }
 
-    private static <T, R> Result<R> read(Parsed.Later<T> later, Function<T, R> use) {
+    private static <T, R> void take(Result<R> result, Reading<T, R> reading) {
+        try {
+            reading.take(result);
+        } catch (Throwable failure) {
+            reading.fail();
+            throw failure; // the event loop logs it
+        }
+    }
+
+    private static <T, R> void discard(Result<R> result, Reading<T, R> reading) {
+        if (result instanceof Done<R>(R made)) {
+            reading.discard(made);
+        }
+    }
+
+    private static <T, R> Result<R> read(Parsed.Later<T> later, Reading<T, R> reading) {
         try (LargeMessage _ = later.bytes()) {
             T message = later.read();
             try {
-                return new Done<>(use.apply(message));
+                return new Done<>(reading.make(message));
             } finally {
                 if (message instanceof InferMessage inferMessage) {
                     inferMessage.close();
@@ -75,7 +117,7 @@ final class InferMessages {
         } catch (OutOfMemoryError error) {
             LOG.atWarn().setCause(error).log("no memory to read a message");
             return new Failed<>(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY));
-        } catch (RuntimeException error) {
+        } catch (RuntimeException | Error error) {
             LOG.atError().setCause(error).log("message not read");
             return new Failed<>(new InferenceException(ErrorCode.INTERNAL, "internal error"));
         }

@@ -5,6 +5,8 @@ import io.grpc.HasByteBuffer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * at a time; its bytes stay counted until it is closed.
  */
 final class LargeMessage implements AutoCloseable {
-    /** Copies of so much are left to the event loop, where the bytes are still in the cache. */
+    /** Copies of raw tensors of so much are left to the event loop, where the bytes are still in the cache. */
     static final int MAX_COPIED = 1 << 20;
 
     /** So much is parsed by the event loop, value by value. */
@@ -20,15 +22,15 @@ final class LargeMessage implements AutoCloseable {
 
     private final InputStream stream;
     private final GzipMessages.@Nullable Body body;
-    private final @Nullable TransportMemory memory;
-    private final long reserved;
+    private final int length;
+    private @Nullable TransportMemory memory;
 
     private LargeMessage(
-            InputStream stream, GzipMessages.@Nullable Body body, @Nullable TransportMemory memory, long reserved) {
+            InputStream stream, GzipMessages.@Nullable Body body, int length, @Nullable TransportMemory memory) {
         this.stream = stream;
         this.body = body;
+        this.length = length;
         this.memory = memory;
-        this.reserved = reserved;
     }
 
     /**
@@ -43,11 +45,12 @@ final class LargeMessage implements AutoCloseable {
             throws IOException {
         if (stream instanceof HasByteBuffer && stream instanceof Detachable detachable) {
             int length = stream.available();
-            if (length <= max) {
+            boolean mayBeTyped = max == MAX_COPIED && length > MAX_PARSED && !isRaw(stream);
+            if (length <= max && !mayBeTyped) {
                 return null;
             }
             reserve(length, memory);
-            return new LargeMessage(detachable.detach(), null, memory, length);
+            return new LargeMessage(detachable.detach(), null, length, memory);
         }
         GzipMessages.Body body = GzipMessages.take(stream);
         if (body == null) {
@@ -59,7 +62,14 @@ final class LargeMessage implements AutoCloseable {
             body.release();
             throw e;
         }
-        return new LargeMessage(body, body, memory, body.compressedBytes());
+        return new LargeMessage(body, body, body.compressedBytes(), memory);
+    }
+
+    /** Says whether a request to infer is one of raw tensors, as far as its first bytes tell. Reads nothing. */
+    private static boolean isRaw(InputStream stream) {
+        HasByteBuffer source = (HasByteBuffer) stream;
+        ByteBuffer first = source.byteBufferSupported() ? source.getByteBuffer() : null;
+        return first != null && first.hasRemaining() && InferMessageReader.isRaw(MessageBytes.of(List.of(first)));
     }
 
     /** Takes the count over from the connection, which has it unless the message came in one piece. */
@@ -70,6 +80,21 @@ final class LargeMessage implements AutoCloseable {
         }
     }
 
+    /**
+     * Counts the message, which is not counted yet, until it is closed.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no memory for it
+     */
+    void count(TransportMemory transport) {
+        reserve(length, transport);
+        memory = transport;
+    }
+
+    /** Returns how many bytes the message takes as it came. */
+    int length() {
+        return length;
+    }
+
     /** Returns the bytes, decompressed. */
     InputStream stream() {
         return stream;
@@ -78,7 +103,7 @@ final class LargeMessage implements AutoCloseable {
     @Override
     public void close() {
         if (memory != null) {
-            memory.release(reserved);
+            memory.release(length);
         }
         try {
             if (body != null) {

@@ -25,7 +25,8 @@ import org.slf4j.LoggerFactory;
  * or the client's cancellation, whichever comes first; an answer that comes later is closed unread. An answer stays
  * open until the client has it, so that those who do not read are counted like everybody else who has memory.
  */
-final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> implements ResponseObserver {
+final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
+        implements ResponseObserver, InferMessages.Reading<InferMessage, AssembledCall> {
     private static final Logger LOG = LoggerFactory.getLogger(ModelInferCall.class);
     private static final String NO_MEMORY =
             "response: no memory to send it (expected: room on the heap); try again later";
@@ -47,6 +48,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
     private final UnsentResponse unsent = new UnsentResponse();
+    private boolean isSending; // of the thread that sends the response
     private @Nullable SentBytes sentBytes; // of a large response; of the thread that sends it
 
     ModelInferCall(
@@ -78,7 +80,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             case Parsed.Later<InferMessage> later -> {
                 if (isOpen()) {
                     isReading = true;
-                    InferMessages.read(later, call.getAttributes(), this::assemble, this::taken);
+                    InferMessages.read(later, call.getAttributes(), this);
                 } else {
                     later.bytes().close();
                 }
@@ -91,8 +93,23 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
         return !ended.get() && request == null && refusal == null && !isReading;
     }
 
-    /** Goes on with a message that a worker has read. */
-    private void taken(InferMessages.Result<AssembledCall> result) {
+    @Override
+    public AssembledCall make(InferMessage message) {
+        return assemble(message);
+    }
+
+    @Override
+    public void discard(AssembledCall assembled) {
+        assembled.call().release().run();
+    }
+
+    @Override
+    public void fail() {
+        fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
+    }
+
+    @Override
+    public void take(InferMessages.Result<AssembledCall> result) {
         isReading = false;
         switch (result) {
             case InferMessages.Failed<AssembledCall>(InferenceException failure) -> refusal = failure;
@@ -178,7 +195,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
         if (connection == null) {
             respond(response);
         } else {
-            connection.workers().execute(() -> respond(response));
+            connection.elsewhere(() -> respond(response));
         }
     }
 
@@ -195,13 +212,13 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             }
             sent = send(response);
         } catch (InferenceException error) {
-            fail(error);
+            failSending(error);
         } catch (OutOfMemoryError error) {
+            failSending(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY));
             LOG.atWarn().addKeyValue("model", response.model()).setCause(error).log("no memory to send a response");
-            fail(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY)); // unless the transport has ended the call
-        } catch (RuntimeException error) {
+        } catch (RuntimeException | Error error) {
+            failSending(new InferenceException(ErrorCode.INTERNAL, "internal error"));
             LOG.atError().addKeyValue("model", response.model()).setCause(error).log("response not written");
-            fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
         } finally {
             if (sent) {
                 unsent.hold(response, sentBytes);
@@ -223,6 +240,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             if (!end()) {
                 return false;
             }
+            isSending = true;
             calls.compression().apply(call);
             call.sendHeaders(new Metadata());
             call.sendMessage(message);
@@ -230,6 +248,19 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>> imp
             return true;
         } finally {
             arrays.giveBack(array);
+        }
+    }
+
+    /** Fails the call, also if its response was about to be sent. */
+    private void failSending(InferenceException error) {
+        if (!isSending) {
+            fail(error);
+            return;
+        }
+        try {
+            GrpcErrors.fail(call, error);
+        } catch (IllegalStateException _) {
+            LOG.debug("call was ended by the transport");
         }
     }
 

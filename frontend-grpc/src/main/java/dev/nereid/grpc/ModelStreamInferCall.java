@@ -27,7 +27,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Nobody waits for the client. If models are too far ahead of it the call ends, and with it all that waits.
  */
-final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage>> {
+final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage>>
+        implements InferMessages.Reading<InferMessage, ModelStreamInferCall.Prepared> {
     private static final Logger LOG = LoggerFactory.getLogger(ModelStreamInferCall.class);
     private static final StreamedRequest.Names NAMELESS = new StreamedRequest.Names("", "", "");
 
@@ -79,7 +80,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     public void onMessage(Parsed<InferMessage> parsed) {
         if (parsed instanceof Parsed.Later<InferMessage> later) {
             isReading = true;
-            InferMessages.read(later, call.getAttributes(), this::prepare, this::taken);
+            InferMessages.read(later, call.getAttributes(), this);
             return;
         }
         outbox.hasRead();
@@ -88,7 +89,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
             case Parsed.Failed<InferMessage>(InferenceException failure) -> refuse(NAMELESS, false, failure);
             case Parsed.Ok<InferMessage>(InferMessage message) -> {
                 try (message) {
-                    take(prepare(message));
+                    take(make(message));
                 }
             }
         }
@@ -104,14 +105,15 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
      * @param assembled the call
      * @param error why there is none
      */
-    private record Prepared(
+    record Prepared(
             StreamedRequest.Names names,
             boolean isDecoupled,
             int bytes,
             @Nullable AssembledCall assembled,
             @Nullable InferenceException error) {}
 
-    private Prepared prepare(InferMessage message) {
+    @Override
+    public Prepared make(InferMessage message) {
         StreamedRequest.Names names = new StreamedRequest.Names(message.model(), message.version(), message.id());
         int bytes = message.bytes().length();
         boolean isDecoupled = false;
@@ -126,8 +128,22 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         }
     }
 
-    /** Goes on with a message that a worker has read. */
-    private void taken(InferMessages.Result<Prepared> result) {
+    @Override
+    public void discard(Prepared prepared) {
+        AssembledCall assembled = prepared.assembled();
+        if (assembled != null) {
+            assembled.call().release().run();
+        }
+    }
+
+    @Override
+    public void fail() {
+        fatal.compareAndSet(null, new InferenceException(ErrorCode.INTERNAL, "internal error"));
+        drain();
+    }
+
+    @Override
+    public void take(InferMessages.Result<Prepared> result) {
         isReading = false;
         outbox.hasRead();
         switch (result) {
@@ -237,7 +253,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         for (int i = 0; i < TURN; i++) {
             int seen = drains.get();
             if (postponed != null && connection != null && GuardedConnection.isOnEventLoop()) {
-                connection.workers().execute(this::takeTurn);
+                connection.elsewhere(this::writePostponed);
                 return;
             }
             if (!advances() && drains.addAndGet(-seen) == 0) {
@@ -247,12 +263,20 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         method.eventLoops().execute(this::takeTurn);
     }
 
+    /** Writes what was left to a worker, and goes on. */
+    private void writePostponed() {
+        int seen = drains.get();
+        if (advances() || drains.addAndGet(-seen) != 0) {
+            takeTurn();
+        }
+    }
+
     private boolean advances() {
         try {
             return advance();
-        } catch (RuntimeException error) {
-            LOG.atError().setCause(error).log("stream broken");
+        } catch (RuntimeException | Error error) {
             breakOff();
+            LOG.atError().setCause(error).log("stream broken");
             return false;
         }
     }
@@ -366,9 +390,10 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
                 GrpcErrors.fail(call, new InferenceException(ErrorCode.INTERNAL, "internal error"));
             } catch (IllegalStateException _) {
                 LOG.debug("call was ended by the transport");
+            } finally {
+                abandon();
             }
         }
-        abandon();
     }
 
     /** Lets go of all that was not written, and of all that was not answered. */

@@ -60,13 +60,9 @@ sealed interface Parsed<T> {
         };
     }
 
-    /** Makes a marshaller for requests, which are only ever read, of a parser that throws {@link InferenceException}. */
-    static <T> Marshaller<Parsed<T>> marshaller(Parser<T> parser) {
-        return marshaller(parser, parser, LargeMessage.MAX_PARSED, null);
-    }
-
     /**
-     * Makes a marshaller that leaves requests to workers if they are long or compressed.
+     * Makes a marshaller for requests, which are only ever read; it leaves them to workers if they are long or compressed.
+     * Parsers throw {@link InferenceException}.
      *
      * @param parser reads a request on an event loop
      * @param worker reads one on a worker

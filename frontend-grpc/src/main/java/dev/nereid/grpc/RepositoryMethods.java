@@ -39,7 +39,7 @@ final class RepositoryMethods {
         RepositoryMethods methods = new RepositoryMethods(server);
         return List.of(
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getRepositoryIndexMethod(), methods::index),
-                UnaryMethod.later(GRPCInferenceServiceGrpc.getRepositoryModelLoadMethod(), methods::load),
+                UnaryMethod.ofFiles(GRPCInferenceServiceGrpc.getRepositoryModelLoadMethod(), methods::load),
                 UnaryMethod.later(GRPCInferenceServiceGrpc.getRepositoryModelUnloadMethod(), methods::unload));
     }
 

@@ -1,6 +1,9 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
@@ -9,7 +12,12 @@ import io.grpc.ServerInterceptor;
 
 /** Refuses calls that come on open connections while the front end closes. Safe for use by any thread. */
 final class Stopping implements ServerInterceptor {
+    private final Refusals refusals;
     private volatile boolean begun;
+
+    Stopping(Refusals refusals) {
+        this.refusals = refusals;
+    }
 
     /** Refuses everything from now on. */
     void begin() {
@@ -23,8 +31,10 @@ final class Stopping implements ServerInterceptor {
 
     /** Returns what is said to those who are refused. */
     static InferenceException refusal() {
-        return new InferenceException(
-                ErrorCode.UNAVAILABLE, "GRPC server is shutting down and has stopped accepting new requests.");
+        return InferenceException.refusal(
+                ErrorCode.UNAVAILABLE,
+                RefusalCause.NOT_READY,
+                "GRPC server is shutting down and has stopped accepting new requests.");
     }
 
     @Override
@@ -33,7 +43,10 @@ final class Stopping implements ServerInterceptor {
         if (!begun) {
             return next.startCall(call, headers);
         }
-        GrpcErrors.fail(call, refusal());
+        InferenceException error = refusal();
+        refusals.count(RequestProtocol.GRPC, error.refusalCause());
+        RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
+        GrpcErrors.fail(call, error);
         return new ServerCall.Listener<>() {};
     }
 }

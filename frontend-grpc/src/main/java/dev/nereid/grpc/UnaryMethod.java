@@ -7,10 +7,11 @@ import io.grpc.MethodDescriptor;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerMethodDefinition;
-import io.grpc.StatusRuntimeException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,11 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param <Q> the type of requests
  * @param <R> the type of responses
  */
-final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
-    /** Messages of control methods lie on the heap; only one that brings the files of a model is long. */
-    private static final long MAX_MESSAGE =
-            Math.max(4L << 20, Runtime.getRuntime().maxMemory() / 8);
-
+final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest<Q>>, R> {
     private final Function<Q, CompletionStage<R>> answer;
 
     private UnaryMethod(Function<Q, CompletionStage<R>> answer) {
@@ -55,16 +52,25 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
         return ServerMethodDefinition.create(reading(method), new UnaryMethod<>(answer));
     }
 
+    /**
+     * Makes a method that takes its time, and whose requests may bring files.
+     *
+     * @param <Q> the type of requests
+     * @param <R> the type of responses
+     * @param method the generated description of the method
+     * @param answer what it does, without blocking; throws or fails with {@link InferenceException} to fail the call
+     */
+    static <Q, R> ServerMethodDefinition<?, ?> ofFiles(
+            MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> answer) {
+        return ServerMethodDefinition.create(
+                method.toBuilder(ControlRequest.marshallerOfFiles(method), method.getResponseMarshaller())
+                        .build(),
+                new UnaryMethod<>(answer));
+    }
+
     /** Returns the description of a method whose requests, if they are none, are told from those that are. */
-    static <Q, R> MethodDescriptor<Parsed<Q>, R> reading(MethodDescriptor<Q, R> method) {
-        Parsed.Parser<Q> parser = stream -> {
-            try {
-                return method.parseRequest(new BoundedInput(stream, MAX_MESSAGE));
-            } catch (StatusRuntimeException _) {
-                throw GrpcErrors.malformed();
-            }
-        };
-        return method.toBuilder(Parsed.marshaller(parser), method.getResponseMarshaller())
+    static <Q, R> MethodDescriptor<Parsed<ControlRequest<Q>>, R> reading(MethodDescriptor<Q, R> method) {
+        return method.toBuilder(ControlRequest.marshaller(method), method.getResponseMarshaller())
                 .build();
     }
 
@@ -79,49 +85,106 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
     }
 
     @Override
-    public ServerCall.Listener<Parsed<Q>> startCall(ServerCall<Parsed<Q>, R> call, Metadata headers) {
+    public ServerCall.Listener<Parsed<ControlRequest<Q>>> startCall(
+            ServerCall<Parsed<ControlRequest<Q>>, R> call, Metadata headers) {
         call.request(2);
         return new Listener<>(call, answer);
     }
 
-    /** One call. Confined to the event loop of its connection, but for the answer, which may come on any thread. */
-    private static final class Listener<Q, R> extends ServerCall.Listener<Parsed<Q>> {
-        private final ServerCall<Parsed<Q>, R> call;
+    /**
+     * One call. Confined to the event loop of its connection, but for the answer, which may come on any thread. What its
+     * request takes is counted until the call is over, and its answer is there.
+     */
+    private static final class Listener<Q, R> extends ServerCall.Listener<Parsed<ControlRequest<Q>>>
+            implements InferMessages.Reading<ControlRequest<Q>, Q> {
+        private final ServerCall<Parsed<ControlRequest<Q>>, R> call;
         private final Function<Q, CompletionStage<R>> answer;
-        private @Nullable Parsed<Q> request;
+        private final HeldBytes held;
+        private final AtomicBoolean ended = new AtomicBoolean();
+        private @Nullable Parsed<Supplier<Q>> request;
         private boolean asked;
         private boolean isReading;
         private boolean isHalfClosed;
+        private boolean isOver;
 
-        Listener(ServerCall<Parsed<Q>, R> call, Function<Q, CompletionStage<R>> answer) {
+        Listener(ServerCall<Parsed<ControlRequest<Q>>, R> call, Function<Q, CompletionStage<R>> answer) {
             this.call = call;
             this.answer = answer;
+            this.held = new HeldBytes(call.getAttributes());
         }
 
         @Override
-        public void onMessage(Parsed<Q> message) {
-            if (message instanceof Parsed.Later<Q> later) {
-                if (isReading || request != null) {
-                    later.bytes().close(); // gRPC cancels a call with a second message
-                    return;
+        public void onMessage(Parsed<ControlRequest<Q>> message) {
+            boolean isSecond = isReading || request != null; // gRPC cancels such a call
+            switch (message) {
+                case Parsed.Failed<ControlRequest<Q>>(InferenceException error) -> request = new Parsed.Failed<>(error);
+                case Parsed.Ok<ControlRequest<Q>>(ControlRequest<Q> small) -> {
+                    if (!isSecond) {
+                        keep(small);
+                    }
                 }
-                isReading = true;
-                InferMessages.read(later, call.getAttributes(), Function.identity(), this::taken);
-            } else {
-                request = message;
+                case Parsed.Later<ControlRequest<Q>> later -> {
+                    if (isSecond) {
+                        later.bytes().close();
+                    } else {
+                        read(later);
+                    }
+                }
             }
         }
 
-        /** Goes on with a message that a worker has read. */
-        private void taken(InferMessages.Result<Q> result) {
+        private void keep(ControlRequest<Q> small) {
+            try {
+                held.hold(small.byteSize());
+                request = new Parsed.Ok<>(() -> small.read(_ -> {}));
+            } catch (InferenceException error) {
+                request = new Parsed.Failed<>(error);
+            }
+        }
+
+        private void read(Parsed.Later<ControlRequest<Q>> later) {
+            GuardedConnection connection = call.getAttributes().get(GuardedConnection.KEY);
+            try {
+                if (connection != null) {
+                    later.bytes().count(connection.memory());
+                }
+            } catch (InferenceException error) {
+                later.bytes().close();
+                request = new Parsed.Failed<>(error);
+                return;
+            }
+            isReading = true;
+            InferMessages.read(later, call.getAttributes(), this);
+        }
+
+        @Override
+        public Q make(ControlRequest<Q> large) {
+            held.hold(large.byteSize());
+            return large.read(held::add);
+        }
+
+        @Override
+        public void take(InferMessages.Result<Q> result) {
             isReading = false;
             request = switch (result) {
-                case InferMessages.Done<Q>(Q message) -> new Parsed.Ok<>(message);
+                case InferMessages.Done<Q>(Q message) -> new Parsed.Ok<>(() -> message);
                 case InferMessages.Failed<Q>(InferenceException error) -> new Parsed.Failed<>(error);
             };
-            if (isHalfClosed) {
+            if (isOver) {
+                held.clear();
+            } else if (isHalfClosed) {
                 onHalfClose();
             }
+        }
+
+        @Override
+        public void discard(Q message) {
+            held.clear();
+        }
+
+        @Override
+        public void fail() {
+            fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
         }
 
         @Override
@@ -136,7 +199,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
             asked = true;
             CompletionStage<R> response;
             try {
-                response = answer.apply(Parsed.message(request));
+                response = answer.apply(Parsed.message(request).get());
             } catch (InferenceException error) {
                 fail(error);
                 return;
@@ -145,18 +208,43 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<Q>, R> {
         }
 
         private void end(@Nullable R response, @Nullable Throwable failure) {
+            held.clear();
             if (response != null) {
-                call.sendHeaders(new Metadata());
-                call.sendMessage(response);
-                GrpcErrors.succeed(call);
+                if (ended.compareAndSet(false, true)) {
+                    call.sendHeaders(new Metadata());
+                    call.sendMessage(response);
+                    GrpcErrors.succeed(call);
+                }
             } else {
                 fail(GrpcErrors.error(failure));
             }
         }
 
         private void fail(InferenceException error) {
-            RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
-            GrpcErrors.fail(call, error);
+            held.clear();
+            if (ended.compareAndSet(false, true)) {
+                RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
+                GrpcErrors.fail(call, error);
+            }
+        }
+
+        @Override
+        public void onCancel() {
+            over();
+        }
+
+        @Override
+        public void onComplete() {
+            over();
+        }
+
+        /** Forgets a request that nobody will answer. */
+        private void over() {
+            isOver = true;
+            if (!asked && !isReading) {
+                held.clear();
+                request = null;
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.HandlerRegistry;
 import io.grpc.Metadata;
@@ -24,14 +27,23 @@ final class UnknownMethods extends HandlerRegistry {
         }
     };
 
+    private final Refusals refusals;
+
+    UnknownMethods(Refusals refusals) {
+        this.refusals = refusals;
+    }
+
     @Override
     public ServerMethodDefinition<?, ?> lookupMethod(String methodName, @Nullable String authority) {
-        InferenceException error = new InferenceException(ErrorCode.UNSUPPORTED, "Method not found: " + methodName);
+        InferenceException error = InferenceException.refusal(
+                ErrorCode.UNSUPPORTED, RefusalCause.UNKNOWN_PATH, "Method not found: " + methodName);
         MethodDescriptor<InputStream, InputStream> method = MethodDescriptor.newBuilder(BYTES, BYTES)
                 .setType(MethodDescriptor.MethodType.UNKNOWN)
                 .setFullMethodName(methodName)
                 .build();
         return ServerMethodDefinition.create(method, (ServerCall<InputStream, InputStream> call, Metadata _) -> {
+            refusals.count(RequestProtocol.GRPC, error.refusalCause());
+            RequestFailures.log("", methodName, error);
             GrpcErrors.fail(call, error);
             return new ServerCall.Listener<>() {};
         });

@@ -15,16 +15,28 @@ import java.util.function.LongSupplier;
  * Bounds the responses that wait for clients which do not read. Safe for use by any thread: guarded by one lock, which
  * is taken a few times a second for each busy connection and never for a single call.
  *
- * <p>A connection is stalled while responses wait on it and nothing moves: no byte leaves, and the client grants
- * no window. A connection that is stalled for too long is disconnected. If all connections together have more
- * responses waiting than their share, those stalled longest are disconnected at once until the rest fits, so that
- * clients that read never notice.
+ * <p>A connection is stalled while responses wait on it and no byte leaves, whatever window the client grants. A connection
+ * that is stalled for too long is disconnected. If all connections together have more responses waiting than their
+ * share, those stalled longest are disconnected at once until the rest fits, and then those that read next to nothing of what
+ * waits, so that clients that read never notice.
  */
 final class UnreadResponses {
     /** For how long nothing must have moved before a connection counts as stalled: pauses of readers are shorter. */
     static final long MIN_STALL_NANOS = 500_000_000;
 
     private static final long NOT_STALLED = Long.MIN_VALUE;
+
+    /** Over what time it is measured how fast a client reads. */
+    private static final long MEASURED_NANOS = 1_000_000_000;
+
+    /** The bytes that a client reads in a second of each response that waits, at least: it takes long for the smallest. */
+    private static final double MIN_RATE = 16;
+
+    /** In how many seconds a client reads the large responses that wait, at most. */
+    private static final double MAX_SECONDS = 1024;
+
+    /** Added to the bytes of a connection that was taken out, so that they are known not to be among those of all. */
+    private static final long TAKEN_OUT = Long.MIN_VALUE / 2;
 
     /**
      * How much may wait.
@@ -90,7 +102,10 @@ final class UnreadResponses {
         }
     }
 
-    /** Chooses connections, those stalled longest first, until what waits on the others fits. */
+    /**
+     * Chooses connections until what waits on the others fits: those stalled longest first, then those that read least of
+     * what waits.
+     */
     @GuardedBy("lock")
     private List<Connection> excess(long now) {
         long excess = waiting - limits.responses();
@@ -98,16 +113,17 @@ final class UnreadResponses {
         if (excess <= 0 && excessBytes <= 0) {
             return List.of();
         }
-        List<Connection> stalled = new ArrayList<>();
+        List<Connection> candidates = new ArrayList<>();
         for (Connection connection : connections) {
-            if (connection.stall(now) >= MIN_STALL_NANOS) {
-                stalled.add(connection);
+            if (connection.isStalled(now) || connection.progress() < 1) {
+                candidates.add(connection);
             }
         }
-        stalled.sort(Comparator.comparingLong((Connection connection) -> connection.stall(now))
-                .reversed());
+        candidates.sort(Comparator.comparingLong(
+                        (Connection connection) -> connection.isStalled(now) ? -connection.stall(now) : 0)
+                .thenComparingDouble(Connection::progress));
         List<Connection> chosen = new ArrayList<>();
-        for (Connection connection : stalled) {
+        for (Connection connection : candidates) {
             if (excess <= 0 && excessBytes <= 0) {
                 break;
             }
@@ -125,6 +141,7 @@ final class UnreadResponses {
             waiting -= connection.own;
             connection.own = 0;
             connection.since = NOT_STALLED;
+            bytes.addAndGet(-connection.bytes.getAndAdd(TAKEN_OUT));
         }
     }
 
@@ -135,10 +152,17 @@ final class UnreadResponses {
 
         private long own;
 
-        private long progress;
+        /** How many bytes have left. */
+        private long sent = Long.MIN_VALUE;
 
         /** Since when nothing has moved. */
         private long since = NOT_STALLED;
+
+        // Since when it is measured how fast the client reads, what had left then, and the last result in bytes per
+        // second.
+        private long measuredSince;
+        private long sentBefore;
+        private double rate = Double.POSITIVE_INFINITY;
 
         private Connection(Consumer<String> disconnect) {
             this.disconnect = disconnect;
@@ -148,9 +172,9 @@ final class UnreadResponses {
          * Tells what waits, and disconnects this connection or others if that is too much for too long.
          *
          * @param responses how many responses wait
-         * @param newProgress a number that differs from the one told before if anything has moved since
+         * @param nowSent how many bytes have left, at least
          */
-        void observe(long responses, long newProgress) {
+        void observe(long responses, long nowSent) {
             List<Connection> tooSlow = List.of();
             List<Connection> tooMuch;
             lock.lock();
@@ -161,12 +185,19 @@ final class UnreadResponses {
                 long now = nanoTime.getAsLong();
                 waiting += responses - own;
                 own = responses;
-                if (responses == 0) {
-                    since = NOT_STALLED;
-                } else if (since == NOT_STALLED || newProgress != progress) {
-                    since = now;
+                if (responses > 0 && since != NOT_STALLED) {
+                    if (nowSent > sent) {
+                        since = now;
+                    }
+                    sent = Math.max(sent, nowSent);
+                    measure(now);
+                } else {
+                    since = responses > 0 ? now : NOT_STALLED;
+                    sent = Math.max(sent, nowSent);
+                    measuredSince = now;
+                    sentBefore = sent;
+                    rate = Double.POSITIVE_INFINITY;
                 }
-                progress = newProgress;
                 if (stall(now) >= limits.stallNanos()) {
                     remove(this);
                     tooSlow = List.of(this);
@@ -179,6 +210,26 @@ final class UnreadResponses {
             disconnect(tooMuch, "responses are not read, and too many wait");
         }
 
+        private void measure(long now) {
+            long nanos = now - measuredSince;
+            if (nanos >= MEASURED_NANOS) {
+                rate = (sent - sentBefore) * 1e9 / nanos;
+                measuredSince = now;
+                sentBefore = sent;
+            }
+        }
+
+        /** Returns how fast the client reads what waits; less than 1 if that is next to nothing. */
+        private double progress() {
+            return since == NOT_STALLED
+                    ? Double.POSITIVE_INFINITY
+                    : rate / (own * MIN_RATE + bytes.get() / MAX_SECONDS);
+        }
+
+        private boolean isStalled(long now) {
+            return stall(now) >= MIN_STALL_NANOS;
+        }
+
         private long stall(long now) {
             return since == NOT_STALLED ? 0 : now - since;
         }
@@ -187,7 +238,7 @@ final class UnreadResponses {
         boolean isStalled() {
             lock.lock();
             try {
-                return stall(nanoTime.getAsLong()) >= MIN_STALL_NANOS;
+                return isStalled(nanoTime.getAsLong());
             } finally {
                 lock.unlock();
             }
@@ -195,8 +246,9 @@ final class UnreadResponses {
 
         /** Counts the bytes of a large response as waiting. */
         void addBytes(long count) {
-            bytes.addAndGet(count);
-            UnreadResponses.this.bytes.addAndGet(count);
+            if (bytes.addAndGet(count) > TAKEN_OUT / 2) {
+                UnreadResponses.this.bytes.addAndGet(count);
+            }
         }
 
         /** Ends the count of {@link #addBytes}. */

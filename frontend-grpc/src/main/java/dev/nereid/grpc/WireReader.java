@@ -1,5 +1,7 @@
 package dev.nereid.grpc;
 
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -21,6 +23,10 @@ final class WireReader {
 
     private static final int MAX_VARINT_BITS = 64;
     private static final int MAX_GROUP_DEPTH = 100;
+
+    /** What errors quote of a text at most, in UTF-8, and more. */
+    private static final int MAX_QUOTED_BYTES = 4 * (Quoted.MAX_LENGTH + 1);
+
     private static final ByteBuffer NONE = ByteBuffer.allocate(0);
 
     private final MessageBytes bytes;
@@ -121,27 +127,44 @@ final class WireReader {
         return range;
     }
 
-    /** Reads a length and the text that follows it. */
-    String string() {
+    /**
+     * Reads a length and the text that follows it.
+     *
+     * @param max how many bytes the text may take
+     * @param what what the text is, for errors
+     * @throws InferenceException if it takes more
+     */
+    String string(int max, String what) {
         int length = length();
         if (length == 0) {
             return "";
         }
+        if (length > max) {
+            String beginning = new String(bytes(Math.min(length, MAX_QUOTED_BYTES)), StandardCharsets.UTF_8);
+            throw InferenceException.tooLarge(what + " '" + Quoted.text(beginning) + "' takes " + length
+                    + " bytes (expected: at most " + max + ")");
+        }
+        byte[] text = bytes(length);
+        for (byte next : text) {
+            if (next < 0) {
+                return decoded(text);
+            }
+        }
+        return new String(text, StandardCharsets.ISO_8859_1);
+    }
+
+    private byte[] bytes(int length) {
         byte[] text = new byte[length];
-        boolean ascii = true;
         for (int done = 0; done < length; ) {
             if (position >= pieceEnd) {
                 open();
             }
             int count = Math.min(length - done, pieceEnd - position);
             piece.get(position - pieceStart, text, done, count);
-            for (int i = done; i < done + count; i++) {
-                ascii &= text[i] >= 0;
-            }
             done += count;
             position += count;
         }
-        return ascii ? new String(text, StandardCharsets.ISO_8859_1) : decoded(text);
+        return text;
     }
 
     private static String decoded(byte[] text) {

@@ -17,7 +17,7 @@ final class ArrivingMessageTest {
 
     @Test
     void countsWhatHasArrivedOfAMessage() {
-        ArrivingMessage message = new ArrivingMessage();
+        ArrivingMessage message = new ArrivingMessage(false);
         message.add(bytes(0, 0));
         assertThat(message.arrived()).isEqualTo(2);
         message.add(bytes(0, 0, 3, 1));
@@ -28,12 +28,23 @@ final class ArrivingMessageTest {
 
     @Test
     void beginsAnewBehindAMessage() {
-        ArrivingMessage message = new ArrivingMessage();
+        ArrivingMessage message = new ArrivingMessage(false);
         message.add(bytes(0, 0, 0, 0, 1, 9, 1, 0, 0, 0, 0, 0, 0xFF, 0xFF));
         assertThat(message.arrived()).isEqualTo(3);
         message.add(bytes(0xFF, 0xFF));
         message.add(bytes(1, 2, 3));
         assertThat(message.arrived()).isEqualTo(8);
+    }
+
+    @Test
+    void countsWholeMessagesOfUnaryCallsUntilTheRequestEnds() {
+        ArrivingMessage message = new ArrivingMessage(true);
+        message.add(bytes(0, 0, 0, 0, 2, 9, 9));
+        message.addSlack(100);
+        assertThat(message.held(0)).isEqualTo(107);
+        message.add(bytes());
+        message.end();
+        assertThat(message.held(0)).isZero();
     }
 
     @Test

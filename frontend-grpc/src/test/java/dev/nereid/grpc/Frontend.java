@@ -22,6 +22,8 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -34,6 +36,8 @@ final class Frontend implements AutoCloseable {
     final LeakCheckingMemory memory;
     final FakeInferenceServer server;
     final EventLoopGroup eventLoops = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
+    final ExecutorService workers = Executors.newFixedThreadPool(
+            2, Thread.ofPlatform().name("worker/", 0).factory());
     final GrpcFrontend frontend;
     final ManagedChannel channel;
     final GRPCInferenceServiceBlockingStub client;
@@ -53,7 +57,7 @@ final class Frontend implements AutoCloseable {
             frontend = GrpcFrontend.start(
                     server,
                     options.listenOn("127.0.0.1", 0),
-                    new EventLoopGroups(eventLoops, eventLoops, NioServerSocketChannel::new));
+                    new EventLoopGroups(eventLoops, eventLoops, NioServerSocketChannel::new, workers));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -113,5 +117,6 @@ final class Frontend implements AutoCloseable {
         awaitNoMemory();
         memory.close();
         eventLoops.shutdownGracefully(0, 5, TimeUnit.SECONDS).syncUninterruptibly();
+        workers.shutdown();
     }
 }

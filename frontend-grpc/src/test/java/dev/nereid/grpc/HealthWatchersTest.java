@@ -11,6 +11,7 @@ import io.grpc.Status;
 import io.grpc.health.v1.HealthCheckRequest;
 import io.grpc.health.v1.HealthCheckResponse;
 import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
+import io.grpc.health.v1.HealthGrpc;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -36,7 +37,8 @@ final class HealthWatchersTest {
             timer);
 
     /** A call without a network, which remembers what is written, and can fail to write. */
-    private static final class Call extends ServerCall<Parsed<HealthCheckRequest>, HealthCheckResponse> {
+    private static final class Call
+            extends ServerCall<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> {
         private final BlockingQueue<ServingStatus> statuses = new LinkedBlockingQueue<>();
         private volatile boolean isBroken;
 
@@ -67,16 +69,18 @@ final class HealthWatchersTest {
         }
 
         @Override
-        public MethodDescriptor<Parsed<HealthCheckRequest>, HealthCheckResponse> getMethodDescriptor() {
+        public MethodDescriptor<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> getMethodDescriptor() {
             throw new UnsupportedOperationException("the method does not matter");
         }
     }
 
     private Call watch(String service) throws InterruptedException {
         Call call = new Call();
-        ServerCall.Listener<Parsed<HealthCheckRequest>> listener = watchers.startCall(call, new Metadata());
-        listener.onMessage(new Parsed.Ok<>(
-                HealthCheckRequest.newBuilder().setService(service).build()));
+        ServerCall.Listener<Parsed<ControlRequest<HealthCheckRequest>>> listener =
+                watchers.startCall(call, new Metadata());
+        listener.onMessage(new Parsed.Ok<>(ControlRequest.of(
+                HealthCheckRequest.newBuilder().setService(service).build().toByteArray(),
+                HealthGrpc.getWatchMethod())));
         listener.onHalfClose();
         assertThat(call.next()).isEqualTo(SERVING);
         return call;

@@ -6,8 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
+import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
@@ -16,6 +19,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -53,6 +58,25 @@ final class HostileConnectionIT {
             assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("not read");
             client.readToEnd();
             frontend.awaitNoMemory();
+        }
+    }
+
+    @Test
+    void closesAConnectionThatGrantsWindowAndReadsNothing() throws Exception {
+        try (Frontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
+            client.call(1, REQUEST);
+
+            Frontend.await(() -> !grants(client));
+        }
+    }
+
+    private static boolean grants(RawHttp2 client) {
+        try {
+            client.frame(RawHttp2.WINDOW_UPDATE, 0, 0, new byte[] {0, 0, 0, 1});
+            return true;
+        } catch (IOException _) {
+            return false;
         }
     }
 
@@ -96,9 +120,81 @@ final class HostileConnectionIT {
                 client.headers(2 * call + 1);
             }
 
-            String trailers = client.readUntil(RawHttp2.HEADERS).text();
+            RawHttp2.Frame trailers = client.readUntil(RawHttp2.HEADERS);
 
-            assertThat(trailers).contains("too many calls are open", "grpc-retry-pushback-ms");
+            assertThat(trailers.text()).contains("too many calls are open", "grpc-retry-pushback-ms");
+            assertThat(frontend.server.refusals().refused(RequestProtocol.GRPC, RefusalCause.OVERLOADED))
+                    .isPositive();
+            RawHttp2.Frame reset = client.readUntil(RawHttp2.RST_STREAM);
+            assertThat(reset.stream()).isEqualTo(trailers.stream());
+            assertThat(reset.text()).as("no error").isEqualTo("\0\0\0\0");
+        }
+    }
+
+    @Test
+    void countsNoCallOfAClosedConnectionTwice() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            for (int i = 0; i < 10; i++) {
+                try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
+                    for (int call = 0; call < 90; call++) {
+                        client.call(2 * call + 1, REQUEST);
+                    }
+                    int calls = 90 * (i + 1);
+                    Frontend.await(() -> frontend.server.calls().size() == calls);
+                }
+                frontend.awaitNoMemory();
+            }
+            try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+                for (int call = 0; call < 200; call++) {
+                    client.headers(2 * call + 1);
+                }
+
+                assertThat(client.readUntil(RawHttp2.HEADERS).text()).contains("too many calls are open");
+            }
+        }
+    }
+
+    @Test
+    void makesRoomIfCallsWithoutARequestTakeItOnManyConnections() throws Exception {
+        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE))) {
+            List<RawHttp2> clients = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535);
+                clients.add(client);
+                for (int call = 0; call < 16; call++) {
+                    client.headers(2 * call + 1);
+                }
+            }
+
+            assertThat(clients.getFirst().readUntil(RawHttp2.GOAWAY).text())
+                    .contains("too many calls without a request");
+            for (RawHttp2 client : clients) {
+                client.disconnect();
+            }
+        }
+    }
+
+    @Test
+    void resetsCallsThatEndWithHeadersAndForgetsTheirBytes() throws Exception {
+        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            byte[] first = new byte[10_000];
+            first[1] = 0x10; // one of 256 MiB
+            client.headers(1);
+            client.frame(RawHttp2.DATA, 0, 1, first);
+            for (int call = 1; call < 80; call++) {
+                client.headers(2 * call + 1);
+            }
+            Frontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
+
+            client.trailers(1);
+
+            RawHttp2.Frame frame = client.read();
+            while (frame.stream() != 1) {
+                frame = client.read();
+            }
+            assertThat(frame.type()).isEqualTo(RawHttp2.RST_STREAM);
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
@@ -127,6 +223,28 @@ final class HostileConnectionIT {
             assertThat(frontend.memory.bytesInUse()).isBetween(80_000L, 140_000L);
             client.disconnect();
             Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void forgetsMessagesThatWereReadWhenNothingArrived() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+            frontend.server.add(
+                    FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().answering(calls::add));
+            int count = 10_000;
+            var request =
+                    request("many", "FP32", floats(new float[count]), count).build();
+            StreamClient stream = StreamClient.open(frontend);
+            for (int i = 0; i < 3; i++) {
+                stream.send(request);
+            }
+            for (int i = 0; i < 3; i++) {
+                calls.take().end();
+            }
+
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            stream.cancel();
         }
     }
 

@@ -126,6 +126,21 @@ final class ModelStreamInferCallTest {
         many.end();
     }
 
+    @Test
+    void endsTheStreamIfThereIsNoMemoryToWrite() {
+        FakeCall many = send("many", "m");
+        FakeCall plain = send("plain", "p");
+        harness.stream.failure = new OutOfMemoryError("no memory, says the test");
+
+        respond(many, 1);
+        plain.respondWithInputs();
+
+        assertThat(harness.stream.status).isNotNull();
+        assertThat(harness.stream.status.getCode()).isEqualTo(Status.Code.INTERNAL);
+        assertThat(many.isCancelled()).isTrue();
+        assertThat(harness.memory.buffersInUse()).isZero();
+    }
+
     private List<Long> numbers() {
         return harness.stream.written.stream()
                 .map(ModelStreamInferResponse::getInferResponse)

@@ -73,6 +73,13 @@ final class RawHttp2 implements AutoCloseable {
         frame(HEADERS, END_HEADERS, stream, block.toByteArray());
     }
 
+    /** Ends a call with headers. */
+    void trailers(int stream) throws IOException {
+        ByteArrayOutputStream block = new ByteArrayOutputStream();
+        header(block, "some", "trailer");
+        frame(HEADERS, END_HEADERS | END_STREAM, stream, block.toByteArray());
+    }
+
     private static void header(ByteArrayOutputStream block, String name, String value) throws IOException {
         block.write(0); // literal, not indexed
         block.write(name.length());

@@ -26,12 +26,19 @@ final class RecordedStream extends ServerCall<Parsed<InferMessage>, InferRespons
     private final AtomicBoolean busy = new AtomicBoolean();
     private boolean headersSent;
 
+    /** Thrown instead of sending anything, as by a transport without memory; none by default. */
+    @Nullable
+    Error failure;
+
     private void alone(Runnable action) {
         if (!busy.compareAndSet(false, true)) {
             throw new AssertionError("two threads write at a time");
         }
-        action.run();
-        busy.set(false);
+        try {
+            action.run();
+        } finally {
+            busy.set(false);
+        }
     }
 
     @Override
@@ -41,12 +48,16 @@ final class RecordedStream extends ServerCall<Parsed<InferMessage>, InferRespons
 
     @Override
     public void sendHeaders(Metadata headers) {
-        alone(() -> headersSent = true);
+        alone(() -> {
+            failIfBroken();
+            headersSent = true;
+        });
     }
 
     @Override
     public void sendMessage(InferResponseMessage message) {
         alone(() -> {
+            failIfBroken();
             if (!headersSent || status != null) {
                 throw new AssertionError("message out of order");
             }
@@ -56,6 +67,12 @@ final class RecordedStream extends ServerCall<Parsed<InferMessage>, InferRespons
                 throw new UncheckedIOException(e);
             }
         });
+    }
+
+    private void failIfBroken() {
+        if (failure != null) {
+            throw failure;
+        }
     }
 
     @Override

@@ -47,7 +47,7 @@ final class StreamHarness {
                         System::nanoTime),
                 new StreamOutbox.Limits(1000, Long.MAX_VALUE, bytesAhead),
                 tasks::add,
-                new Stopping());
+                new Stopping(server.refusals()));
         call = (ModelStreamInferCall) method.startCall(stream, new Metadata());
     }
 

@@ -69,7 +69,7 @@ final class UnreadResponsesTest {
     void neverClosesAClientThatReadsHoweverMuchWaits() {
         UnreadResponses.Connection reader = join("reader");
         for (int i = 0; i < 10; i++) {
-            reader.observe(1000, i);
+            reader.observe(1000, i * 10_000L);
             clock.advance(Duration.ofMillis(250));
         }
 
@@ -86,6 +86,53 @@ final class UnreadResponsesTest {
         connection.observe(1, 0);
 
         assertThat(closed).containsExactly("large");
+    }
+
+    @Test
+    void closesNoOtherForBytesOfAConnectionThatIsClosed() {
+        UnreadResponses.Connection first = join("first");
+        UnreadResponses.Connection second = join("second");
+        first.addBytes(900_000);
+        first.observe(1, 0);
+        clock.advance(PAUSE);
+        second.addBytes(900_000);
+        second.observe(1, 0);
+        assertThat(closed).containsExactly("first");
+        clock.advance(PAUSE);
+
+        second.observe(1, 0);
+        first.removeBytes(900_000);
+        first.addBytes(5);
+
+        assertThat(closed).containsExactly("first");
+        assertThat(unread.waitingBytes()).isEqualTo(900_000);
+    }
+
+    @Test
+    void closesThoseThatReadNextToNothingIfTooMuchWaits() {
+        UnreadResponses.Connection trickle = join("trickle");
+        UnreadResponses.Connection slow = join("slow");
+        for (int i = 0; i < 4; i++) {
+            trickle.observe(60, i);
+            slow.observe(60, i * 10_000L);
+            clock.advance(Duration.ofMillis(400));
+        }
+
+        assertThat(closed).containsExactly("trickle");
+    }
+
+    @Test
+    void takesNothingForProgressThatHadLeftBefore() {
+        UnreadResponses.Connection connection = join("slow");
+        for (int i = 0; i < 61; i++) {
+            connection.observe(1, i % 2);
+            clock.advance(Duration.ofSeconds(1));
+        }
+        assertThat(closed).isEmpty();
+
+        connection.observe(1, 1);
+
+        assertThat(closed).containsExactly("slow");
     }
 
     @Test
