@@ -128,6 +128,25 @@ final class SlowClientsIT {
         });
     }
 
+    @Test
+    void aQuietStreamIsNotIdle() throws Exception {
+        victim.attack(() -> {
+            Tensor input = Tensor.floats("long", 1, 2, 3);
+            try (RawHttp http = RawHttp.connect(victim.server().http());
+                    RawHttp2 grpc = RawHttp2.connect(victim.server().grpc())) {
+                RawHttp2.Call call = grpc.begin(
+                        Frames.STREAM_INFER, InferMessage.framed(InferMessage.request(Models.SLOW, input)), false);
+                RawHttp.Answer answer = http.ask(RawHttp.post(
+                        "/v2/models/" + Models.SLOW + "/generate_stream", RawHttp.ascii("{\"INPUT0\":[1,2,3]}")));
+                assertThat(answer.text()).contains("\"OUTPUT0\":[1.0,2.0,3.0]");
+                assertThat(InferMessage.streamedOutput(grpc.awaitMessage(call).message()))
+                        .isEqualTo(input.data());
+                grpc.sendData(call, new byte[0], true);
+                assertThat(grpc.await(call).status()).isEqualTo(RawHttp2.Call.OK);
+            }
+        });
+    }
+
     /** Does what the server asks for, but calls nothing. Returns what the server says at the end. */
     private static String endOfAnIdleConnection() throws IOException {
         try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {

@@ -22,14 +22,23 @@ final class UnreadResponsesIT {
     static final Victim victim = Victim.with("--response-stall-timeout-secs=4");
 
     @Test
-    @Tag("open") // others wait a tenth of a second too long; see docs/plans/hostile-clients.md
     void pipelinedRequestsWithoutReading() throws Exception {
+        victim.attackDelaying(2, UnreadResponsesIT::pipelineRequests);
+    }
+
+    @Test
+    @Tag("open") // others wait a tenth of a second too long; see docs/plans/hostile-clients.md
+    void pipelinedRequestsDelayOthersByASecondAtMost() throws Exception {
+        victim.attack(UnreadResponsesIT::pipelineRequests);
+    }
+
+    private static void pipelineRequests() throws Exception {
         byte[] request = RawHttp.infer(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4));
-        victim.attack(() -> freesTheHeap(() -> {
+        freesTheHeap(() -> {
             try (Crowd crowd = Crowd.connect(victim.server().http(), 500)) {
                 crowd.flood(repeated(request, 64 << 10), FLOOD);
             }
-        }));
+        });
     }
 
     @Test
@@ -42,20 +51,29 @@ final class UnreadResponsesIT {
     }
 
     @Test
-    @Tag("open") // others are served, but wait for seconds; see docs/plans/hostile-clients.md
     void callsWithAWindowOfZero() throws Exception {
+        victim.attackDelaying(8, UnreadResponsesIT::callWithAWindowOfZero);
+    }
+
+    @Test
+    @Tag("open") // others are served, but wait for seconds; see docs/plans/hostile-clients.md
+    void callsWithAWindowOfZeroDelayOthersByASecondAtMost() throws Exception {
+        victim.attack(UnreadResponsesIT::callWithAWindowOfZero);
+    }
+
+    private static void callWithAWindowOfZero() throws Exception {
         byte[] message = InferMessage.framed(InferMessage.request(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4)));
         java.io.ByteArrayOutputStream all = new java.io.ByteArrayOutputStream();
         all.writeBytes(Frames.preface(0));
         for (int i = 0; i < 1_000; i++) {
             all.writeBytes(Frames.wholeCall(2 * i + 1, Frames.INFER, message));
         }
-        victim.attack(() -> freesTheHeap(() -> {
+        freesTheHeap(() -> {
             try (Crowd crowd = Crowd.connect(victim.server().grpc(), 200)) {
                 sendOnce(crowd, all.toByteArray());
                 Waiting.pause(Duration.ofSeconds(2));
             }
-        }));
+        });
     }
 
     @Test

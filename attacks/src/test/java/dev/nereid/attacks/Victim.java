@@ -78,12 +78,21 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         attack(EnumSet.allOf(Probe.Way.class), true, attack);
     }
 
+    /** As {@link #attack}, but others may wait for up to some seconds. */
+    void attackDelaying(double maxSeconds, Attack attack) throws Exception {
+        attack(EnumSet.allOf(Probe.Way.class), false, maxSeconds, attack);
+    }
+
     /** As {@link #attack}, for those who are connected already. */
     void attackOthersThan(Set<Probe.Way> ways, Attack attack) throws Exception {
         attack(EnumSet.complementOf(EnumSet.copyOf(ways)), false, attack);
     }
 
     private void attack(Set<Probe.Way> ways, boolean mayBeFull, Attack attack) throws Exception {
+        attack(ways, mayBeFull, 1, attack);
+    }
+
+    private void attack(Set<Probe.Way> ways, boolean mayBeFull, double maxSeconds, Attack attack) throws Exception {
         isSpoiled = true; // unless all goes well
         server.forgetPeak();
         long logBefore = server.logBytes();
@@ -100,8 +109,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
             Waiting.pause(AFTERWARDS);
         }
         double others = Processors.now(server.pid()).othersSince(processors);
-        double maxSeconds = Processors.factor(others);
-        wrong.addAll(probe.failures(maxSeconds));
+        wrong.addAll(probe.failures(maxSeconds * Processors.factor(others)));
         if (!server.isAlive()) {
             wrong.add("the server has ended");
         }

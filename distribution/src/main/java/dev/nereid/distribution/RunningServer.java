@@ -178,12 +178,20 @@ final class RunningServer {
         server.loseExecutionOn(caller);
     }
 
+    private CompletableFuture<Void> closeDoors() {
+        try {
+            return ports.closeDoors();
+        } catch (RuntimeException | Error e) {
+            return CompletableFuture.failedFuture(e);
+        }
+    }
+
     /**
      * Closes the doors and then the models, whatever becomes of the doors. Calls that are in progress at the end of the
      * time are answered by the models, for which the doors wait.
      */
     private void close(long end) {
-        CompletableFuture<Void> doors = ports.closeDoors();
+        CompletableFuture<Void> doors = closeDoors();
         CompletableFuture<Void> over = doors.exceptionally(_ -> null);
         over.copy()
                 .completeOnTimeout(null, Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)

@@ -61,7 +61,7 @@ final class FailuresIT {
         try (InstalledServer server = serve(SMALL_HEAP)) {
             send(server, "trouble", TroubleBackendProvider.FILL_HEAP);
 
-            assertEndedWithoutMemory(server.awaitEnd());
+            assertEndedWithoutMemory(server.awaitEnd(), "heap");
         }
     }
 
@@ -70,7 +70,16 @@ final class FailuresIT {
         try (InstalledServer server = serve(SMALL_HEAP)) {
             send(server, "trouble", TroubleBackendProvider.FILL_HEAP_ELSEWHERE);
 
-            assertEndedWithoutMemory(server.awaitEnd());
+            assertEndedWithoutMemory(server.awaitEnd(), "heap");
+        }
+    }
+
+    @Test
+    void anExhaustedMetaspaceEndsTheProcessToo() throws Exception {
+        try (InstalledServer server = serve(Map.of("NEREID_JAVA_OPTIONS", "-XX:MaxMetaspaceSize=64m"))) {
+            send(server, "trouble", TroubleBackendProvider.FILL_METASPACE);
+
+            assertEndedWithoutMemory(server.awaitEnd(), "metaspace");
         }
     }
 
@@ -87,10 +96,10 @@ final class FailuresIT {
         }
     }
 
-    private static void assertEndedWithoutMemory(InstalledServer.Result result) {
+    private static void assertEndedWithoutMemory(InstalledServer.Result result, String what) {
         assertThat(result.status()).isEqualTo(ExitStatus.OUT_OF_MEMORY);
         assertThat(result.err().lines().filter(line -> line.startsWith("nereid: ")))
-                .containsExactly("nereid: out of memory: heap exhausted, ends with exit code 3"
+                .containsExactly("nereid: out of memory: " + what + " exhausted, ends with exit code 3"
                         + " (--exit-on-out-of-memory=false keeps the server alive)");
     }
 

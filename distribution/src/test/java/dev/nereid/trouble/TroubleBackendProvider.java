@@ -1,5 +1,7 @@
 package dev.nereid.trouble;
 
+import static java.util.Objects.requireNonNull;
+
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
@@ -13,6 +15,9 @@ import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelInstance;
 import dev.nereid.spi.Tensor;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -33,6 +38,7 @@ public final class TroubleBackendProvider implements BackendProvider {
     public static final int FILL_HEAP_ELSEWHERE = -3;
     public static final int RECURSE = -4;
     public static final int WAIT = -5;
+    public static final int FILL_METASPACE = -6;
 
     /** The status of {@link #EXIT}. */
     public static final int STATUS = 7;
@@ -76,6 +82,7 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case EXIT -> System.exit(STATUS);
                     case FILL_HEAP -> fill();
                     case FILL_HEAP_ELSEWHERE -> Thread.ofPlatform().start(() -> fill());
+                    case FILL_METASPACE -> define();
                     case RECURSE -> request.fail(new BackendException(ErrorCode.INTERNAL, "depth " + depth(1)));
                     case WAIT -> await(folder.resolve("gate"));
                     default -> {}
@@ -90,6 +97,26 @@ public final class TroubleBackendProvider implements BackendProvider {
                 chunks.add(new byte[CHUNK]);
             }
             return chunks.size();
+        }
+
+        /** Defines one class over and over, by a loader each. */
+        private static int define() {
+            String name = TroubledModel.class.getName();
+            List<Class<?>> classes = new ArrayList<>();
+            try (InputStream file = TroubledModel.class.getResourceAsStream("/" + name.replace('.', '/') + ".class")) {
+                byte[] code = requireNonNull(file, name).readAllBytes();
+                while (classes.size() < Integer.MAX_VALUE) {
+                    classes.add(
+                            new ClassLoader(TroubledModel.class.getClassLoader()) {
+                                Class<?> define() {
+                                    return defineClass(name, code, 0, code.length);
+                                }
+                            }.define());
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            return classes.size();
         }
 
         private static int depth(int above) {

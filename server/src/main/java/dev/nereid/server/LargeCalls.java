@@ -41,6 +41,9 @@ final class LargeCalls implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LargeCalls.class);
 
     private final Executor threads;
+    /** Runs a task at once when the threads have ended: the call will be refused, and its observer must be told. */
+    private final Executor tasks;
+
     private final ConcurrentMap<Key, CompletableFuture<Void>> sequences = new ConcurrentHashMap<>();
 
     /** Whose order is kept. */
@@ -61,6 +64,13 @@ final class LargeCalls implements AutoCloseable {
 
     LargeCalls(Executor threads) {
         this.threads = threads;
+        tasks = task -> {
+            try {
+                threads.execute(task);
+            } catch (RejectedExecutionException _) {
+                task.run();
+            }
+        };
     }
 
     /** Says whether a call is for the background: it is large, or follows such a call in its sequence. */
@@ -107,29 +117,24 @@ final class LargeCalls implements AutoCloseable {
      */
     Cancellation submit(InferCall call, ResponseObserver observer, Submission submission) {
         Waiting waiting = new Waiting(call, observer, submission);
-        try {
-            Optional<Key> key = key(call);
-            if (key.isEmpty()) {
-                threads.execute(waiting);
-            } else {
-                sequences.compute(key.get(), (_, before) -> append(before, waiting));
-                forgetAfter(key.get());
-            }
-        } catch (RejectedExecutionException _) { // the server is closed, and the call will be refused
+        Optional<Key> key = key(call);
+        if (key.isEmpty()) {
+            tasks.execute(waiting);
+            return waiting;
+        }
+        CompletableFuture<Void> turn = new CompletableFuture<>();
+        CompletableFuture<Void> before = sequences.put(key.get(), turn);
+        Runnable last = () -> {
             waiting.run();
+            sequences.remove(key.get(), turn);
+            turn.complete(null);
+        };
+        if (before == null) {
+            tasks.execute(last);
+        } else {
+            CompletableFuture<Void> _ = before.thenRunAsync(last, tasks);
         }
         return waiting;
-    }
-
-    private CompletableFuture<Void> append(@Nullable CompletableFuture<Void> before, Runnable task) {
-        return before == null ? CompletableFuture.runAsync(task, threads) : before.thenRunAsync(task, threads);
-    }
-
-    private void forgetAfter(Key key) {
-        CompletableFuture<Void> last = sequences.get(key);
-        if (last != null) {
-            CompletableFuture<Void> _ = last.whenComplete((_, _) -> sequences.remove(key, last));
-        }
     }
 
     /** Waits for calls that are being checked. Called once, when the server refuses calls. */

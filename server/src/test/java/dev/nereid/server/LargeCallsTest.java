@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Queue;
+import java.util.concurrent.RejectedExecutionException;
 import org.junit.jupiter.api.Test;
 
 /** Which calls are checked in the background, and in which order. */
@@ -29,7 +30,8 @@ class LargeCallsTest {
     private static final MemorySegment SMALL = MemorySegment.ofArray(new byte[1000]);
 
     private final Queue<Runnable> background = new ArrayDeque<>();
-    private final LargeCalls calls = new LargeCalls(background::add);
+    private final LargeCalls calls = new LargeCalls(this::execute);
+    private boolean hasEnded;
     private final List<String> submitted = new ArrayList<>();
     private final List<String> released = new ArrayList<>();
     private final List<ErrorCode> told = new ArrayList<>();
@@ -71,6 +73,16 @@ class LargeCallsTest {
     }
 
     @Test
+    void submitsACallOfASequenceThatWaitsWhenTheThreadsHaveEnded() {
+        submit(call("a", "BYTES", LARGE, 7));
+        submit(call("b", "FP32", SMALL, 7));
+        hasEnded = true;
+        runAll();
+
+        assertThat(submitted).containsExactly("a", "b");
+    }
+
+    @Test
     void neverSubmitsACallThatWasWithdrawn() {
         Cancellation handle = submit(call("a", "BYTES", LARGE));
         handle.cancel();
@@ -95,6 +107,13 @@ class LargeCallsTest {
             submitted.add(taken.id());
             return () -> submitted.add("withdrawn " + taken.id());
         });
+    }
+
+    private void execute(Runnable task) {
+        if (hasEnded) {
+            throw new RejectedExecutionException();
+        }
+        background.add(task);
     }
 
     private void runAll() {
