@@ -12,11 +12,11 @@ import java.util.List;
  *   <li>A batch is a run of requests from the front of the queue, over priority levels: it ends before the first one
  *       that would exceed the largest batch or whose inputs cannot be joined. The first request is taken whatever its
  *       size.
- *   <li>Without a delay, or once the oldest request of the run has waited for the whole delay, everything that fits is
- *       taken, at once, preferred size or not.
- *   <li>Before, the largest preferred size that the run passes through is taken, and the rest waits; where a run passes
- *       through none, but its next request would exceed the largest preferred size, what is before that request. A run
- *       that cannot grow is taken as it is. Any other waits.
+ *   <li>Once the oldest request of the run has waited for the whole delay, everything that fits is taken, preferred size
+ *       or not. A delay of 0 never counts as waited for.
+ *   <li>Otherwise the largest preferred size that the run passes through is taken, and the rest stays; where a run passes
+ *       through none, but its next request would exceed the largest preferred size, what is before that request.
+ *   <li>A run without either is taken as it is if it cannot grow, or if there is no delay. Any other waits.
  * </ol>
  *
  * <p>While all instances are busy nothing is decided, so requests pile up, and the next decision finds them together.
@@ -85,13 +85,14 @@ final class BatchPlanner {
                 }
             }
         }
-        if (hurry || waited >= maxQueueDelayNanos) {
+        boolean delays = maxQueueDelayNanos > 0;
+        if (hurry || (delays && waited >= maxQueueDelayNanos)) {
             return taken;
         }
         if (best > 0) {
             return best;
         }
-        return full || items >= largestPreferred ? taken : 0;
+        return !delays || full || items >= largestPreferred ? taken : 0;
     }
 
     /**

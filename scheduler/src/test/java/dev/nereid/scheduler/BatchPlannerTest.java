@@ -73,9 +73,20 @@ final class BatchPlannerTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1 1 1 1 1, 5", "1 1 1 1 1 1 1 1 1, 8"})
-    void heedsPreferredSizesOnlyWithADelay(String queue, int taken) {
+    @CsvSource({
+        "1, 1", // nothing is reached: everything
+        "1 1 1, 2",
+        "1 1 1 1 1, 4", // the largest that is reached
+        "1 1 1 1 1 1 1 1 1, 4",
+        "3, 1",
+        "3 2, 1", // would pass the largest preferred size without meeting one
+        "1 2, 2", // passes none
+    })
+    void prefersSizesWithoutADelay(String queue, int taken) {
         assertThat(take(new BatchPlanner(8, List.of(2, 4), 0), queue, 0)).isEqualTo(taken);
+        assertThat(take(new BatchPlanner(8, List.of(2, 4), 0), queue, 1_000))
+                .as("later")
+                .isEqualTo(taken);
     }
 
     @ParameterizedTest
