@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * Counters in the text format of Prometheus under the very names they are given: Prometheus' own writer lets no counter
@@ -27,11 +28,11 @@ final class CounterText {
         return this;
     }
 
-    /** Adds a sample of the family that was begun last. */
+    /** Adds a sample of the family that was begun last, with its labels in the order of their names. */
     CounterText sample(String name, Map<String, String> labels, long value) {
         text.append(name);
         String separator = "{";
-        for (Map.Entry<String, String> label : labels.entrySet()) {
+        for (Map.Entry<String, String> label : new TreeMap<>(labels).entrySet()) {
             text.append(separator).append(label.getKey()).append("=\"");
             appendEscaped(label.getValue());
             text.append('"');

@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryMXBean;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
 
@@ -58,7 +59,9 @@ final class ServerMetrics {
         models.gauges().forEach(snapshots::metricSnapshot);
         processors.ifPresent(known -> known.gauges().forEach(snapshots::metricSnapshot));
         try {
-            writer.write(text, snapshots.build());
+            ByteArrayOutputStream figures = new ByteArrayOutputStream();
+            writer.write(figures, snapshots.build());
+            text.write(PlainNumbers.in(figures.toString(StandardCharsets.UTF_8)).getBytes(StandardCharsets.UTF_8));
             text.write(models.counters());
             text.write(RefusalMetrics.text(server.refusals()));
             text.write(OverdueMetrics.text(server.models().overdueExecutions()));

@@ -78,6 +78,6 @@ class RefusedRequestsIT {
     private static void assertCounted(InstalledServer server, String cause, int count)
             throws IOException, InterruptedException {
         assertThat(server.metrics("GET", "/metrics").body())
-                .contains("nereid_requests_refused_total{protocol=\"http\",cause=\"" + cause + "\"} " + count + "\n");
+                .contains("nereid_requests_refused_total{cause=\"" + cause + "\",protocol=\"http\"} " + count + "\n");
     }
 }

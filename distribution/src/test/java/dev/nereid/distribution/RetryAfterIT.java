@@ -187,7 +187,7 @@ final class RetryAfterIT {
     }
 
     private static double rejected(InstalledServer server) {
-        return metric(server, "nv_inference_request_failure{model=\"gated\",version=\"1\",reason=\"REJECTED\"}");
+        return metric(server, "nv_inference_request_failure{model=\"gated\",reason=\"REJECTED\",version=\"1\"}");
     }
 
     private static double metric(InstalledServer server, String series) {

@@ -64,7 +64,7 @@ final class ServeIT {
 
         assertThat(metrics)
                 .contains("nereid_build_info{version=")
-                .contains("nereid_model_versions{state=\"READY\"} 2.0")
+                .contains("nereid_model_versions{state=\"READY\"} 2\n")
                 .contains("nereid_tensor_memory_used_bytes ")
                 .contains("process_start_time_seconds ");
         assertThat(server.metrics("GET", "/other").body()).isEmpty();
