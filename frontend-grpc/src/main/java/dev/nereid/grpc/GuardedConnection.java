@@ -53,6 +53,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** How much longer than a frame the buffer may be that it keeps in use. */
     private static final long MAX_WASTE = 8;
 
+    /** For how long a call is open at least, and for twice as long at most, before it counts as stale without a request. */
+    private static final long STALE_NANOS = 3_000_000_000L;
+
     /** Services and methods whose clients may send many messages with one call. */
     private static final AsciiString STREAMING = AsciiString.cached(
             "/" + GRPCInferenceServiceGrpc.getModelStreamInferMethod().getFullMethodName());
@@ -61,6 +64,14 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     /** What a frame of a message takes on the heap. */
     private static final int FRAME_BYTES = 256;
+
+    /** What is known of a call with which many messages may be sent. */
+    private enum Streaming {
+        /** No message has come. */
+        NEW,
+        /** There was a whole message. */
+        ASKED
+    }
 
     private final ConnectionGuard guard;
     private final ConnectionGuard.Loop loop;
@@ -79,6 +90,11 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private int lastReset;
     private boolean disconnecting;
 
+    // The newest stream when that was noted last, and when it was noted before: it has been there for a while.
+    private int newest;
+    private int stale;
+    private long noted;
+
     /** Whether the channel is closed, and its calls are not among those of all connections any more. */
     private boolean over;
 
@@ -92,6 +108,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         this.unread = guard.unread().join(this::disconnect);
         this.resets = new FrameBudget(MAX_RESETS, guard.nanoTime());
         this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, guard.nanoTime());
+        this.noted = guard.nanoTime().getAsLong();
     }
 
     /** Begins to watch. */
@@ -198,6 +215,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Looks what waits on this connection. */
     void look() {
         publish();
+        age();
         looked = Math.max(active, MANY_STREAMS / 2);
         if (active == 0) {
             unread.observe(0, Long.MIN_VALUE);
@@ -230,16 +248,33 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         return count(stream -> http2.connection().remote().flowController().hasFlowControlled(stream));
     }
 
-    /** Returns the streams on which the client has not sent all of its requests. */
+    /** Returns how many calls are open of which the client has not sent a request. */
     int incomplete() {
-        return count(stream ->
-                stream.state() == Http2Stream.State.OPEN || stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL);
+        return count(this::isIncomplete);
     }
 
-    /** Returns the streams among {@link #incomplete} on which there was no response to an earlier request. */
-    int unanswered() {
-        return count(stream -> stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL
-                || (stream.state() == Http2Stream.State.OPEN && !stream.isHeadersSent()));
+    /** Returns how many calls among {@link #incomplete} have been open for seconds. */
+    int stale() {
+        return stale == 0 ? 0 : count(stream -> stream.id() <= stale && isIncomplete(stream));
+    }
+
+    /** Says whether the server waits for the client. Streams of many requests may be open for good once one has come. */
+    private boolean isIncomplete(Http2Stream stream) {
+        return switch (stream.state()) {
+            case OPEN -> !stream.isHeadersSent() && stream.getProperty(streaming) != Streaming.ASKED;
+            case HALF_CLOSED_LOCAL -> true;
+            default -> false;
+        };
+    }
+
+    /** Takes note of the newest stream from time to time, so that it is known which are old. */
+    private void age() {
+        long now = guard.nanoTime().getAsLong();
+        if (now - noted >= STALE_NANOS) {
+            stale = newest;
+            newest = http2.connection().remote().lastStreamCreated();
+            noted = now;
+        }
     }
 
     private int count(Predicate<Http2Stream> streams) {
@@ -303,7 +338,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             return true;
         }
         if (isStreaming(headers.path())) {
-            stream.setProperty(streaming, Boolean.TRUE);
+            stream.setProperty(streaming, Streaming.NEW);
         }
         return false;
     }
@@ -356,6 +391,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             boolean isUnary = stream.getProperty(streaming) == null;
             boolean tracked = !end && (isUnary || !ArrivingMessage.isWhole(data));
             if (!tracked) {
+                if (!isUnary) {
+                    stream.setProperty(streaming, Streaming.ASKED);
+                }
                 int returned = frames.pass(ctx, streamId, data, padding, end);
                 if (unconsumed(stream) > padding && stream.state() != Http2Stream.State.CLOSED) {
                     countUnread(ctx, stream, frames);
@@ -369,7 +407,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         if (message.isRefused()) {
             return size + padding;
         }
-        message.add(data);
+        if (message.add(data) && stream.getProperty(streaming) != null) {
+            stream.setProperty(streaming, Streaming.ASKED);
+        }
         ByteBuf buffer = root(data);
         int filled = Math.max(1, buffer.writerIndex());
         // Its bytes are copied then, and it is free again.

@@ -12,14 +12,21 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelInferResponse;
+import inference.ServerLiveRequest;
+import io.grpc.CallOptions;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ClientCalls;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -170,6 +177,78 @@ final class HostileConnectionIT {
                     .contains("too many calls without a request");
             for (RawHttp2 client : clients) {
                 client.disconnect();
+            }
+        }
+    }
+
+    @Test
+    void servesManyCallsOfAConnectionWhileOthersKeepThoseWithoutARequestAndIdleConnections() throws Exception {
+        ConnectionLimiter limiter = new ConnectionLimiter(0, 0);
+        GrpcOptions.Limits limits = LIMITS.withUnread(4096, Long.MAX_VALUE).withOpenConnections(limiter);
+        List<RawHttp2> clients = new ArrayList<>();
+        try (Frontend frontend = start(limits)) {
+            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+            frontend.server.add(FakeModel.identity("slow", DataType.FP32, 0, -1).answering(calls::add));
+            for (int i = 0; i < 100; i++) {
+                clients.add(RawHttp2.connect(frontend.frontend.port(), 65_535));
+            }
+            Frontend.await(() -> limiter.open() == 100);
+            for (RawHttp2 attacker : clients.subList(0, 2)) {
+                for (int call = 0; call < 700; call++) {
+                    attacker.headers(2 * call + 1);
+                }
+            }
+            clients.get(1).readUntil(RawHttp2.HEADERS); // a refusal
+
+            var honest = GRPCInferenceServiceGrpc.newFutureStub(frontend.channel);
+            List<Future<ModelInferResponse>> responses = new ArrayList<>();
+            for (int i = 0; i < 64; i++) {
+                responses.add(
+                        honest.modelInfer(request("slow", "FP32", floats(i), 1).build()));
+            }
+            for (int i = 0; i < 64; i++) {
+                calls.take().respondWithInputs();
+            }
+
+            for (Future<ModelInferResponse> response : responses) {
+                assertThat(response.get().getRawOutputContentsCount()).isEqualTo(1);
+            }
+            assertThat(clients.getFirst().readUntil(RawHttp2.GOAWAY).text())
+                    .contains("too many calls without a request");
+            for (RawHttp2 client : clients) {
+                client.disconnect();
+            }
+        }
+    }
+
+    @Test
+    void keepsStreamsOfRequestsWhenOthersTakeAllCalls() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            List<StreamClient> streams = new ArrayList<>();
+            for (int i = 0; i < 70; i++) {
+                streams.add(StreamClient.open(frontend).send(request("m", "FP32", floats(1), 1)));
+            }
+            for (StreamClient stream : streams) {
+                stream.next();
+            }
+            List<RawHttp2> attackers = new ArrayList<>();
+            for (int i = 0; i < 30; i++) {
+                RawHttp2 attacker = RawHttp2.connect(frontend.frontend.port(), 65_535);
+                attackers.add(attacker);
+                for (int call = 0; call < 30; call++) {
+                    attacker.headers(2 * call + 1);
+                }
+            }
+
+            attackers.getFirst().readUntil(RawHttp2.GOAWAY);
+
+            for (StreamClient stream : streams) {
+                stream.send(request("m", "FP32", floats(1, 2), 2));
+                assertThat(stream.next().getInferResponse().getRawOutputContents(0))
+                        .isEqualTo(floats(1, 2));
+            }
+            for (RawHttp2 attacker : attackers) {
+                attacker.disconnect();
             }
         }
     }
