@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import static dev.nereid.grpc.Frontend.floats;
 import static dev.nereid.grpc.Frontend.request;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.api.ConnectionLimiter;
@@ -475,6 +476,42 @@ final class HostileConnectionIT {
             assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription())
                     .contains("é…'")
                     .hasSizeLessThan(400);
+        }
+    }
+
+    @Test
+    void cutsTheNamesOfUnknownMethods() {
+        try (Frontend frontend = start(LIMITS)) {
+            var unknown = GRPCInferenceServiceGrpc.getServerLiveMethod().toBuilder()
+                    .setFullMethodName("inference.GRPCInferenceService/" + "x".repeat(3_000))
+                    .build();
+
+            assertThatThrownBy(() -> ClientCalls.blockingUnaryCall(
+                            frontend.channel, unknown, CallOptions.DEFAULT, ServerLiveRequest.getDefaultInstance()))
+                    .isInstanceOfSatisfying(
+                            StatusRuntimeException.class,
+                            failure -> assertThat(failure.getStatus().getDescription())
+                                    .startsWith("Method not found: inference.GRPCInferenceService/xxx")
+                                    .endsWith("x…")
+                                    .hasSizeLessThan(300));
+        }
+    }
+
+    @Test
+    void cutsWhatStreamsQuoteOfInputs() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            long[] dims = new long[30];
+            Arrays.fill(dims, Long.MIN_VALUE);
+            var request = request("m", "FP32", floats(1), dims);
+            request.getInputsBuilder(0).setName("x".repeat(3_000));
+
+            String error = StreamClient.open(frontend).send(request).next().getErrorMessage();
+
+            assertThat(error)
+                    .startsWith("tensor 'xxx")
+                    .contains("x…' contains an invalid dimension [-9223372036854775808,")
+                    .endsWith("…")
+                    .hasSizeLessThan(600);
         }
     }
 
