@@ -329,7 +329,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             var _ = http2.resetStream(ctx, streamId, Http2Error.PROTOCOL_ERROR.code(), ctx.newPromise());
             return true;
         }
-        if (active > MAX_UNREAD && unread.isStalled()) {
+        if (active > MAX_UNREAD && unread.wasStalled()) {
             refuse(ctx, streamId, guard.unreadRefusal());
             return true;
         }
