@@ -183,11 +183,6 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
         }
 
         @Override
-        public void fail() {
-            fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
-        }
-
-        @Override
         public void onHalfClose() {
             if (isReading) {
                 isHalfClosed = true;
@@ -220,7 +215,8 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             }
         }
 
-        private void fail(InferenceException error) {
+        @Override
+        public void fail(InferenceException error) {
             held.clear();
             if (ended.compareAndSet(false, true)) {
                 RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
