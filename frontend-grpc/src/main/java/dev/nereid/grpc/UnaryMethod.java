@@ -195,8 +195,11 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             CompletionStage<R> response;
             try {
                 response = answer.apply(Parsed.message(request).get());
-            } catch (InferenceException error) {
-                fail(error);
+            } catch (OutOfMemoryError error) {
+                fail(InferMessages.noMemory(error));
+                return;
+            } catch (RuntimeException | Error error) {
+                fail(GrpcErrors.error(error));
                 return;
             }
             response.whenComplete(this::end);
