@@ -94,6 +94,11 @@ final class ArrivingMessage {
         return kept + (held + kept == 0 ? 0 : held + slack);
     }
 
+    /** Says whether the next byte is the first of a message. */
+    boolean isBetweenMessages() {
+        return header == 0;
+    }
+
     /** Returns how many bytes have arrived of a message that is not complete. */
     long arrived() {
         return arrived;

@@ -62,15 +62,20 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     private static final AsciiString REFLECTION = AsciiString.cached("/grpc.reflection.");
 
+    /** The longest frame with the message of a call that is not counted. */
+    private static final int SMALL_BYTES = 4 << 10;
+
     /** What a frame of a message takes on the heap. */
     private static final int FRAME_BYTES = 256;
 
-    /** What is known of a call with which many messages may be sent. */
-    private enum Streaming {
-        /** No message has come. */
-        NEW,
-        /** There was a whole message. */
-        ASKED
+    /** What is known of a call, unless it is one with one message of which nothing small has come. */
+    private enum Kind {
+        /** Many messages may come, and none has. */
+        STREAMING,
+        /** Many messages may come, and one has. */
+        STREAMING_ASKED,
+        /** One message may come, and has. It was small and is not counted; the limit on calls bounds such messages. */
+        SMALL
     }
 
     private final ConnectionGuard guard;
@@ -78,7 +83,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private final Channel channel;
     private final Http2ConnectionHandler http2;
     private final Http2Connection.PropertyKey arriving;
-    private final Http2Connection.PropertyKey streaming;
+    private final Http2Connection.PropertyKey kind;
     private final UnreadResponses.Connection unread;
     private final FrameBudget resets;
     private final FrameBudget emptyFrames;
@@ -104,7 +109,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         this.channel = channel;
         this.http2 = http2;
         this.arriving = http2.connection().newKey();
-        this.streaming = http2.connection().newKey();
+        this.kind = http2.connection().newKey();
         this.unread = guard.unread().join(this::disconnect);
         this.resets = new FrameBudget(MAX_RESETS, guard.nanoTime());
         this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, guard.nanoTime());
@@ -238,7 +243,11 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         count(stream -> {
             ArrivingMessage message = stream.getProperty(arriving);
             if (message != null) {
-                count(message, Math.min(message.counted(), message.held(unconsumed(stream))));
+                long held = message.held(unconsumed(stream));
+                count(message, Math.min(message.counted(), held));
+                if (held == 0 && message.isBetweenMessages() && !message.isRefused()) {
+                    stream.removeProperty(arriving); // frames of whole messages need none
+                }
             }
             return false;
         });
@@ -261,7 +270,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Says whether the server waits for the client. Streams of many requests may be open for good once one has come. */
     private boolean isIncomplete(Http2Stream stream) {
         return switch (stream.state()) {
-            case OPEN -> !stream.isHeadersSent() && stream.getProperty(streaming) != Streaming.ASKED;
+            case OPEN -> !stream.isHeadersSent() && stream.getProperty(kind) != Kind.STREAMING_ASKED;
             case HALF_CLOSED_LOCAL -> true;
             default -> false;
         };
@@ -338,7 +347,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             return true;
         }
         if (isStreaming(headers.path())) {
-            stream.setProperty(streaming, Streaming.NEW);
+            stream.setProperty(kind, Kind.STREAMING);
         }
         return false;
     }
@@ -388,11 +397,16 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         Http2Stream stream = http2.connection().stream(streamId);
         ArrivingMessage message = stream.getProperty(arriving);
         if (message == null) {
-            boolean isUnary = stream.getProperty(streaming) == null;
+            Kind known = stream.getProperty(kind);
+            if (known == null && !end && data.readableBytes() <= SMALL_BYTES && ArrivingMessage.isWhole(data)) {
+                stream.setProperty(kind, Kind.SMALL);
+                return passSmall(ctx, streamId, data, padding, frames);
+            }
+            boolean isUnary = known == null || known == Kind.SMALL;
             boolean tracked = !end && (isUnary || !ArrivingMessage.isWhole(data));
             if (!tracked) {
                 if (!isUnary) {
-                    stream.setProperty(streaming, Streaming.ASKED);
+                    stream.setProperty(kind, Kind.STREAMING_ASKED);
                 }
                 int returned = frames.pass(ctx, streamId, data, padding, end);
                 if (unconsumed(stream) > padding && stream.state() != Http2Stream.State.CLOSED) {
@@ -407,8 +421,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         if (message.isRefused()) {
             return size + padding;
         }
-        if (message.add(data) && stream.getProperty(streaming) != null) {
-            stream.setProperty(streaming, Streaming.ASKED);
+        if (message.add(data) && stream.getProperty(kind) == Kind.STREAMING) {
+            stream.setProperty(kind, Kind.STREAMING_ASKED);
         }
         ByteBuf buffer = root(data);
         int filled = Math.max(1, buffer.writerIndex());
@@ -438,6 +452,21 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         }
         count(message, message.held(unconsumed(stream) - padding));
         return returned;
+    }
+
+    /** Gives the message of a call to gRPC, which keeps it until the client ends the request; without the buffer it came in. */
+    private static int passSmall(
+            ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding, GuardedFrames frames)
+            throws Http2Exception {
+        if (root(data).capacity() <= 2 * data.readableBytes()) {
+            return frames.pass(ctx, streamId, data, padding, false);
+        }
+        ByteBuf copy = ctx.alloc().buffer(data.readableBytes()).writeBytes(data.duplicate());
+        try {
+            return frames.pass(ctx, streamId, copy, padding, false);
+        } finally {
+            copy.release();
+        }
     }
 
     /** Returns the buffer that a frame keeps in use. */

@@ -21,6 +21,7 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -301,6 +302,46 @@ final class HostileConnectionIT {
             client.frame(RawHttp2.DATA, 0, 1, first); // is dropped
             assertServes(frontend);
             assertThat(frontend.memory.bytesInUse()).isBetween(80_000L, 140_000L);
+            client.disconnect();
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void countsNoSmallMessageWhoseRequestEndsInAFrameOfItsOwn() throws Exception {
+        try (Frontend frontend = start(LIMITS);
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            byte[] message = ByteBuffer.allocate(5 + REQUEST.length)
+                    .put((byte) 0)
+                    .putInt(REQUEST.length)
+                    .put(REQUEST)
+                    .array();
+            client.headers(1);
+            client.frame(RawHttp2.DATA, 0, 1, message);
+            client.call(3, REQUEST);
+            assertThat(client.readUntil(RawHttp2.DATA).stream()).isEqualTo(3);
+            assertThat(frontend.memory.bytesInUse())
+                    .as("bytes of the first call")
+                    .isLessThan(100);
+
+            client.frame(RawHttp2.DATA, RawHttp2.END_STREAM, 1);
+
+            assertThat(client.readUntil(RawHttp2.DATA).stream()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void countsWhatFollowsASmallMessage() throws Exception {
+        try (Frontend frontend = start(LIMITS);
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            client.headers(1);
+            client.frame(RawHttp2.DATA, 0, 1, new byte[] {0, 0, 0, 0, 1, 9});
+            byte[] first = new byte[10_000];
+            first[1] = 0x10; // one of 256 MiB
+            client.frame(RawHttp2.DATA, 0, 1, first);
+
+            Frontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
+
             client.disconnect();
             Frontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
