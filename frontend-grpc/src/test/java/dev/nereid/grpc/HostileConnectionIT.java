@@ -20,6 +20,7 @@ import io.grpc.CallOptions;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
+import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -28,7 +29,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -183,6 +183,24 @@ final class HostileConnectionIT {
         }
     }
 
+    /** Tells how a call ended. */
+    private record End(BlockingQueue<Status> ends) implements StreamObserver<ModelInferResponse> {
+        @Override
+        public void onNext(ModelInferResponse response) {
+            assertThat(response.getRawOutputContentsCount()).isEqualTo(1);
+        }
+
+        @Override
+        public void onError(Throwable failure) {
+            ends.add(Status.fromThrowable(failure));
+        }
+
+        @Override
+        public void onCompleted() {
+            ends.add(Status.OK);
+        }
+    }
+
     @Test
     void servesManyCallsOfAConnectionWhileOthersKeepThoseWithoutARequestAndIdleConnections() throws Exception {
         ConnectionLimiter limiter = new ConnectionLimiter(0, 0);
@@ -202,18 +220,17 @@ final class HostileConnectionIT {
             }
             clients.get(1).readUntil(RawHttp2.HEADERS); // a refusal
 
-            var honest = GRPCInferenceServiceGrpc.newFutureStub(frontend.channel);
-            List<Future<ModelInferResponse>> responses = new ArrayList<>();
+            var honest = GRPCInferenceServiceGrpc.newStub(frontend.channel);
+            BlockingQueue<Status> ends = new LinkedBlockingQueue<>();
             for (int i = 0; i < 64; i++) {
-                responses.add(
-                        honest.modelInfer(request("slow", "FP32", floats(i), 1).build()));
+                honest.modelInfer(request("slow", "FP32", floats(i), 1).build(), new End(ends));
             }
             for (int i = 0; i < 64; i++) {
                 calls.take().respondWithInputs();
             }
 
-            for (Future<ModelInferResponse> response : responses) {
-                assertThat(response.get().getRawOutputContentsCount()).isEqualTo(1);
+            for (int i = 0; i < 64; i++) {
+                assertThat(ends.take().isOk()).isTrue();
             }
             assertThat(clients.getFirst().readUntil(RawHttp2.GOAWAY).text())
                     .contains("too many calls without a request");

@@ -73,6 +73,11 @@ final class ModelInferCallTest {
         public int read() {
             throw new OutOfMemoryError("Java heap space");
         }
+
+        @Override
+        public int read(byte[] target, int offset, int length) {
+            throw new OutOfMemoryError("Java heap space");
+        }
     }
 
     @Test
