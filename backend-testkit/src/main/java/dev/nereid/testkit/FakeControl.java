@@ -22,6 +22,7 @@ public final class FakeControl implements ModelControl {
     private final ConcurrentLinkedQueue<Load> loads = new ConcurrentLinkedQueue<>();
     private final ConcurrentLinkedQueue<Unload> unloads = new ConcurrentLinkedQueue<>();
     private volatile Optional<InferenceException> failure = Optional.empty();
+    private volatile Optional<RuntimeException> defect = Optional.empty();
 
     FakeControl() {}
 
@@ -33,6 +34,15 @@ public final class FakeControl implements ModelControl {
      */
     public void failWith(ErrorCode code, String message) {
         failure = Optional.of(new InferenceException(code, message));
+    }
+
+    /**
+     * Has everything throw from now on, as if there were a mistake in the server.
+     *
+     * @param thrown what is thrown
+     */
+    public void breakWith(RuntimeException thrown) {
+        defect = Optional.of(thrown);
     }
 
     /**
@@ -66,6 +76,9 @@ public final class FakeControl implements ModelControl {
     }
 
     private CompletionStage<Void> outcome() {
+        defect.ifPresent(thrown -> {
+            throw thrown;
+        });
         return failure.<CompletionStage<Void>>map(CompletableFuture::failedStage)
                 .orElseGet(() -> CompletableFuture.completedStage(null));
     }

@@ -50,8 +50,9 @@ final class ArrivingMessage {
         return size >= HEADER_BYTES && (frame.getInt(frame.readerIndex() + 1) & 0xFFFF_FFFFL) == size - HEADER_BYTES;
     }
 
-    /** Takes note of a frame, without reading it. */
-    void add(ByteBuf frame) {
+    /** Takes note of a frame, without reading it. Returns whether a message is whole now. */
+    boolean add(ByteBuf frame) {
+        boolean isWhole = false;
         int at = frame.readerIndex();
         int end = frame.writerIndex();
         while (at < end) {
@@ -72,8 +73,10 @@ final class ArrivingMessage {
                 header = 0;
                 arrived = 0;
                 slack = 0;
+                isWhole = true;
             }
         }
+        return isWhole;
     }
 
     /** Takes note that the client has ended the request: gRPC keeps nothing from now on. */
@@ -89,6 +92,11 @@ final class ArrivingMessage {
     long held(long unread) {
         long held = Math.max(arrived, unread);
         return kept + (held + kept == 0 ? 0 : held + slack);
+    }
+
+    /** Says whether the next byte is the first of a message. */
+    boolean isBetweenMessages() {
+        return header == 0;
     }
 
     /** Returns how many bytes have arrived of a message that is not complete. */

@@ -15,11 +15,9 @@ import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Collectors;
 
 /**
  * Makes a call of a request message: checks what the protocol demands of it, and moves its tensors into one piece of
@@ -192,18 +190,14 @@ final class CallAssembler {
         return contents;
     }
 
-    private static String text(long[] dims) {
-        return Arrays.stream(dims).mapToObj(Long::toString).collect(Collectors.joining(",", "[", "]"));
-    }
-
     /** Refuses shapes whose size no number can tell; everything else about shapes is for the server to check. */
     private static void checkSize(InferMessage.Input input) {
         long size = DataType.ofName(input.datatype()).map(DataType::byteSize).orElse(1);
         size = Math.max(size, 1);
         for (long dim : input.shape().toArray()) {
             if (dim < VARIABLE) {
-                throw invalid("tensor '" + input.name() + "' contains an invalid dimension "
-                        + text(input.shape().toArray()));
+                throw invalid("tensor '" + Quoted.text(input.name()) + "' contains an invalid dimension "
+                        + Quoted.dims(input.shape().toArray()));
             }
             if (dim > 0 && size > Long.MAX_VALUE / dim) {
                 throw invalid("byte size for tensor '" + Quoted.text(input.name()) + "' exceeds maximum size of "

@@ -14,18 +14,19 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
@@ -45,11 +46,14 @@ final class ConnectionGuard extends ServerTransportFilter {
     /** When to ask again for what there is no room for at this moment. */
     private static final Duration PAUSE = Duration.ofSeconds(1);
 
-    /** Calls without a whole request, at which a connection may be closed if there are too many calls. */
-    private static final int MANY_INCOMPLETE = 64;
-
     /** The part of the bound on calls from which connections get shares. */
     private static final int FAIR_PART = 4;
+
+    /** The part of the calls that may still be opened which one connection may have open. */
+    private static final int SHARE_PART = 8;
+
+    /** The part of the bound on calls that old ones without a request may take when connections get shares. */
+    private static final int STALE_PART = 8;
 
     /** The calls that a connection may have open in any case. */
     private static final int MIN_SHARE = 16;
@@ -97,6 +101,8 @@ final class ConnectionGuard extends ServerTransportFilter {
     final class Loop {
         private final EventLoop eventLoop;
         private final Set<GuardedConnection> connections = new LinkedHashSet<>();
+        private final Tally stale = new Tally();
+        private final Tally incomplete = new Tally();
         private boolean ticking;
 
         private Loop(EventLoop eventLoop) {
@@ -128,33 +134,83 @@ final class ConnectionGuard extends ServerTransportFilter {
                     isActive |= connection.isActive();
                 }
             }
-            if (isFull()) {
-                disconnectForRoom();
+            if (isShared()) {
+                stale.take(connections, GuardedConnection::stale);
+                incomplete.take(connections, GuardedConnection::incomplete);
+                disconnectForRoom(Loop::stale, GuardedConnection::stale, maxCalls / STALE_PART);
+                if (isFull()) {
+                    disconnectForRoom(Loop::incomplete, GuardedConnection::incomplete, maxCalls / 2);
+                }
+            } else {
+                stale.clear();
+                incomplete.clear();
             }
             if (isActive) {
                 wake();
             }
         }
 
-        /** Disconnects the client that keeps most calls open without a request, if such calls are what takes the room. */
-        private void disconnectForRoom() {
-            Optional<GuardedConnection> chosen =
-                    largest(GuardedConnection::incomplete).filter(most -> most.incomplete() > MANY_INCOMPLETE);
-            if (chosen.isEmpty()) {
-                int unanswered = sum(GuardedConnection::unanswered);
-                if (unanswered > 0 && unanswered >= sum(GuardedConnection::active) / 2) {
-                    chosen = largest(GuardedConnection::unanswered);
-                }
+        private Tally stale() {
+            return stale;
+        }
+
+        private Tally incomplete() {
+            return incomplete;
+        }
+
+        /**
+         * Disconnects the clients that keep most calls open without a request, if such calls of all event loops together take
+         * too much room. On another event loop there may be clients that keep far more; it disconnects those.
+         *
+         * @param tally has what event loops counted
+         * @param count counts the calls of a connection
+         * @param max how many there may be
+         */
+        private void disconnectForRoom(Function<Loop, Tally> tally, ToIntFunction<GuardedConnection> count, long max) {
+            long excess = -max;
+            int most = 0;
+            for (Loop each : loops.values()) {
+                excess += tally.apply(each).sum;
+                most = Math.max(most, tally.apply(each).most);
             }
-            chosen.ifPresent(connection -> connection.disconnect("too many calls without a request"));
+            if (excess <= 0) {
+                return;
+            }
+            List<GuardedConnection> largestFirst = new ArrayList<>(connections);
+            largestFirst.sort(Comparator.comparingInt(count).reversed());
+            for (GuardedConnection connection : largestFirst) {
+                int own = count.applyAsInt(connection);
+                if (excess <= 0 || own <= most / 2) {
+                    return;
+                }
+                excess -= own;
+                connection.disconnect("too many calls without a request");
+            }
+        }
+    }
+
+    /** Counts calls of one event loop, which writes it, for the others to read. */
+    private static final class Tally {
+        private volatile long sum;
+
+        /** What the connection has that has most. */
+        private volatile int most;
+
+        private void take(Set<GuardedConnection> connections, ToIntFunction<GuardedConnection> count) {
+            long newSum = 0;
+            int newMost = 0;
+            for (GuardedConnection connection : connections) {
+                int own = count.applyAsInt(connection);
+                newSum += own;
+                newMost = Math.max(newMost, own);
+            }
+            sum = newSum;
+            most = newMost;
         }
 
-        private Optional<GuardedConnection> largest(ToIntFunction<GuardedConnection> count) {
-            return connections.stream().max(Comparator.comparingInt(count));
-        }
-
-        private int sum(ToIntFunction<GuardedConnection> count) {
-            return connections.stream().mapToInt(count).sum();
+        private void clear() {
+            sum = 0;
+            most = 0;
         }
     }
 
@@ -202,9 +258,15 @@ final class ConnectionGuard extends ServerTransportFilter {
         return calls.get() >= maxCalls;
     }
 
+    /** Says whether so many calls are open that connections get shares. */
+    private boolean isShared() {
+        return calls.get() >= maxCalls / FAIR_PART;
+    }
+
     /**
      * Says whether no further call of a connection is let in. From a quarter of the bound on, no connection may have more
-     * than its share of that quarter, so that clients with few calls are served whatever others do.
+     * than a part of what is left, so that there is always room for clients with few calls: the share of each shrinks as
+     * calls are opened, but not by connections that have no calls.
      *
      * @param open the calls of the connection that are open
      */
@@ -213,8 +275,7 @@ final class ConnectionGuard extends ServerTransportFilter {
         if (all < maxCalls / FAIR_PART) {
             return false;
         }
-        long share = maxCalls / FAIR_PART / Math.max(1, limiter.open());
-        return all >= maxCalls || open > Math.max(MIN_SHARE, share);
+        return all >= maxCalls || open > Math.max(MIN_SHARE, (maxCalls - all) / SHARE_PART);
     }
 
     InferenceException refusal() {

@@ -32,6 +32,13 @@ final class ControlRequest<Q> {
         this.reader = reader;
     }
 
+    /** Tells gRPC that {@link #available} is all there is, so that it takes no more memory to parse it. */
+    private static final class Bytes extends ByteArrayInputStream implements KnownLength {
+        Bytes(byte[] bytes) {
+            super(bytes);
+        }
+    }
+
     /**
      * Parses a request.
      *
@@ -63,7 +70,7 @@ final class ControlRequest<Q> {
 
     /** Holds a request that is there as bytes. */
     static <Q> ControlRequest<Q> of(byte[] bytes, MethodDescriptor<Q, ?> method) {
-        return new ControlRequest<>(bytes.length, _ -> parse(method, new ByteArrayInputStream(bytes)));
+        return new ControlRequest<>(bytes.length, _ -> parse(method, new Bytes(bytes)));
     }
 
     /**
@@ -74,9 +81,12 @@ final class ControlRequest<Q> {
      */
     static byte[] bytes(InputStream stream, long max) {
         try {
-            int length = stream instanceof KnownLength ? stream.available() : 0;
-            if (length > max) {
-                throw InferenceException.tooLarge("gRPC message exceeds maximum size " + max + ": " + length);
+            if (stream instanceof KnownLength) {
+                int length = stream.available();
+                if (length > max) {
+                    throw InferenceException.tooLarge("gRPC message exceeds maximum size " + max + ": " + length);
+                }
+                return stream.readNBytes(length);
             }
             return new BoundedInput(stream, max, _ -> {}).readAllBytes();
         } catch (IOException _) {

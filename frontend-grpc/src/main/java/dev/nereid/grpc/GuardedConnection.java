@@ -44,6 +44,12 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Open streams at which a connection is looked at between ticks. */
     private static final int MANY_STREAMS = 64;
 
+    /** The initial window, in bytes, with which a connection may have more than {@link #MANY_STREAMS} calls. */
+    private static final int MIN_WINDOW = 1 << 10;
+
+    private static final String NO_WINDOW =
+            "too many calls for an initial window of less than " + MIN_WINDOW + " bytes";
+
     /** Resets, by the client or for its mistakes, within ten seconds, besides one for each call that ends well. */
     private static final int MAX_RESETS = 2_000;
 
@@ -53,21 +59,37 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** How much longer than a frame the buffer may be that it keeps in use. */
     private static final long MAX_WASTE = 8;
 
+    /** For how long a call is open at least, and for twice as long at most, before it counts as stale without a request. */
+    private static final long STALE_NANOS = 3_000_000_000L;
+
     /** Services and methods whose clients may send many messages with one call. */
     private static final AsciiString STREAMING = AsciiString.cached(
             "/" + GRPCInferenceServiceGrpc.getModelStreamInferMethod().getFullMethodName());
 
     private static final AsciiString REFLECTION = AsciiString.cached("/grpc.reflection.");
 
+    /** The longest frame with the message of a call that is not counted. */
+    private static final int SMALL_BYTES = 4 << 10;
+
     /** What a frame of a message takes on the heap. */
     private static final int FRAME_BYTES = 256;
+
+    /** What is known of a call, unless it is one with one message of which nothing small has come. */
+    private enum Kind {
+        /** Many messages may come, and none has. */
+        STREAMING,
+        /** Many messages may come, and one has. */
+        STREAMING_ASKED,
+        /** One message may come, and has. It was small and is not counted; the limit on calls bounds such messages. */
+        SMALL
+    }
 
     private final ConnectionGuard guard;
     private final ConnectionGuard.Loop loop;
     private final Channel channel;
     private final Http2ConnectionHandler http2;
     private final Http2Connection.PropertyKey arriving;
-    private final Http2Connection.PropertyKey streaming;
+    private final Http2Connection.PropertyKey kind;
     private final UnreadResponses.Connection unread;
     private final FrameBudget resets;
     private final FrameBudget emptyFrames;
@@ -79,6 +101,11 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private int lastReset;
     private boolean disconnecting;
 
+    // The newest stream when that was noted last, and when it was noted before: it has been there for a while.
+    private int newest;
+    private int stale;
+    private long noted;
+
     /** Whether the channel is closed, and its calls are not among those of all connections any more. */
     private boolean over;
 
@@ -88,10 +115,11 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         this.channel = channel;
         this.http2 = http2;
         this.arriving = http2.connection().newKey();
-        this.streaming = http2.connection().newKey();
+        this.kind = http2.connection().newKey();
         this.unread = guard.unread().join(this::disconnect);
         this.resets = new FrameBudget(MAX_RESETS, guard.nanoTime());
         this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, guard.nanoTime());
+        this.noted = guard.nanoTime().getAsLong();
     }
 
     /** Begins to watch. */
@@ -198,6 +226,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Looks what waits on this connection. */
     void look() {
         publish();
+        age();
         looked = Math.max(active, MANY_STREAMS / 2);
         if (active == 0) {
             unread.observe(0, Long.MIN_VALUE);
@@ -215,12 +244,21 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), sent);
     }
 
+    /** Says whether the client has asked that no response be sent before it allows each of them. */
+    private boolean takesNoResponses() {
+        return http2.connection().remote().flowController().initialWindowSize() < MIN_WINDOW;
+    }
+
     /** Ends the count of messages that gRPC has read since they arrived. */
     private void recount() {
         count(stream -> {
             ArrivingMessage message = stream.getProperty(arriving);
             if (message != null) {
-                count(message, Math.min(message.counted(), message.held(unconsumed(stream))));
+                long held = message.held(unconsumed(stream));
+                count(message, Math.min(message.counted(), held));
+                if (held == 0 && message.isBetweenMessages() && !message.isRefused()) {
+                    stream.removeProperty(arriving); // frames of whole messages need none
+                }
             }
             return false;
         });
@@ -230,16 +268,33 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         return count(stream -> http2.connection().remote().flowController().hasFlowControlled(stream));
     }
 
-    /** Returns the streams on which the client has not sent all of its requests. */
+    /** Returns how many calls are open of which the client has not sent a request. */
     int incomplete() {
-        return count(stream ->
-                stream.state() == Http2Stream.State.OPEN || stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL);
+        return count(this::isIncomplete);
     }
 
-    /** Returns the streams among {@link #incomplete} on which there was no response to an earlier request. */
-    int unanswered() {
-        return count(stream -> stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL
-                || (stream.state() == Http2Stream.State.OPEN && !stream.isHeadersSent()));
+    /** Returns how many calls among {@link #incomplete} have been open for seconds. */
+    int stale() {
+        return stale == 0 ? 0 : count(stream -> stream.id() <= stale && isIncomplete(stream));
+    }
+
+    /** Says whether the server waits for the client. Streams of many requests may be open for good once one has come. */
+    private boolean isIncomplete(Http2Stream stream) {
+        return switch (stream.state()) {
+            case OPEN -> !stream.isHeadersSent() && stream.getProperty(kind) != Kind.STREAMING_ASKED;
+            case HALF_CLOSED_LOCAL -> true;
+            default -> false;
+        };
+    }
+
+    /** Takes note of the newest stream from time to time, so that it is known which are old. */
+    private void age() {
+        long now = guard.nanoTime().getAsLong();
+        if (now - noted >= STALE_NANOS) {
+            stale = newest;
+            newest = http2.connection().remote().lastStreamCreated();
+            noted = now;
+        }
     }
 
     private int count(Predicate<Http2Stream> streams) {
@@ -294,7 +349,12 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             var _ = http2.resetStream(ctx, streamId, Http2Error.PROTOCOL_ERROR.code(), ctx.newPromise());
             return true;
         }
-        if (active > MAX_UNREAD && unread.isStalled()) {
+        if (active > MANY_STREAMS && takesNoResponses()) {
+            disconnect(NO_WINDOW);
+            // What else was read is not decoded: each call would cost its share of the event loop.
+            throw Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, NO_WINDOW);
+        }
+        if (active > MAX_UNREAD && unread.wasStalled()) {
             refuse(ctx, streamId, guard.unreadRefusal());
             return true;
         }
@@ -303,7 +363,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             return true;
         }
         if (isStreaming(headers.path())) {
-            stream.setProperty(streaming, Boolean.TRUE);
+            stream.setProperty(kind, Kind.STREAMING);
         }
         return false;
     }
@@ -353,9 +413,17 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         Http2Stream stream = http2.connection().stream(streamId);
         ArrivingMessage message = stream.getProperty(arriving);
         if (message == null) {
-            boolean isUnary = stream.getProperty(streaming) == null;
+            Kind known = stream.getProperty(kind);
+            if (known == null && !end && data.readableBytes() <= SMALL_BYTES && ArrivingMessage.isWhole(data)) {
+                stream.setProperty(kind, Kind.SMALL);
+                return passSmall(ctx, streamId, data, padding, frames);
+            }
+            boolean isUnary = known == null || known == Kind.SMALL;
             boolean tracked = !end && (isUnary || !ArrivingMessage.isWhole(data));
             if (!tracked) {
+                if (!isUnary) {
+                    stream.setProperty(kind, Kind.STREAMING_ASKED);
+                }
                 int returned = frames.pass(ctx, streamId, data, padding, end);
                 if (unconsumed(stream) > padding && stream.state() != Http2Stream.State.CLOSED) {
                     countUnread(ctx, stream, frames);
@@ -369,7 +437,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         if (message.isRefused()) {
             return size + padding;
         }
-        message.add(data);
+        if (message.add(data) && stream.getProperty(kind) == Kind.STREAMING) {
+            stream.setProperty(kind, Kind.STREAMING_ASKED);
+        }
         ByteBuf buffer = root(data);
         int filled = Math.max(1, buffer.writerIndex());
         // Its bytes are copied then, and it is free again.
@@ -398,6 +468,21 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         }
         count(message, message.held(unconsumed(stream) - padding));
         return returned;
+    }
+
+    /** Gives the message of a call to gRPC, which keeps it until the client ends the request; without the buffer it came in. */
+    private static int passSmall(
+            ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding, GuardedFrames frames)
+            throws Http2Exception {
+        if (root(data).capacity() <= 2 * data.readableBytes()) {
+            return frames.pass(ctx, streamId, data, padding, false);
+        }
+        ByteBuf copy = ctx.alloc().buffer(data.readableBytes()).writeBytes(data.duplicate());
+        try {
+            return frames.pass(ctx, streamId, copy, padding, false);
+        } finally {
+            copy.release();
+        }
     }
 
     /** Returns the buffer that a frame keeps in use. */

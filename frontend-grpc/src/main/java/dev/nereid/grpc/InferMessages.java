@@ -56,7 +56,16 @@ final class InferMessages {
         void discard(R made);
 
         /** Ends the call after {@link #take} threw, unless it has ended; on the event loop of the connection. */
-        void fail();
+        void fail(InferenceException error);
+    }
+
+    /**
+     * Logs that there was no memory for a request, which fails alone, and returns what to tell its client. The error is no
+     * cause of what is logged: the log takes such causes for the end of the process.
+     */
+    static InferenceException noMemory(OutOfMemoryError error) {
+        LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to read a request");
+        return new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY);
     }
 
     /**
@@ -90,8 +99,10 @@ final class InferMessages {
     private static <T, R> void take(Result<R> result, Reading<T, R> reading) {
         try {
             reading.take(result);
+        } catch (OutOfMemoryError error) {
+            reading.fail(noMemory(error));
         } catch (Throwable failure) {
-            reading.fail();
+            reading.fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
             throw failure; // the event loop logs it
         }
     }
@@ -115,8 +126,7 @@ final class InferMessages {
         } catch (InferenceException error) {
             return new Failed<>(error);
         } catch (OutOfMemoryError error) {
-            LOG.atWarn().setCause(error).log("no memory to read a message");
-            return new Failed<>(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY));
+            return new Failed<>(noMemory(error));
         } catch (RuntimeException | Error error) {
             LOG.atError().setCause(error).log("message not read");
             return new Failed<>(new InferenceException(ErrorCode.INTERNAL, "internal error"));

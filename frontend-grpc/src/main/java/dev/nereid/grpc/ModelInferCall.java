@@ -75,6 +75,8 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
                     }
                 } catch (InferenceException failure) {
                     refusal = failure;
+                } catch (OutOfMemoryError failure) {
+                    refusal = InferMessages.noMemory(failure);
                 }
             }
             case Parsed.Later<InferMessage> later -> {
@@ -101,11 +103,6 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
     @Override
     public void discard(AssembledCall assembled) {
         assembled.call().release().run();
-    }
-
-    @Override
-    public void fail() {
-        fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
     }
 
     @Override
@@ -215,7 +212,10 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
             failSending(error);
         } catch (OutOfMemoryError error) {
             failSending(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY));
-            LOG.atWarn().addKeyValue("model", response.model()).setCause(error).log("no memory to send a response");
+            LOG.atWarn() // without the cause, which would be fatal
+                    .addKeyValue("model", response.model())
+                    .addKeyValue("error", error.getMessage())
+                    .log("no memory to send a response");
         } catch (RuntimeException | Error error) {
             failSending(new InferenceException(ErrorCode.INTERNAL, "internal error"));
             LOG.atError().addKeyValue("model", response.model()).setCause(error).log("response not written");
@@ -284,7 +284,8 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
         fail(server.refusals().refuse(RequestProtocol.GRPC, error));
     }
 
-    private void fail(InferenceException error) {
+    @Override
+    public void fail(InferenceException error) {
         if (end()) {
             RequestFailures.log(id, model, error);
             GrpcErrors.fail(call, error);

@@ -90,6 +90,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
             case Parsed.Ok<InferMessage>(InferMessage message) -> {
                 try (message) {
                     take(make(message));
+                } catch (OutOfMemoryError failure) {
+                    refuse(NAMELESS, false, InferMessages.noMemory(failure));
                 }
             }
         }
@@ -137,8 +139,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     }
 
     @Override
-    public void fail() {
-        fatal.compareAndSet(null, new InferenceException(ErrorCode.INTERNAL, "internal error"));
+    public void fail(InferenceException error) {
+        fatal.compareAndSet(null, error);
         drain();
     }
 
@@ -274,6 +276,10 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     private boolean advances() {
         try {
             return advance();
+        } catch (OutOfMemoryError error) { // as a cause, it would be fatal
+            breakOff();
+            LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to send a response");
+            return false;
         } catch (RuntimeException | Error error) {
             breakOff();
             LOG.atError().setCause(error).log("stream broken");

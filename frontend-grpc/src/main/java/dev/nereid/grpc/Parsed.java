@@ -89,6 +89,8 @@ sealed interface Parsed<T> {
                     return new Failed<>(error);
                 } catch (IOException _) {
                     return new Failed<>(GrpcErrors.malformed());
+                } catch (OutOfMemoryError error) {
+                    return new Failed<>(InferMessages.noMemory(error));
                 }
             }
         };

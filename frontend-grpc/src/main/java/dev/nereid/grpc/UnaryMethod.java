@@ -183,11 +183,6 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
         }
 
         @Override
-        public void fail() {
-            fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
-        }
-
-        @Override
         public void onHalfClose() {
             if (isReading) {
                 isHalfClosed = true;
@@ -200,8 +195,11 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             CompletionStage<R> response;
             try {
                 response = answer.apply(Parsed.message(request).get());
-            } catch (InferenceException error) {
-                fail(error);
+            } catch (OutOfMemoryError error) {
+                fail(InferMessages.noMemory(error));
+                return;
+            } catch (RuntimeException | Error error) {
+                fail(GrpcErrors.error(error));
                 return;
             }
             response.whenComplete(this::end);
@@ -220,7 +218,8 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             }
         }
 
-        private void fail(InferenceException error) {
+        @Override
+        public void fail(InferenceException error) {
             held.clear();
             if (ended.compareAndSet(false, true)) {
                 RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);

@@ -1,6 +1,7 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.RequestProtocol;
@@ -36,7 +37,7 @@ final class UnknownMethods extends HandlerRegistry {
     @Override
     public ServerMethodDefinition<?, ?> lookupMethod(String methodName, @Nullable String authority) {
         InferenceException error = InferenceException.refusal(
-                ErrorCode.UNSUPPORTED, RefusalCause.UNKNOWN_PATH, "Method not found: " + methodName);
+                ErrorCode.UNSUPPORTED, RefusalCause.UNKNOWN_PATH, "Method not found: " + Quoted.text(methodName));
         MethodDescriptor<InputStream, InputStream> method = MethodDescriptor.newBuilder(BYTES, BYTES)
                 .setType(MethodDescriptor.MethodType.UNKNOWN)
                 .setFullMethodName(methodName)

@@ -145,7 +145,7 @@ final class UnreadResponses {
         }
     }
 
-    /** What waits on one connection. Safe for use by any thread: its fields are guarded by the lock of all. */
+    /** What waits on one connection. Safe for use by any thread: its fields are guarded by the lock of all, unless they are atomic or volatile. */
     final class Connection {
         private final Consumer<String> disconnect;
         private final AtomicLong bytes = new AtomicLong();
@@ -157,6 +157,8 @@ final class UnreadResponses {
 
         /** Since when nothing has moved. */
         private long since = NOT_STALLED;
+
+        private volatile boolean wasStalled;
 
         // Since when it is measured how fast the client reads, what had left then, and the last result in bytes per
         // second.
@@ -202,6 +204,7 @@ final class UnreadResponses {
                     remove(this);
                     tooSlow = List.of(this);
                 }
+                wasStalled = isStalled(now);
                 tooMuch = excess(now);
             } finally {
                 lock.unlock();
@@ -234,14 +237,9 @@ final class UnreadResponses {
             return since == NOT_STALLED ? 0 : now - since;
         }
 
-        /** Says whether nothing has moved for a while although responses wait. */
-        boolean isStalled() {
-            lock.lock();
-            try {
-                return isStalled(nanoTime.getAsLong());
-            } finally {
-                lock.unlock();
-            }
+        /** Says whether nothing had moved for a while although responses waited, when that was observed. Never waits. */
+        boolean wasStalled() {
+            return wasStalled;
         }
 
         /** Counts the bytes of a large response as waiting. */

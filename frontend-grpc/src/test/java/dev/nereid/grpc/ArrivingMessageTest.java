@@ -37,6 +37,15 @@ final class ArrivingMessageTest {
     }
 
     @Test
+    void knowsWhetherAMessageHasBegun() {
+        ArrivingMessage message = new ArrivingMessage(false);
+        assertThat(message.add(bytes(0, 0, 0, 0))).as("a whole message").isFalse();
+        assertThat(message.isBetweenMessages()).isFalse();
+        assertThat(message.add(bytes(1, 9))).as("a whole message").isTrue();
+        assertThat(message.isBetweenMessages()).isTrue();
+    }
+
+    @Test
     void countsWholeMessagesOfUnaryCallsUntilTheRequestEnds() {
         ArrivingMessage message = new ArrivingMessage(true);
         message.add(bytes(0, 0, 0, 0, 2, 9, 9));

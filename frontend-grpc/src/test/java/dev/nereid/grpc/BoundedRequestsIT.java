@@ -181,6 +181,18 @@ final class BoundedRequestsIT {
         }
     }
 
+    @Test
+    void forgetsRequestsOfMethodsThatBreak() {
+        try (frontend) {
+            frontend.server.control().breakWith(new IllegalStateException("broken, says the test"));
+
+            assertFails(
+                    () -> frontend.client.repositoryModelLoad(load(100_000)), Status.Code.INTERNAL, "internal error");
+
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+        }
+    }
+
     private static ModelInferRequest large(String model) {
         return request(model, "FP32", ByteString.copyFrom(new byte[2 * MIB]), MIB / 2)
                 .build();

@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import static dev.nereid.grpc.Frontend.floats;
 import static dev.nereid.grpc.Frontend.request;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.api.ConnectionLimiter;
@@ -12,11 +13,19 @@ import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelInferResponse;
+import inference.ServerLiveRequest;
+import io.grpc.CallOptions;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.stub.ClientCalls;
+import io.grpc.stub.StreamObserver;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
@@ -57,6 +66,21 @@ final class HostileConnectionIT {
 
             assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("not read");
             client.readToEnd();
+            frontend.awaitNoMemory();
+        }
+    }
+
+    @Test
+    void closesAConnectionWithManyCallsAndNoWindow() throws Exception {
+        try (Frontend frontend = start(LIMITS);
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
+            for (int call = 0; call < 100; call++) {
+                client.call(2 * call + 1, REQUEST);
+            }
+
+            assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("initial window");
+            client.readToEnd();
+            Frontend.await(() -> frontend.frontend.openCalls() == 0);
             frontend.awaitNoMemory();
         }
     }
@@ -174,6 +198,95 @@ final class HostileConnectionIT {
         }
     }
 
+    /** Tells how a call ended. */
+    private record End(BlockingQueue<Status> ends) implements StreamObserver<ModelInferResponse> {
+        @Override
+        public void onNext(ModelInferResponse response) {
+            assertThat(response.getRawOutputContentsCount()).isEqualTo(1);
+        }
+
+        @Override
+        public void onError(Throwable failure) {
+            ends.add(Status.fromThrowable(failure));
+        }
+
+        @Override
+        public void onCompleted() {
+            ends.add(Status.OK);
+        }
+    }
+
+    @Test
+    void servesManyCallsOfAConnectionWhileOthersKeepThoseWithoutARequestAndIdleConnections() throws Exception {
+        ConnectionLimiter limiter = new ConnectionLimiter(0, 0);
+        GrpcOptions.Limits limits = LIMITS.withUnread(4096, Long.MAX_VALUE).withOpenConnections(limiter);
+        List<RawHttp2> clients = new ArrayList<>();
+        try (Frontend frontend = start(limits)) {
+            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+            frontend.server.add(FakeModel.identity("slow", DataType.FP32, 0, -1).answering(calls::add));
+            for (int i = 0; i < 100; i++) {
+                clients.add(RawHttp2.connect(frontend.frontend.port(), 65_535));
+            }
+            Frontend.await(() -> limiter.open() == 100);
+            for (RawHttp2 attacker : clients.subList(0, 2)) {
+                for (int call = 0; call < 700; call++) {
+                    attacker.headers(2 * call + 1);
+                }
+            }
+            clients.get(1).readUntil(RawHttp2.HEADERS); // a refusal
+
+            var honest = GRPCInferenceServiceGrpc.newStub(frontend.channel);
+            BlockingQueue<Status> ends = new LinkedBlockingQueue<>();
+            for (int i = 0; i < 64; i++) {
+                honest.modelInfer(request("slow", "FP32", floats(i), 1).build(), new End(ends));
+            }
+            for (int i = 0; i < 64; i++) {
+                calls.take().respondWithInputs();
+            }
+
+            for (int i = 0; i < 64; i++) {
+                assertThat(ends.take().isOk()).isTrue();
+            }
+            assertThat(clients.getFirst().readUntil(RawHttp2.GOAWAY).text())
+                    .contains("too many calls without a request");
+            for (RawHttp2 client : clients) {
+                client.disconnect();
+            }
+        }
+    }
+
+    @Test
+    void keepsStreamsOfRequestsWhenOthersTakeAllCalls() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            List<StreamClient> streams = new ArrayList<>();
+            for (int i = 0; i < 70; i++) {
+                streams.add(StreamClient.open(frontend).send(request("m", "FP32", floats(1), 1)));
+            }
+            for (StreamClient stream : streams) {
+                stream.next();
+            }
+            List<RawHttp2> attackers = new ArrayList<>();
+            for (int i = 0; i < 30; i++) {
+                RawHttp2 attacker = RawHttp2.connect(frontend.frontend.port(), 65_535);
+                attackers.add(attacker);
+                for (int call = 0; call < 30; call++) {
+                    attacker.headers(2 * call + 1);
+                }
+            }
+
+            attackers.getFirst().readUntil(RawHttp2.GOAWAY);
+
+            for (StreamClient stream : streams) {
+                stream.send(request("m", "FP32", floats(1, 2), 2));
+                assertThat(stream.next().getInferResponse().getRawOutputContents(0))
+                        .isEqualTo(floats(1, 2));
+            }
+            for (RawHttp2 attacker : attackers) {
+                attacker.disconnect();
+            }
+        }
+    }
+
     @Test
     void resetsCallsThatEndWithHeadersAndForgetsTheirBytes() throws Exception {
         try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
@@ -221,6 +334,46 @@ final class HostileConnectionIT {
             client.frame(RawHttp2.DATA, 0, 1, first); // is dropped
             assertServes(frontend);
             assertThat(frontend.memory.bytesInUse()).isBetween(80_000L, 140_000L);
+            client.disconnect();
+            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+        }
+    }
+
+    @Test
+    void countsNoSmallMessageWhoseRequestEndsInAFrameOfItsOwn() throws Exception {
+        try (Frontend frontend = start(LIMITS);
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            byte[] message = ByteBuffer.allocate(5 + REQUEST.length)
+                    .put((byte) 0)
+                    .putInt(REQUEST.length)
+                    .put(REQUEST)
+                    .array();
+            client.headers(1);
+            client.frame(RawHttp2.DATA, 0, 1, message);
+            client.call(3, REQUEST);
+            assertThat(client.readUntil(RawHttp2.DATA).stream()).isEqualTo(3);
+            assertThat(frontend.memory.bytesInUse())
+                    .as("bytes of the first call")
+                    .isLessThan(100);
+
+            client.frame(RawHttp2.DATA, RawHttp2.END_STREAM, 1);
+
+            assertThat(client.readUntil(RawHttp2.DATA).stream()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void countsWhatFollowsASmallMessage() throws Exception {
+        try (Frontend frontend = start(LIMITS);
+                RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
+            client.headers(1);
+            client.frame(RawHttp2.DATA, 0, 1, new byte[] {0, 0, 0, 0, 1, 9});
+            byte[] first = new byte[10_000];
+            first[1] = 0x10; // one of 256 MiB
+            client.frame(RawHttp2.DATA, 0, 1, first);
+
+            Frontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
+
             client.disconnect();
             Frontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
@@ -396,6 +549,42 @@ final class HostileConnectionIT {
             assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription())
                     .contains("é…'")
                     .hasSizeLessThan(400);
+        }
+    }
+
+    @Test
+    void cutsTheNamesOfUnknownMethods() {
+        try (Frontend frontend = start(LIMITS)) {
+            var unknown = GRPCInferenceServiceGrpc.getServerLiveMethod().toBuilder()
+                    .setFullMethodName("inference.GRPCInferenceService/" + "x".repeat(3_000))
+                    .build();
+
+            assertThatThrownBy(() -> ClientCalls.blockingUnaryCall(
+                            frontend.channel, unknown, CallOptions.DEFAULT, ServerLiveRequest.getDefaultInstance()))
+                    .isInstanceOfSatisfying(
+                            StatusRuntimeException.class,
+                            failure -> assertThat(failure.getStatus().getDescription())
+                                    .startsWith("Method not found: inference.GRPCInferenceService/xxx")
+                                    .endsWith("x…")
+                                    .hasSizeLessThan(300));
+        }
+    }
+
+    @Test
+    void cutsWhatStreamsQuoteOfInputs() throws Exception {
+        try (Frontend frontend = start(LIMITS)) {
+            long[] dims = new long[30];
+            Arrays.fill(dims, Long.MIN_VALUE);
+            var request = request("m", "FP32", floats(1), dims);
+            request.getInputsBuilder(0).setName("x".repeat(3_000));
+
+            String error = StreamClient.open(frontend).send(request).next().getErrorMessage();
+
+            assertThat(error)
+                    .startsWith("tensor 'xxx")
+                    .contains("x…' contains an invalid dimension [-9223372036854775808,")
+                    .endsWith("…")
+                    .hasSizeLessThan(600);
         }
     }
 

@@ -136,6 +136,20 @@ final class UnreadResponsesTest {
     }
 
     @Test
+    void remembersWhetherAConnectionWasStalled() {
+        UnreadResponses.Connection connection = join("slow");
+        connection.observe(1, 7);
+        assertThat(connection.wasStalled()).isFalse();
+        clock.advance(PAUSE);
+
+        connection.observe(1, 7);
+        assertThat(connection.wasStalled()).isTrue();
+
+        connection.observe(0, 8);
+        assertThat(connection.wasStalled()).isFalse();
+    }
+
+    @Test
     void forgetsConnectionsThatLeave() {
         UnreadResponses.Connection connection = join("gone");
         connection.observe(60, 0);
