@@ -60,6 +60,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicLong refused = new AtomicLong();
     private final UnreadBytes unread = new UnreadBytes();
+    private final TextMemory texts;
     private final boolean isEncrypted;
     private final Handshakes handshakes;
     private int waiting;
@@ -80,6 +81,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
      * @param clock the time in nanoseconds, from any origin
      */
     ConnectionAcceptor(ConnectionLimiter limiter, boolean isEncrypted, LongSupplier clock) {
+        this(limiter, isEncrypted, new TextMemory(), clock);
+    }
+
+    /** Begins without connections, and with a bound on the long texts of their responses. */
+    ConnectionAcceptor(ConnectionLimiter limiter, boolean isEncrypted, TextMemory texts, LongSupplier clock) {
+        this.texts = texts;
         this.limiter = limiter;
         this.isEncrypted = isEncrypted;
         this.handshakes = new Handshakes(clock);
@@ -104,6 +111,11 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     /** Returns the bound on responses that clients do not read. May be called on any thread. */
     UnreadBytes unread() {
         return unread;
+    }
+
+    /** Returns the bound on the long texts of responses. May be called on any thread. */
+    TextMemory texts() {
+        return texts;
     }
 
     /** A connection is ready for requests. May be called on any thread. */

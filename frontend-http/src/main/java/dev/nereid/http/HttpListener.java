@@ -61,8 +61,8 @@ final class HttpListener extends VerticleBase {
                         new ServerHandler(server),
                         new ModelHandler(server.models()),
                         new StatisticsHandler(server.models()),
-                        new InferHandler(server, options, context),
-                        new GenerateHandler(server, options, context),
+                        new InferHandler(server, options, context, acceptor.texts()),
+                        new GenerateHandler(server, options, context, acceptor.texts()),
                         new RepositoryHandler(server, options, context),
                         new SharedMemoryHandler(server, options, context)));
         HttpServerOptions serving = new HttpServerOptions();

@@ -56,6 +56,12 @@ final class HttpPort {
     /** How long a client may read nothing while what waits for such clients takes more than its share of memory. */
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
 
+    /** How often it is measured how fast clients read. */
+    private static final long MEASURE_NANOS = TimeUnit.MILLISECONDS.toNanos(900);
+
+    /** How long what waits for a client may take until it is read, while there is no room for other long texts. */
+    private static final long MAX_DRAIN_NANOS = TimeUnit.SECONDS.toNanos(60);
+
     /** More in the buffers of one connection is tensors, which have a bound of their own. */
     private static final long MAX_COUNTED_BYTES = 256 << 10;
 
@@ -73,6 +79,7 @@ final class HttpPort {
     private @Nullable RoomyAllocator allocator;
     private long now;
     private long lastTick;
+    private long lastMeasured;
     /** What was counted of the responses that clients do not read. */
     private long unreadBytes;
 
@@ -100,6 +107,7 @@ final class HttpPort {
         this.clock = clock;
         now = clock.getAsLong();
         lastTick = now;
+        lastMeasured = now;
         idle = new IdleConnections(connections.values(), clock);
         drain = new PortDrain(context, connections.values(), acceptor, clock);
         options.setAcceptBacklog(BACKLOG)
@@ -270,6 +278,10 @@ final class HttpPort {
             }
             idle.noteOldest(oldest);
             boundUnread(waitingBytes);
+            if (now - lastMeasured >= MEASURE_NANOS) {
+                measureReading(now - lastMeasured);
+                lastMeasured = now;
+            }
         } catch (RuntimeException e) {
             log.atError().setCause(e).log("connections not checked");
         }
@@ -277,6 +289,31 @@ final class HttpPort {
 
     private static long counted(ServerConnection connection) {
         return Math.min(connection.waitingBytes(), MAX_COUNTED_BYTES) + connection.queuedBytes();
+    }
+
+    /** Closes the connections whose clients read the slowest, if their long texts leave no room for others. */
+    private void measureReading(long elapsed) {
+        connections.values().forEach(connection -> connection.measureReading(elapsed));
+        long shortage = acceptor.texts().shortage();
+        if (shortage > 0) {
+            closeSlowest(shortage);
+        }
+    }
+
+    private void closeSlowest(long shortage) {
+        List<ServerConnection> slow = connections.values().stream()
+                .filter(connection -> connection.drainNanos() > MAX_DRAIN_NANOS)
+                .sorted(Comparator.comparingLong(ServerConnection::drainNanos).reversed())
+                .toList();
+        long left = shortage;
+        int closed = 0;
+        for (; closed < slow.size() && left > 0; closed++) {
+            left -= slow.get(closed).queuedBytes();
+            slow.get(closed).abort();
+        }
+        if (closed > 0) {
+            log.atWarn().addKeyValue("connections", closed).log("closed, their clients read too slowly");
+        }
     }
 
     private void boundUnread(long waitingBytes) {
@@ -306,7 +343,9 @@ final class HttpPort {
             connection.abort();
             closed++;
         }
-        log.atWarn().addKeyValue("connections", closed).log("closed, their clients do not read");
+        if (closed > 0) {
+            log.atWarn().addKeyValue("connections", closed).log("closed, their clients do not read");
+        }
         return left;
     }
 

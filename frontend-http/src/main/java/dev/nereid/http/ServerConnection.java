@@ -258,6 +258,17 @@ final class ServerConnection implements IdleConnections.Connection {
         return decoder.undecodedBytes() + (unsent == null ? 0 : unsent.totalPendingWriteBytes());
     }
 
+    /** Measures how fast the client reads long texts. */
+    void measureReading(long elapsed) {
+        ChannelOutboundBuffer unsent = channel.unsafe().outboundBuffer();
+        queued.measure(elapsed, unsent == null ? 0 : unsent.totalPendingWriteBytes() - unsent.currentProgress());
+    }
+
+    /** Returns how long it takes until the client has read the long texts that wait for it. */
+    long drainNanos() {
+        return queued.drainNanos();
+    }
+
     /** Returns how much memory of the heap is taken by long texts that wait for the client. */
     long queuedBytes() {
         return queued.count();
