@@ -78,6 +78,7 @@ final class HttpListener extends VerticleBase {
                         handle(request, routes);
                     }
                 },
+                (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
                 System::nanoTime);
         return port.listen(address).onSuccess(listening -> {
             http = port;

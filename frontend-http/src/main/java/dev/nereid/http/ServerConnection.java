@@ -107,6 +107,11 @@ final class ServerConnection implements IdleConnections.Connection {
         return !isEnding && deadlines.inProgress() == 0 && !deadlines.readsBody();
     }
 
+    /** Says whether all was sent, and only the end of the client is waited for. */
+    boolean isLingering() {
+        return lingersUntil != NOT_YET;
+    }
+
     /** Says whether a request was read that waits for the response to another. */
     boolean hasNext() {
         return deadlines.inProgress() > 1;
@@ -301,6 +306,7 @@ final class ServerConnection implements IdleConnections.Connection {
         }
         boolean mayAnswer = !hasBegunResponse && (deadlines.inProgress() == 1 || !deadlines.readsBody());
         if (mayAnswer) {
+            port.refused(status);
             decoder.write(HttpErrors.lastResponse(status, phrase, error));
         }
         close();
