@@ -99,9 +99,9 @@ final class HttpListener extends VerticleBase {
     private static void handle(HttpServerRequest request, Routes routes) {
         try {
             routes.handle(request);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
-            HttpErrors.sendInternal(request.response());
+            HttpErrors.sendInternal(request);
             UnwantedBody.discard(request);
         }
     }

@@ -104,7 +104,7 @@ final class InferAnswer implements ResponseObserver {
         if (response != null) {
             send(response, () -> handler.writer().write(http, response, form));
         } else if (error != null) {
-            HttpErrors.send(http, error, HttpErrors.TEXT);
+            HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, error, HttpErrors.TEXT));
         }
     }
 
@@ -162,7 +162,7 @@ final class InferAnswer implements ResponseObserver {
     private void fail(InferResponse response, Failure failure) {
         response.close();
         RequestFailures.log(id, model, failure.error());
-        HttpErrors.send(http, failure.error(), failure.contentType());
+        HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, failure.error(), failure.contentType()));
     }
 
     /**

@@ -56,12 +56,12 @@ final class InferHandler {
         } catch (InferenceException e) {
             UnwantedBody.refuse(
                     request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.TEXT);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError()
                     .addKeyValue("model", Quoted.text(path.model()))
                     .setCause(e)
                     .log("inference not begun");
-            HttpErrors.sendInternal(request.response());
+            HttpErrors.sendInternal(request);
             UnwantedBody.discard(request);
         }
     }
