@@ -375,30 +375,30 @@ class ConnectionIT {
     @Test
     void aRequestIsAnsweredWhoseEventLoopHadNoConnectionWhenThePortBeganToClose() throws Exception {
         start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20), 2);
-        try (HttpConnection busy = frontend.connect()) {
-            busy.send(infer());
-            FakeCall first = call();
-            frontend.connect().close(); // the turn of the other event loop
-            HttpConnection idle = frontend.connect();
-            while (frontend.http.openConnections() > 2) { // ends with the test at the latest
-                assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
-            }
-            CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
-            awaitAnnouncement(idle);
-            try (HttpConnection other = frontend.connect()) {
-                other.send(infer());
-                FakeCall second = call();
+        HttpConnection busy = frontend.connect();
+        busy.send(infer());
+        FakeCall first = call();
+        frontend.connect().close(); // the turn of the other event loop
+        HttpConnection idle = frontend.connect();
+        while (frontend.http.openConnections() > 2) { // ends with the test at the latest
+            assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+        }
+        CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
+        awaitAnnouncement(idle);
+        try (HttpConnection other = frontend.connect()) {
+            other.send(infer());
+            FakeCall second = call();
+            try (busy) {
                 first.respondWithInputs();
                 assertThat(busy.receive().status()).isEqualTo(200);
-                busy.close();
-
-                assertThat(other.isQuietFor(3000)).isTrue();
-
-                second.respondWithInputs();
-                assertThat(other.receive().status()).isEqualTo(200);
             }
-            closed.get(15, TimeUnit.SECONDS);
+
+            assertThat(other.isQuietFor(3000)).isTrue();
+
+            second.respondWithInputs();
+            assertThat(other.receive().status()).isEqualTo(200);
         }
+        closed.get(15, TimeUnit.SECONDS);
     }
 
     /** Sends requests until a response announces the end of the connection. */
