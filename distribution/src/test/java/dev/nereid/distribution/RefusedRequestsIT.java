@@ -45,17 +45,20 @@ class RefusedRequestsIT {
             server.post(INFER, "{\"inputs\":[]}");
             server.post("/v2/models/nope/infer", "{}");
             server.post("/v2/nope", "{}");
+            server.get("/v2" + "/x".repeat(20_000));
 
             assertCounted(server, "malformed", 2);
+            assertCounted(server, "too_large", 1);
             assertCounted(server, "invalid", 1);
             assertCounted(server, "unknown_model", 1);
             assertCounted(server, "unknown_path", 1);
             server.interrupt();
             assertThat(server.awaitEnd().err().lines().filter(line -> line.contains("request failed")))
-                    .hasSize(5)
+                    .hasSize(6)
                     .allMatch(line -> line.contains("DEBUG"))
                     .anyMatch(line -> line.contains("requestId=r\\n1 model='digits' status=500 text=Unable to parse"))
-                    .anyMatch(line -> line.contains("status=404"));
+                    .anyMatch(line -> line.contains("status=404"))
+                    .anyMatch(line -> line.contains("status=414"));
         }
     }
 

@@ -49,6 +49,7 @@ public final class BoundedHttpServer implements AutoCloseable {
                 bounds,
                 acceptor,
                 handler,
+                HttpPort.RefusalListener.NONE,
                 System::nanoTime);
         await(opened.listen(SocketAddress.inetSocketAddress(port, address)));
         return new BoundedHttpServer(acceptor, opened);

@@ -13,11 +13,13 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -60,6 +62,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicLong refused = new AtomicLong();
     private final UnreadBytes unread = new UnreadBytes();
+    private final TextMemory texts;
     private final boolean isEncrypted;
     private final Handshakes handshakes;
     private int waiting;
@@ -80,6 +83,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
      * @param clock the time in nanoseconds, from any origin
      */
     ConnectionAcceptor(ConnectionLimiter limiter, boolean isEncrypted, LongSupplier clock) {
+        this(limiter, isEncrypted, new TextMemory(), clock);
+    }
+
+    /** Begins without connections, and with a bound on the long texts of their responses. */
+    ConnectionAcceptor(ConnectionLimiter limiter, boolean isEncrypted, TextMemory texts, LongSupplier clock) {
+        this.texts = texts;
         this.limiter = limiter;
         this.isEncrypted = isEncrypted;
         this.handshakes = new Handshakes(clock);
@@ -104,6 +113,11 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     /** Returns the bound on responses that clients do not read. May be called on any thread. */
     UnreadBytes unread() {
         return unread;
+    }
+
+    /** Returns the bound on the long texts of responses. May be called on any thread. */
+    TextMemory texts() {
+        return texts;
     }
 
     /** A connection is ready for requests. May be called on any thread. */
@@ -179,14 +193,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
 
     private void leaveReserve() {
         if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
-            longestIdle().ifPresent(port -> port.execute(() -> leaveReserve(port)));
-        }
-    }
-
-    /** Closes an idle connection, unless others have been closed meanwhile. */
-    private void leaveReserve(HttpPort port) {
-        if (isNearlyFull()) {
-            port.idle().closeOldest();
+            longestIdle()
+                    .filter(port -> !port.idle().isAsked())
+                    .ifPresent(port -> closeIdle(port, this::isNearlyFull, () -> {}));
         }
     }
 
@@ -231,10 +240,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
      *     have none that is idle
      */
     private void makeRoom(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
-        Runnable retry = () -> context.executor().execute(() -> retry(context, connection, client, attempts - 1));
+        Attempt attempt = new Attempt(context, () -> retry(context, connection, client, attempts - 1));
         boolean isUnderWay = attempts > 0
-                && (closeHandshake(SLOW_HANDSHAKE_NANOS, retry) || closeIdle(retry) || closeHandshake(0, retry));
-        if (!isUnderWay) {
+                && (closeHandshake(SLOW_HANDSHAKE_NANOS, attempt) || closeIdle(attempt) || closeHandshake(0, attempt));
+        if (isUnderWay) {
+            attempt.limit();
+        } else {
             waiting--;
             regulate(context);
             admit(context, connection, client);
@@ -246,13 +257,61 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
         makeRoom(context, connection, client, hasRoom ? 0 : attempts);
     }
 
+    /**
+     * The closing of another connection, which another event loop does. To be run when it is done; it ends anyway after a
+     * while, since an event loop may be held up. What follows is confined to the thread that accepts.
+     */
+    private static final class Attempt implements Runnable {
+        private final ChannelHandlerContext context;
+        private final Runnable next;
+        private @Nullable Future<?> limit;
+        private boolean isOver;
+
+        Attempt(ChannelHandlerContext context, Runnable next) {
+            this.context = context;
+            this.next = next;
+        }
+
+        void limit() {
+            limit = context.executor().schedule(this::end, IdleConnections.MAX_WAIT_NANOS, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public void run() {
+            context.executor().execute(this::end);
+        }
+
+        private void end() {
+            if (!isOver) {
+                isOver = true;
+                if (limit != null) {
+                    limit.cancel(false);
+                }
+                next.run();
+            }
+        }
+    }
+
     private boolean closeIdle(Runnable next) {
         Optional<HttpPort> port = longestIdle();
-        return port.isPresent()
-                && port.get().execute(() -> {
-                    port.get().idle().closeOldest();
-                    next.run();
-                });
+        return port.isPresent() && closeIdle(port.get(), () -> true, next);
+    }
+
+    /** Has an event loop close an idle connection, if that is still wanted when its turn comes. */
+    private static boolean closeIdle(HttpPort port, BooleanSupplier isWanted, Runnable next) {
+        IdleConnections idle = port.idle();
+        idle.ask();
+        boolean isAsked = port.execute(() -> {
+            idle.begin();
+            if (isWanted.getAsBoolean()) {
+                idle.closeOldest();
+            }
+            next.run();
+        });
+        if (!isAsked) {
+            idle.begin();
+        }
+        return isAsked;
     }
 
     private boolean closeHandshake(long minNanos, Runnable next) {

@@ -31,6 +31,7 @@ final class GenerateExchange implements ResponseObserver {
     private final HttpServerResponse http;
     private final AnswerSteps steps;
     private final GenerateResponseWriter writer;
+    private final TextMemory memory;
     private final long maxInlineBytes;
     private Cancellation cancellation = () -> {};
     /** The response, as one text or, if it is long, as pieces. */
@@ -48,6 +49,7 @@ final class GenerateExchange implements ResponseObserver {
      * @param request the request
      * @param loop the event loop
      * @param writer writes the answer
+     * @param memory bounds the memory of long texts
      * @param maxInlineBytes a longer text is written by a worker
      */
     GenerateExchange(
@@ -56,6 +58,7 @@ final class GenerateExchange implements ResponseObserver {
             HttpServerRequest request,
             EventLoop loop,
             GenerateResponseWriter writer,
+            TextMemory memory,
             long maxInlineBytes) {
         this.server = server;
         this.call = call;
@@ -63,12 +66,16 @@ final class GenerateExchange implements ResponseObserver {
         this.http = request.response();
         this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
+        this.memory = memory;
         this.maxInlineBytes = maxInlineBytes;
     }
 
     /** Makes the call. A client that leaves withdraws it. */
     void start() {
-        http.closeHandler(left -> cancellation.cancel());
+        http.closeHandler(left -> {
+            dropPieces();
+            cancellation.cancel();
+        });
         cancellation = server.infer(call, this);
     }
 
@@ -99,15 +106,21 @@ final class GenerateExchange implements ResponseObserver {
     @Override
     public void onError(InferenceException error) {
         InferenceException told = failed(error);
-        steps.add(() -> HttpErrors.send(http, told, HttpErrors.JSON));
+        steps.add(() -> {
+            dropPieces();
+            HttpErrors.send(http, told, HttpErrors.JSON);
+        });
     }
 
     private void keep(InferResponse response) {
         if (GenerateResponseWriter.jsonBytes(response) > maxInlineBytes) {
-            LongText written = new LongText(response, http::closed, false);
+            LongText written = new LongText(response, http::closed, memory, false);
             steps.doElsewhere(written, () -> {
                 pieces = written.text();
                 written.error().ifPresent(this::fail);
+                if (http.closed()) {
+                    dropPieces();
+                }
             });
             return;
         }
@@ -129,13 +142,21 @@ final class GenerateExchange implements ResponseObserver {
 
     private void refuseMore() {
         text = null;
-        pieces = null;
+        dropPieces();
         finish();
         cancellation.cancel();
     }
 
+    private void dropPieces() {
+        if (pieces != null) {
+            pieces.close();
+            pieces = null;
+        }
+    }
+
     private void finish() {
         if (http.ended() || http.closed()) {
+            dropPieces();
             return;
         }
         http.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON);
@@ -147,9 +168,9 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     private void sendLong(TextPieces whole) {
-        QueuedBytes queued = QueuedBytes.of(request.connection());
-        new LargeBody(whole.toList(), TextPieces.PIECE_SIZE).send(http, () -> queued.add(-whole.size()));
-        queued.add(whole.size());
+        LargeBody body = new LargeBody(whole.take(), TextPieces.PIECE_SIZE);
+        body.count(QueuedBytes.of(request.connection()));
+        body.send(http, () -> {});
     }
 
     @Override

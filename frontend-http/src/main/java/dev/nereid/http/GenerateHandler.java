@@ -19,6 +19,7 @@ final class GenerateHandler {
     private final InferenceServer server;
     private final HttpOptions options;
     private final EventLoop loop;
+    private final TextMemory textMemory;
     private final GenerateResponseWriter writer = new GenerateResponseWriter();
 
     /**
@@ -27,10 +28,12 @@ final class GenerateHandler {
      * @param server who infers
      * @param options the limits
      * @param context the event loop
+     * @param textMemory bounds the memory of long texts
      */
-    GenerateHandler(InferenceServer server, HttpOptions options, Context context) {
+    GenerateHandler(InferenceServer server, HttpOptions options, Context context, TextMemory textMemory) {
         this.server = server;
         this.options = options;
+        this.textMemory = textMemory;
         this.loop = new EventLoop(context);
     }
 
@@ -39,7 +42,8 @@ final class GenerateHandler {
         receive(
                 request,
                 path,
-                call -> new GenerateExchange(server, call, request, loop, writer, options.maxInlineBytes()).start());
+                call -> new GenerateExchange(server, call, request, loop, writer, textMemory, options.maxInlineBytes())
+                        .start());
     }
 
     /** Waits for the body, and answers with the model's responses, each when it comes. */
@@ -47,7 +51,8 @@ final class GenerateHandler {
         receive(
                 request,
                 path,
-                call -> new StreamExchange(server, call, request, loop, writer, options.maxInlineBytes()).start());
+                call -> new StreamExchange(server, call, request, loop, writer, textMemory, options.maxInlineBytes())
+                        .start());
     }
 
     /** Takes over a call that was read. */

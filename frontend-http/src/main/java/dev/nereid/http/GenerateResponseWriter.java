@@ -7,7 +7,6 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
 import io.vertx.core.buffer.Buffer;
-import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CancellationException;
@@ -25,7 +24,6 @@ final class GenerateResponseWriter {
     private static final String END = "\n\n";
 
     private final JsonWriter json;
-    private final JsonWriter elements = new JsonWriter();
 
     /** Creates the writer of one event loop. */
     GenerateResponseWriter() {
@@ -152,10 +150,8 @@ final class GenerateResponseWriter {
         }
         if (tensor.shape().elementCount() != 1) {
             JsonTensorWriter.write(json, output);
-            return;
+        } else {
+            JsonTensorWriter.writeElements(json, output);
         }
-        elements.clear();
-        JsonTensorWriter.write(elements, output);
-        json.raw(MemorySegment.ofArray(elements.array()).asSlice(1, elements.size() - 2L));
     }
 }

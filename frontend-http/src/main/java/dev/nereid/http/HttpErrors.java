@@ -9,6 +9,7 @@ import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import java.net.HttpURLConnection;
 import java.nio.charset.StandardCharsets;
@@ -100,6 +101,27 @@ final class HttpErrors {
     /** Answers that the server failed; what happened is for the log alone. */
     static void sendInternal(HttpServerResponse response) {
         send(response, HttpURLConnection.HTTP_INTERNAL_ERROR, "internal error", JSON);
+    }
+
+    /** Answers that the server failed, whatever has been done with the answer; the last resort is to close the connection. */
+    static void sendInternal(HttpServerRequest request) {
+        sendOrAbort(request, () -> sendInternal(request.response()));
+    }
+
+    /** Sends an answer after a failure; closes the connection if another has begun, or that fails too. */
+    static void sendOrAbort(HttpServerRequest request, Runnable sending) {
+        HttpServerResponse response = request.response();
+        boolean isSent = false;
+        try {
+            if (!response.headWritten()) {
+                sending.run();
+                isSent = true;
+            }
+        } finally {
+            if (!isSent && !response.closed()) {
+                HttpPort.abort(request.connection());
+            }
+        }
     }
 
     /** Has an answer that is not made here tell of an error by its status. */

@@ -61,6 +61,12 @@ public final class HttpFrontend implements AutoCloseable {
      * @throws IllegalArgumentException if the files of the certificates cannot be used
      */
     public static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options) throws IOException {
+        return start(vertx, server, options, new TextMemory());
+    }
+
+    /** Starts serving with another bound on the memory of long texts. */
+    static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options, TextMemory texts)
+            throws IOException {
         requireNonNull(server, "server");
         Optional<Certificates> certificates = options.security().tls().map(files -> Certificates.read(files, vertx));
         List<HttpListener> listeners = new CopyOnWriteArrayList<>();
@@ -68,8 +74,8 @@ public final class HttpFrontend implements AutoCloseable {
                 ? SocketAddress.sharedRandomPort(
                         ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
                 : SocketAddress.inetSocketAddress(options.port(), options.address());
-        ConnectionAcceptor acceptor =
-                new ConnectionAcceptor(options.connections().limiter(), certificates.isPresent(), System::nanoTime);
+        ConnectionAcceptor acceptor = new ConnectionAcceptor(
+                options.connections().limiter(), certificates.isPresent(), texts, System::nanoTime);
         Future<String> deployed = vertx.deployVerticle(
                 () -> new HttpListener(server, options, address, certificates, acceptor, listeners),
                 new DeploymentOptions()

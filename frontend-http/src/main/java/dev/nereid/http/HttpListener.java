@@ -61,8 +61,8 @@ final class HttpListener extends VerticleBase {
                         new ServerHandler(server),
                         new ModelHandler(server.models()),
                         new StatisticsHandler(server.models()),
-                        new InferHandler(server, options, context),
-                        new GenerateHandler(server, options, context),
+                        new InferHandler(server, options, context, acceptor.texts()),
+                        new GenerateHandler(server, options, context, acceptor.texts()),
                         new RepositoryHandler(server, options, context),
                         new SharedMemoryHandler(server, options, context)));
         HttpServerOptions serving = new HttpServerOptions();
@@ -78,6 +78,7 @@ final class HttpListener extends VerticleBase {
                         handle(request, routes);
                     }
                 },
+                (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
                 System::nanoTime);
         return port.listen(address).onSuccess(listening -> {
             http = port;
@@ -98,9 +99,9 @@ final class HttpListener extends VerticleBase {
     private static void handle(HttpServerRequest request, Routes routes) {
         try {
             routes.handle(request);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
-            HttpErrors.sendInternal(request.response());
+            HttpErrors.sendInternal(request);
             UnwantedBody.discard(request);
         }
     }

@@ -1,9 +1,11 @@
 package dev.nereid.http;
 
+import dev.nereid.api.RefusalCause;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelConfig;
 import io.netty.channel.EventLoop;
 import io.netty.channel.WriteBufferWaterMark;
+import io.netty.handler.codec.TooLongFrameException;
 import io.netty.util.concurrent.ScheduledFuture;
 import io.vertx.core.Future;
 import io.vertx.core.Handler;
@@ -18,6 +20,7 @@ import io.vertx.core.internal.ContextInternal;
 import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.core.net.impl.ConnectionBase;
+import java.net.HttpURLConnection;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -56,14 +59,37 @@ final class HttpPort {
     /** How long a client may read nothing while what waits for such clients takes more than its share of memory. */
     private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
 
+    /** How often it is measured how fast clients read. */
+    private static final long MEASURE_NANOS = TimeUnit.MILLISECONDS.toNanos(900);
+
+    /** How long what waits for a client may take until it is read, while there is no room for other long texts. */
+    private static final long MAX_DRAIN_NANOS = TimeUnit.SECONDS.toNanos(60);
+
     /** More in the buffers of one connection is tensors, which have a bound of their own. */
     private static final long MAX_COUNTED_BYTES = 256 << 10;
+
+    /** Is told of requests that no handler has seen. */
+    @FunctionalInterface
+    interface RefusalListener {
+        /** For a port whose refused requests are of no interest. */
+        RefusalListener NONE = (path, cause, status) -> {};
+
+        /**
+         * A request was refused.
+         *
+         * @param path its path; empty if that is not known
+         * @param cause why
+         * @param status the status that the client is told
+         */
+        void refused(String path, RefusalCause cause, int status);
+    }
 
     private final ContextInternal context;
     private final EventLoop loop;
     private final HttpConnections bounds;
     private final LongSupplier clock;
     private final ConnectionAcceptor acceptor;
+    private final RefusalListener refusals;
     private final HttpServer http;
     private final Map<HttpConnection, ServerConnection> connections = new HashMap<>();
 
@@ -73,6 +99,7 @@ final class HttpPort {
     private @Nullable RoomyAllocator allocator;
     private long now;
     private long lastTick;
+    private long lastMeasured;
     /** What was counted of the responses that clients do not read. */
     private long unreadBytes;
 
@@ -84,6 +111,7 @@ final class HttpPort {
      * @param bounds the bounds on connections
      * @param acceptor what accepts them, shared by the event loops of one port
      * @param requests the handler of requests
+     * @param refusals is told of those that the handler does not see
      * @param clock the time in nanoseconds, from any origin
      */
     HttpPort(
@@ -92,14 +120,17 @@ final class HttpPort {
             HttpConnections bounds,
             ConnectionAcceptor acceptor,
             Handler<HttpServerRequest> requests,
+            RefusalListener refusals,
             LongSupplier clock) {
         this.context = context;
         this.loop = context.nettyEventLoop();
         this.bounds = bounds;
         this.acceptor = acceptor;
+        this.refusals = refusals;
         this.clock = clock;
         now = clock.getAsLong();
         lastTick = now;
+        lastMeasured = now;
         idle = new IdleConnections(connections.values(), clock);
         drain = new PortDrain(context, connections.values(), acceptor, clock);
         options.setAcceptBacklog(BACKLOG)
@@ -126,7 +157,7 @@ final class HttpPort {
                         requests.handle(request);
                     }
                 })
-                .invalidRequestHandler(HttpPort::refuse);
+                .invalidRequestHandler(this::refuse);
     }
 
     /** Begins to listen. */
@@ -187,7 +218,7 @@ final class HttpPort {
      * Lets the connections that are left have their last responses, and closes everything. To be called once the socket
      * that listens is closed. May be called on any thread.
      *
-     * @param patience how long those responses may take
+     * @param patience how long they may take over connections that were accepted after the end of the window
      * @return completed when all is closed
      */
     Future<Void> leave(Duration patience) {
@@ -222,7 +253,8 @@ final class HttpPort {
         return connection == null || connection.isLate();
     }
 
-    private static void sendAway(HttpServerRequest request) {
+    private void sendAway(HttpServerRequest request) {
+        refusals.refused(String.valueOf(request.path()), RefusalCause.NOT_READY, HttpURLConnection.HTTP_UNAVAILABLE);
         request.response().putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
         HttpErrors.sendExiting(request.response());
         if (request.isEnded()) {
@@ -234,10 +266,18 @@ final class HttpPort {
     }
 
     /** Answers what is no request of HTTP, and closes the connection: nobody knows where the next request begins. */
-    private static void refuse(HttpServerRequest request) {
-        HttpErrors.sendInvalid(
-                request.response(), request.decoderResult().cause(), request.getHeader(HttpHeaders.CONTENT_LENGTH));
+    private void refuse(HttpServerRequest request) {
+        Throwable problem = request.decoderResult().cause();
+        HttpErrors.sendInvalid(request.response(), problem, request.getHeader(HttpHeaders.CONTENT_LENGTH));
+        RefusalCause cause = problem instanceof TooLongFrameException ? RefusalCause.TOO_LARGE : RefusalCause.MALFORMED;
+        refusals.refused(
+                String.valueOf(request.path()), cause, request.response().getStatusCode());
         request.connection().close();
+    }
+
+    /** A connection has refused a request, of which no path is known. */
+    void refused(int status) {
+        refusals.refused("", RefusalCause.MALFORMED, status);
     }
 
     // Time.
@@ -270,6 +310,10 @@ final class HttpPort {
             }
             idle.noteOldest(oldest);
             boundUnread(waitingBytes);
+            if (now - lastMeasured >= MEASURE_NANOS) {
+                measureReading(now - lastMeasured);
+                lastMeasured = now;
+            }
         } catch (RuntimeException e) {
             log.atError().setCause(e).log("connections not checked");
         }
@@ -277,6 +321,31 @@ final class HttpPort {
 
     private static long counted(ServerConnection connection) {
         return Math.min(connection.waitingBytes(), MAX_COUNTED_BYTES) + connection.queuedBytes();
+    }
+
+    /** Closes the connections whose clients read the slowest, if their long texts leave no room for others. */
+    private void measureReading(long elapsed) {
+        connections.values().forEach(connection -> connection.measureReading(elapsed));
+        long shortage = acceptor.texts().shortage();
+        if (shortage > 0) {
+            closeSlowest(shortage);
+        }
+    }
+
+    private void closeSlowest(long shortage) {
+        List<ServerConnection> slow = connections.values().stream()
+                .filter(connection -> connection.drainNanos() > MAX_DRAIN_NANOS)
+                .sorted(Comparator.comparingLong(ServerConnection::drainNanos).reversed())
+                .toList();
+        long left = shortage;
+        int closed = 0;
+        for (; closed < slow.size() && left > 0; closed++) {
+            left -= slow.get(closed).queuedBytes();
+            slow.get(closed).abort();
+        }
+        if (closed > 0) {
+            log.atWarn().addKeyValue("connections", closed).log("closed, their clients read too slowly");
+        }
     }
 
     private void boundUnread(long waitingBytes) {
@@ -306,7 +375,9 @@ final class HttpPort {
             connection.abort();
             closed++;
         }
-        log.atWarn().addKeyValue("connections", closed).log("closed, their clients do not read");
+        if (closed > 0) {
+            log.atWarn().addKeyValue("connections", closed).log("closed, their clients do not read");
+        }
         return left;
     }
 

@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +22,9 @@ final class IdleConnections {
 
     /** How soon connections are searched for again if there were none. */
     static final long SEARCH_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    /** How long the event loop may take to begin to close one, before others are preferred. */
+    static final long MAX_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     /** Connections that never served a request go first: they are no loss to their clients. */
     private static final Comparator<Candidate> ORDER =
@@ -66,6 +70,10 @@ final class IdleConnections {
     private final Deque<Candidate> candidates = new ArrayDeque<>();
     private volatile long oldestSince;
     private volatile long searchAgainAt;
+    /** How often the event loop was asked to close one and has not begun to, and since when. */
+    private final AtomicInteger asked = new AtomicInteger();
+
+    private volatile long askedSince;
 
     /**
      * Begins with any connections.
@@ -82,7 +90,27 @@ final class IdleConnections {
 
     /** Says whether there may be one. May be called on any thread. */
     boolean mayExist() {
-        return clock.getAsLong() - searchAgainAt >= 0;
+        long now = clock.getAsLong();
+        return now - searchAgainAt >= 0 && (!isAsked() || now - askedSince <= MAX_WAIT_NANOS);
+    }
+
+    /** Notes that the event loop is asked to close one. Called by the thread that accepts. */
+    void ask() {
+        if (!isAsked()) {
+            askedSince = clock.getAsLong();
+        }
+        asked.incrementAndGet();
+    }
+
+    /** Notes that the event loop begins to close one, or never will. May be called on any thread. */
+    void begin() {
+        askedSince = clock.getAsLong();
+        asked.decrementAndGet();
+    }
+
+    /** Says whether the event loop was asked to close one and has not begun to. May be called on any thread. */
+    boolean isAsked() {
+        return asked.get() > 0;
     }
 
     /** Returns about when the connection that has been idle for the longest time began to be. On any thread. */

@@ -104,7 +104,7 @@ final class InferAnswer implements ResponseObserver {
         if (response != null) {
             send(response, () -> handler.writer().write(http, response, form));
         } else if (error != null) {
-            HttpErrors.send(http, error, HttpErrors.TEXT);
+            HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, error, HttpErrors.TEXT));
         }
     }
 
@@ -116,7 +116,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void writeText(InferResponse response) {
-        TextPieces text = new TextPieces(http::closed);
+        TextPieces text = new TextPieces(http::closed, handler.textMemory());
         AtomicReference<InferResponseWriter.Written> written = new AtomicReference<>();
         Optional<Failure> failure = attempt(() -> {
             JsonWriter json = new JsonWriter(text);
@@ -124,6 +124,7 @@ final class InferAnswer implements ResponseObserver {
             json.flush();
             written.set(InferResponseWriter.collect(response, form, text, binaryBytes));
         });
+        text.close(); // what was not collected
         InferResponseWriter.Written body = written.get();
         boolean handedOver = body == null
                 ? handler.loop().run(() -> fail(response, failure.orElseThrow()))
@@ -140,7 +141,14 @@ final class InferAnswer implements ResponseObserver {
         if (http.closed()) {
             written.body().close();
         }
-        send(response, () -> handler.writer().send(request, response, form, written));
+        send(response, () -> {
+            try {
+                handler.writer().send(request, response, form, written);
+            } catch (RuntimeException | Error e) {
+                written.body().close();
+                throw e;
+            }
+        });
     }
 
     private void send(InferResponse response, Runnable writing) {
@@ -154,7 +162,7 @@ final class InferAnswer implements ResponseObserver {
     private void fail(InferResponse response, Failure failure) {
         response.close();
         RequestFailures.log(id, model, failure.error());
-        HttpErrors.send(http, failure.error(), failure.contentType());
+        HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, failure.error(), failure.contentType()));
     }
 
     /**

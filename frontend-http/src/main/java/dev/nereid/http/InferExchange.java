@@ -76,6 +76,8 @@ final class InferExchange {
             }
         } catch (InferenceException e) {
             refuseUnread(e);
+        } catch (RuntimeException | Error e) {
+            failUnread(e);
         }
     }
 
@@ -93,6 +95,9 @@ final class InferExchange {
         } catch (InferenceException e) {
             request.resume();
             refuseUnread(e);
+        } catch (RuntimeException | Error e) {
+            request.resume();
+            failUnread(e);
         }
     }
 
@@ -106,6 +111,9 @@ final class InferExchange {
             isLong = bytesToRead() > handler.options().maxInlineBytes();
         } catch (InferenceException e) {
             refuse(e);
+            return;
+        } catch (RuntimeException | Error e) {
+            fail(e);
             return;
         }
         CallMemory memory =
@@ -163,12 +171,7 @@ final class InferExchange {
             return () -> refuse(e);
         } catch (RuntimeException | Error e) {
             memory.run();
-            log.atError().addKeyValue("model", model).setCause(e).log("request not read");
-            return () -> {
-                body.close();
-                RequestFailures.logInternal(id, model);
-                HttpErrors.sendInternal(http);
-            };
+            return () -> fail(e);
         }
     }
 
@@ -176,7 +179,11 @@ final class InferExchange {
         ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
         InferAnswer answer =
                 new InferAnswer(handler, request, model, call.id(), new AnswerForm(outputs, coding, memory));
-        cancellation = handler.server().infer(call, answer);
+        try {
+            cancellation = handler.server().infer(call, answer);
+        } catch (RuntimeException | Error e) { // the memory is the server's
+            fail(e);
+        }
     }
 
     private InferRequest read(CallMemory memory) {
@@ -235,6 +242,21 @@ final class InferExchange {
         UnwantedBody.announceClose(request);
         refuse(error);
         UnwantedBody.discard(request);
+    }
+
+    private void failUnread(Throwable error) {
+        UnwantedBody.announceClose(request);
+        fail(error);
+        UnwantedBody.discard(request);
+    }
+
+    /** Answers that the server failed, which must not leave the request without an answer. */
+    private void fail(Throwable error) {
+        refused = true;
+        body.close();
+        log.atError().addKeyValue("model", model).setCause(error).log("request not served");
+        RequestFailures.logInternal(id, model);
+        HttpErrors.sendInternal(request);
     }
 
     private void refuse(InferenceException error) {

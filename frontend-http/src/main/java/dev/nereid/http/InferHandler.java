@@ -20,6 +20,7 @@ final class InferHandler {
     private final EventLoop loop;
     private final Thread eventLoop = Thread.currentThread();
     private final InferResponseWriter writer;
+    private final TextMemory textMemory;
     private final KnownTexts texts = new KnownTexts();
 
     /**
@@ -28,11 +29,13 @@ final class InferHandler {
      * @param server who infers
      * @param options the limits
      * @param context the event loop
+     * @param textMemory bounds the memory of long texts
      */
-    InferHandler(InferenceServer server, HttpOptions options, Context context) {
+    InferHandler(InferenceServer server, HttpOptions options, Context context, TextMemory textMemory) {
         this.server = server;
         this.options = options;
         this.context = context;
+        this.textMemory = textMemory;
         this.loop = new EventLoop(context);
         this.writer = new InferResponseWriter(context);
     }
@@ -53,12 +56,12 @@ final class InferHandler {
         } catch (InferenceException e) {
             UnwantedBody.refuse(
                     request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.TEXT);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             log.atError()
                     .addKeyValue("model", Quoted.text(path.model()))
                     .setCause(e)
                     .log("inference not begun");
-            HttpErrors.sendInternal(request.response());
+            HttpErrors.sendInternal(request);
             UnwantedBody.discard(request);
         }
     }
@@ -85,6 +88,10 @@ final class InferHandler {
 
     KnownTexts texts() {
         return texts;
+    }
+
+    TextMemory textMemory() {
+        return textMemory;
     }
 
     InferResponseWriter writer() {

@@ -99,26 +99,21 @@ final class InferResponseWriter {
     /** Puts outputs behind a text, on any thread; those in memory of the client are copied. Throws as {@link #write}. */
     static Written collect(InferResponse response, AnswerForm form, TextPieces text, long binaryBytes) {
         LargeBody body =
-                collect(new LargeBody(text.toList(), TextPieces.PIECE_SIZE), response.outputs(), binaryBytes > 0, form);
+                collect(new LargeBody(text.take(), TextPieces.PIECE_SIZE), response.outputs(), binaryBytes > 0, form);
         return new Written(body, text.size(), binaryBytes);
     }
 
     /** Answers a request with a body that was written elsewhere, and takes body and response over. */
     void send(HttpServerRequest request, InferResponse response, AnswerForm form, Written written) {
         HttpServerResponse http = request.response();
-        QueuedBytes queued = QueuedBytes.of(request.connection());
         putHeaders(http, written.binaryBytes(), written.textBytes());
+        written.body().count(QueuedBytes.of(request.connection()));
         if (written.binaryBytes() > 0) {
-            Runnable sentAll = () -> {
-                queued.add(-written.textBytes());
-                response.close();
-            };
-            send(written.body(), http, sentAll, form.coding());
+            send(written.body(), http, response::close, form.coding());
         } else {
             response.close();
-            send(written.body(), http, () -> queued.add(-written.textBytes()), form.coding());
+            send(written.body(), http, () -> {}, form.coding());
         }
-        queued.add(written.textBytes()); // last, since what failed does not wait
     }
 
     private void send(LargeBody body, HttpServerResponse http, Runnable sentAll, ContentCoding coding) {

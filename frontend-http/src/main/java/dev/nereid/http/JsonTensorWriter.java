@@ -14,6 +14,12 @@ final class JsonTensorWriter {
     /** Writes the array, brackets included. */
     static void write(JsonWriter json, NamedTensor output) {
         json.raw("[");
+        writeElements(json, output);
+        json.raw("]");
+    }
+
+    /** Writes the elements, with commas between them. */
+    static void writeElements(JsonWriter json, NamedTensor output) {
         DataType type = output.tensor().type();
         MemorySegment data = output.tensor().data();
         if (type == DataType.BYTES) {
@@ -30,7 +36,6 @@ final class JsonTensorWriter {
                 writeElement(json, type, data, at);
             }
         }
-        json.raw("]");
     }
 
     private static void writeElement(JsonWriter json, DataType type, MemorySegment data, long at) {

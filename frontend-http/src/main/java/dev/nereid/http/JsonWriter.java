@@ -294,7 +294,7 @@ final class JsonWriter {
                 bytes = Arrays.copyOf(bytes, (int) Math.max(needed, Math.min(2L * bytes.length, largestSize)));
             } else {
                 flush();
-                bytes = new byte[Math.max(more, TextPieces.PIECE_SIZE)];
+                bytes = pieces.allocate(Math.max(more, TextPieces.PIECE_SIZE));
             }
         }
     }

@@ -11,6 +11,7 @@ import io.vertx.core.internal.buffer.BufferInternal;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A response body that leaves the server from where its outputs lie, or coded. Confined to one event loop, except while
@@ -22,6 +23,10 @@ final class LargeBody implements AutoCloseable {
 
     private final long mostAtOnce;
     private List<ByteBuf> parts = new ArrayList<>();
+    /** How many of the parts are pieces of a long text, and where those are counted that wait. */
+    private int textParts;
+
+    private @Nullable QueuedBytes queued;
 
     /**
      * Begins with the JSON, which is copied.
@@ -44,6 +49,15 @@ final class LargeBody implements AutoCloseable {
     LargeBody(List<ByteBuf> text, long mostAtOnce) {
         this.mostAtOnce = mostAtOnce;
         parts.addAll(text);
+        textParts = text.size();
+    }
+
+    /** Counts the pieces of the text as long as they wait for the client. */
+    void count(QueuedBytes waiting) {
+        queued = waiting;
+        for (int i = 0; i < textParts; i++) {
+            waiting.add(parts.get(i).readableBytes());
+        }
     }
 
     /** Adds an output, which is not copied. */
@@ -79,11 +93,14 @@ final class LargeBody implements AutoCloseable {
         Future<Void> sent;
         try {
             sent = size() <= mostAtOnce ? sendAtOnce(http) : sendInParts(http);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             sent = Future.failedFuture(e);
         }
         sent.onComplete(done -> {
             close();
+            if (done.failed() && !http.closed()) {
+                http.reset(); // a part of it may have been sent
+            }
             sentAll.run();
         });
     }
@@ -113,8 +130,21 @@ final class LargeBody implements AutoCloseable {
     /** Gives its own memory back; the response is not touched. */
     @Override
     public void close() {
-        parts.forEach(ByteBuf::release);
+        for (int i = 0; i < parts.size(); i++) {
+            release(i);
+        }
         parts = List.of();
+        textParts = 0;
+    }
+
+    private void release(int index) {
+        if (index < parts.size()) { // otherwise all were
+            ByteBuf part = parts.set(index, Unpooled.EMPTY_BUFFER);
+            if (queued != null && index < textParts) {
+                queued.add(-part.readableBytes());
+            }
+            part.release();
+        }
     }
 
     private Future<Void> sendAtOnce(HttpServerResponse http) {
@@ -125,8 +155,10 @@ final class LargeBody implements AutoCloseable {
 
     private Future<Void> sendInParts(HttpServerResponse http) {
         http.putHeader(HttpHeaders.CONTENT_LENGTH, Long.toString(size()));
-        for (ByteBuf part : parts) {
-            http.write(BufferInternal.buffer(part));
+        int count = parts.size();
+        for (int i = 0; i < count; i++) {
+            int index = i;
+            http.write(BufferInternal.buffer(parts.get(i))).onComplete(sent -> release(index));
         }
         return http.end();
     }

@@ -26,12 +26,13 @@ final class LongText implements Runnable {
      *
      * @param response the response
      * @param abandoned says whether nobody wants it any more
+     * @param memory bounds the memory of all texts
      * @param isEvent whether it is an event of a stream
      */
-    LongText(InferResponse response, BooleanSupplier abandoned, boolean isEvent) {
+    LongText(InferResponse response, BooleanSupplier abandoned, TextMemory memory, boolean isEvent) {
         this.response = response;
         this.isEvent = isEvent;
-        this.text = new TextPieces(abandoned);
+        this.text = new TextPieces(abandoned, memory);
     }
 
     @Override
@@ -45,10 +46,14 @@ final class LongText implements Runnable {
             error = Optional.of(JsonFields.internal("request was cancelled"));
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
+        } finally {
+            if (error.isPresent()) {
+                text.close();
+            }
         }
     }
 
-    /** Returns the text; complete unless there is an error. */
+    /** Returns the text, to be closed or taken; empty if there is an error. */
     TextPieces text() {
         return text;
     }

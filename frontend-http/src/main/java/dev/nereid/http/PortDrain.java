@@ -34,6 +34,7 @@ final class PortDrain {
     private final Promise<Void> drained = Promise.promise();
     private final Promise<Void> deserted = Promise.promise();
     private long lastConnected;
+    private long abortAt;
     private boolean isClosing;
     private boolean isDrained;
 
@@ -89,6 +90,7 @@ final class PortDrain {
     Future<Void> start(Duration window, Duration timeout) {
         context.runOnContext(begun -> {
             isClosing = true;
+            abortAt = clock.getAsLong() + timeout.toNanos();
             if (window.isZero()) {
                 endWindow();
             } else {
@@ -104,9 +106,10 @@ final class PortDrain {
 
     /**
      * Lets the connections that are left have their last responses, and closes all. To be called once the socket that
-     * listens is closed. May be called on any thread.
+     * listens is closed. May be called on any thread. A connection that was accepted before the end of the window, after
+     * this event loop had none for a moment, may be among them; its requests have what is left of the time of requests.
      *
-     * @param patience how long those responses may take
+     * @param patience how long the responses of connections may take that were accepted after the end of the window
      * @return completed when all is closed
      */
     Future<Void> finish(Duration patience) {
@@ -115,7 +118,8 @@ final class PortDrain {
             if (patience.isZero()) {
                 abortAll();
             } else {
-                after(patience.toNanos(), this::abortAll);
+                after(patience.toNanos(), this::abortLate);
+                after(Math.max(patience.toNanos(), abortAt - clock.getAsLong()), this::abortAll);
             }
             awaitDeserted(clock.getAsLong() + patience.toNanos());
         });
@@ -156,6 +160,12 @@ final class PortDrain {
 
     private void abortAll() {
         List.copyOf(connections).forEach(ServerConnection::abort);
+    }
+
+    private void abortLate() {
+        List.copyOf(connections).stream()
+                .filter(connection -> connection.isLate() || connection.isLingering())
+                .forEach(ServerConnection::abort);
     }
 
     private void checkDrained() {

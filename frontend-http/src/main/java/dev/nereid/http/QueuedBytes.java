@@ -14,6 +14,11 @@ final class QueuedBytes {
     private static final AttributeKey<QueuedBytes> KEY = AttributeKey.valueOf(QueuedBytes.class, "count");
 
     private long count;
+    private long added;
+    /** What waited at the last measurement, in the buffers of the transport too; 0 if nothing did. */
+    private long before;
+
+    private long drainNanos;
 
     /** Returns the counter of a connection. */
     static QueuedBytes of(HttpConnection connection) {
@@ -34,6 +39,26 @@ final class QueuedBytes {
     /** Counts bytes that were given to the transport, or negative numbers of those that it does not have any more. */
     void add(long bytes) {
         count += bytes;
+        added += Math.max(0, bytes);
+    }
+
+    /**
+     * Measures how fast the client reads.
+     *
+     * @param elapsed how long the last measurement is ago
+     * @param buffered what waits in the buffers of the transport
+     */
+    void measure(long elapsed, long buffered) {
+        long now = count == 0 ? 0 : count + buffered;
+        long sent = Math.max(1, before + added - now);
+        drainNanos = before == 0 || now == 0 ? 0 : (long) ((double) count * elapsed / sent);
+        before = now;
+        added = 0;
+    }
+
+    /** Returns how long it takes until the client has read what waits, as fast as it read between the last measurements. */
+    long drainNanos() {
+        return drainNanos;
     }
 
     /** Returns how many bytes wait. */

@@ -37,6 +37,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     private final ServerConnection connection;
     private @Nullable ChannelHandlerContext context;
     private int hosts;
+    private boolean hasCoding;
     private boolean isBroken;
 
     /** Whether the next content is the first of its request, and no earlier request is in progress. */
@@ -182,8 +183,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         if (hosts > 1) {
             return new IllegalArgumentException("Host: given " + hosts + " times (expected: once)");
         }
-        // Asked of all requests: their decoder knows, but does not say.
-        if (request.headers().contains(HttpHeaderNames.TRANSFER_ENCODING)) {
+        if (hasCoding) {
             List<String> codings = request.headers().getAll(HttpHeaderNames.TRANSFER_ENCODING);
             if (codings.size() != 1
                     || !HttpHeaderValues.CHUNKED.contentEqualsIgnoreCase(
@@ -197,6 +197,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     @Override
     protected HttpMessage createMessage(String[] initialLine) {
         hosts = 0;
+        hasCoding = false;
         return super.createMessage(initialLine);
     }
 
@@ -205,6 +206,8 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
         AsciiString name = super.splitHeaderName(line, start, length);
         if (length == 4 && HttpHeaderNames.HOST.contentEqualsIgnoreCase(name)) {
             hosts++;
+        } else if (length == 17 && HttpHeaderNames.TRANSFER_ENCODING.contentEqualsIgnoreCase(name)) {
+            hasCoding = true;
         }
         return name;
     }

@@ -107,6 +107,11 @@ final class ServerConnection implements IdleConnections.Connection {
         return !isEnding && deadlines.inProgress() == 0 && !deadlines.readsBody();
     }
 
+    /** Says whether all was sent, and only the end of the client is waited for. */
+    boolean isLingering() {
+        return lingersUntil != NOT_YET;
+    }
+
     /** Says whether a request was read that waits for the response to another. */
     boolean hasNext() {
         return deadlines.inProgress() > 1;
@@ -258,6 +263,17 @@ final class ServerConnection implements IdleConnections.Connection {
         return decoder.undecodedBytes() + (unsent == null ? 0 : unsent.totalPendingWriteBytes());
     }
 
+    /** Measures how fast the client reads long texts. */
+    void measureReading(long elapsed) {
+        ChannelOutboundBuffer unsent = channel.unsafe().outboundBuffer();
+        queued.measure(elapsed, unsent == null ? 0 : unsent.totalPendingWriteBytes() - unsent.currentProgress());
+    }
+
+    /** Returns how long it takes until the client has read the long texts that wait for it. */
+    long drainNanos() {
+        return queued.drainNanos();
+    }
+
     /** Returns how much memory of the heap is taken by long texts that wait for the client. */
     long queuedBytes() {
         return queued.count();
@@ -290,6 +306,7 @@ final class ServerConnection implements IdleConnections.Connection {
         }
         boolean mayAnswer = !hasBegunResponse && (deadlines.inProgress() == 1 || !deadlines.readsBody());
         if (mayAnswer) {
+            port.refused(status);
             decoder.write(HttpErrors.lastResponse(status, phrase, error));
         }
         close();

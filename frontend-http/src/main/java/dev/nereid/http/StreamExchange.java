@@ -7,11 +7,13 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.RequestProtocol;
 import dev.nereid.api.ResponseObserver;
+import io.netty.buffer.ByteBuf;
 import io.vertx.core.buffer.Buffer;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
 import io.vertx.core.internal.buffer.BufferInternal;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,6 +36,12 @@ final class StreamExchange implements ResponseObserver {
     /** What a response takes besides its outputs. */
     private static final long OVERHEAD = 512;
 
+    /** What a part of an event takes besides its bytes. */
+    private static final int PART_OVERHEAD = 128;
+
+    /** So much of short events may wait before memory is reserved for more, in steps of that size. */
+    private static final long STEP = 256 << 10;
+
     private final InferenceServer server;
     private final InferCall call;
     private final HttpServerRequest request;
@@ -41,9 +49,14 @@ final class StreamExchange implements ResponseObserver {
     private final EventLoop loop;
     private final AnswerSteps steps;
     private final GenerateResponseWriter writer;
+    private final TextMemory memory;
     private final long maxInlineBytes;
     private final AtomicLong unsent = new AtomicLong();
     private final QueuedBytes queued;
+    /** How many bytes of short events wait, and how much memory is reserved for them. */
+    private long waiting;
+
+    private long reserved;
     /** Whether responses are no longer of interest. */
     private volatile boolean cut;
 
@@ -57,6 +70,7 @@ final class StreamExchange implements ResponseObserver {
      * @param request the request
      * @param loop the event loop
      * @param writer writes the events
+     * @param memory bounds the memory of long texts
      * @param maxInlineBytes a longer event is written by a worker
      */
     StreamExchange(
@@ -65,6 +79,7 @@ final class StreamExchange implements ResponseObserver {
             HttpServerRequest request,
             EventLoop loop,
             GenerateResponseWriter writer,
+            TextMemory memory,
             long maxInlineBytes) {
         this.server = server;
         this.call = call;
@@ -74,6 +89,7 @@ final class StreamExchange implements ResponseObserver {
         this.loop = loop;
         this.steps = new AnswerSteps(loop, this::breakOff);
         this.writer = writer;
+        this.memory = memory;
         this.maxInlineBytes = maxInlineBytes;
     }
 
@@ -130,7 +146,7 @@ final class StreamExchange implements ResponseObserver {
         }
         boolean last = response.isLast();
         if (charged - OVERHEAD > maxInlineBytes) {
-            LongText written = new LongText(response, () -> cut || http.closed(), true);
+            LongText written = new LongText(response, () -> cut || http.closed(), memory, true);
             steps.doElsewhere(written, () -> sendLong(written, charged, last));
             return;
         }
@@ -143,34 +159,78 @@ final class StreamExchange implements ResponseObserver {
             withdraw();
             return;
         }
-        if (admit(event.length())) {
+        int cost = event.length() + PART_OVERHEAD;
+        if (admit(cost) && reserve(cost)) {
             begin();
-            write(event);
+            write(event, () -> release(cost));
             endAfter(last);
+        }
+    }
+
+    /** Reserves memory for short events of which many wait; if there is none, gives the client up. */
+    private boolean reserve(int cost) {
+        waiting += cost;
+        try {
+            while (waiting - reserved > STEP) {
+                memory.reserve(STEP);
+                reserved += STEP;
+            }
+            return true;
+        } catch (InferenceException e) {
+            release(cost);
+            giveUp();
+            return false;
+        }
+    }
+
+    private void release(int cost) {
+        waiting -= cost;
+        while (reserved > 0 && waiting <= reserved) {
+            memory.release(STEP);
+            reserved -= STEP;
         }
     }
 
     private void sendLong(LongText written, long charged, boolean last) {
         unsent.addAndGet(-charged);
+        TextPieces text = written.text();
         if (cut || isOver()) {
-            return;
-        }
-        if (written.error().isPresent()) {
+            text.close();
+        } else if (written.error().isPresent()) {
             fail(written.error().get());
             withdraw();
-        } else if (admit(written.text().size())) {
-            begin();
-            written.text().toList().forEach(piece -> write(BufferInternal.buffer(piece)));
-            endAfter(last);
+        } else {
+            List<ByteBuf> pieces = text.take();
+            if (admit(text.size() + (long) PART_OVERHEAD * pieces.size())) {
+                begin();
+                write(pieces);
+                endAfter(last);
+            } else {
+                pieces.forEach(ByteBuf::release);
+            }
         }
     }
 
-    private void write(Buffer part) {
-        int length = part.length();
-        queued.add(length);
+    private void write(List<ByteBuf> pieces) {
+        int written = 0;
+        try {
+            for (; written < pieces.size(); written++) {
+                ByteBuf piece = pieces.get(written);
+                write(BufferInternal.buffer(piece), piece::release);
+            }
+        } catch (RuntimeException | Error e) {
+            pieces.subList(written, pieces.size()).forEach(ByteBuf::release);
+            throw e;
+        }
+    }
+
+    private void write(Buffer part, Runnable left) {
+        int cost = part.length() + PART_OVERHEAD;
+        queued.add(cost);
         http.write(part).onComplete(sent -> {
-            queued.add(-length);
-            unsent.addAndGet(-length);
+            queued.add(-cost);
+            unsent.addAndGet(-cost);
+            left.run();
         });
     }
 

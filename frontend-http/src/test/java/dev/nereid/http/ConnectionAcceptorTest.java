@@ -30,6 +30,7 @@ class ConnectionAcceptorTest {
     void theOldestHandshakeMakesRoom() {
         ConnectionAcceptor acceptor = new ConnectionAcceptor(new ConnectionLimiter(3, 0), true, () -> now);
         EmbeddedChannel listening = new EmbeddedChannel(acceptor);
+        listening.freezeTime();
         List<EmbeddedChannel> connections = accept(listening, 3);
         acceptor.connected(connections.get(0));
         assertThat(connections.get(1).close().isSuccess()).isTrue();
@@ -48,6 +49,7 @@ class ConnectionAcceptorTest {
     void withoutAHandshakeToCloseAConnectionIsRefused() {
         ConnectionAcceptor acceptor = new ConnectionAcceptor(new ConnectionLimiter(1, 0), true, () -> now);
         EmbeddedChannel listening = new EmbeddedChannel(acceptor);
+        listening.freezeTime();
         List<EmbeddedChannel> connections = accept(listening, 1);
         acceptor.connected(connections.getFirst());
 
@@ -84,15 +86,33 @@ class ConnectionAcceptorTest {
         listening.freezeTime();
         List<EmbeddedChannel> connections = accept(listening, MAX);
         listening.pipeline().fireExceptionCaught(new IOException("too many open files"));
+        listening.advanceTimeBy(950, TimeUnit.MILLISECONDS);
+        listening.runScheduledPendingTasks();
         accept(listening, MAX);
 
-        listening.advanceTimeBy(1, TimeUnit.SECONDS);
+        listening.advanceTimeBy(50, TimeUnit.MILLISECONDS);
         listening.runScheduledPendingTasks();
 
         assertThat(listening.config().isAutoRead()).as("many wait").isFalse();
         run(connections);
         listening.runPendingTasks();
         assertThat(listening.config().isAutoRead()).as("none waits").isTrue();
+    }
+
+    @Test
+    void anEventLoopThatIsHeldUpDoesNotKeepOthersFromBeingAccepted() {
+        ConnectionAcceptor acceptor = new ConnectionAcceptor(new ConnectionLimiter(MAX, 0), true, () -> now);
+        EmbeddedChannel listening = new EmbeddedChannel(acceptor);
+        listening.freezeTime();
+        accept(listening, MAX);
+        List<EmbeddedChannel> others = accept(listening, MAX);
+        assertThat(listening.config().isAutoRead()).as("many wait").isFalse();
+
+        listening.advanceTimeBy(IdleConnections.MAX_WAIT_NANOS, TimeUnit.NANOSECONDS);
+        listening.runScheduledPendingTasks();
+
+        assertThat(listening.config().isAutoRead()).as("none waits").isTrue();
+        assertThat(others).extracting(EmbeddedChannel::isOpen).containsOnly(false);
     }
 
     private List<EmbeddedChannel> accept(EmbeddedChannel listening, int count) {

@@ -5,6 +5,8 @@ import static dev.nereid.http.HttpConnection.join;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
@@ -64,6 +66,7 @@ class ConnectionIT {
             connection.send(bytes("GET /v2 HTTP/1.1\r\nHos"));
 
             assertLate(connection, "the header arrives too slowly");
+            assertCounted(RefusalCause.MALFORMED);
         }
     }
 
@@ -282,6 +285,7 @@ class ConnectionIT {
             connection.send(bytes("POST " + PATH + " HTTP/1.1\r\n" + header + "\r\n\r\nabc"));
 
             assertRefused(connection);
+            assertCounted(RefusalCause.MALFORMED);
         }
     }
 
@@ -303,6 +307,7 @@ class ConnectionIT {
                     + chunks.replace("\\r", "\r").replace("\\n", "\n") + "x".repeat(100_000)));
 
             assertRefused(connection);
+            assertCounted(RefusalCause.MALFORMED);
         }
     }
 
@@ -367,6 +372,45 @@ class ConnectionIT {
         }
     }
 
+    @Test
+    void aRequestIsAnsweredWhoseEventLoopHadNoConnectionWhenThePortBeganToClose() throws Exception {
+        start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20), 2);
+        HttpConnection busy = frontend.connect();
+        busy.send(infer());
+        FakeCall first = call();
+        frontend.connect().close(); // the turn of the other event loop
+        HttpConnection idle = frontend.connect();
+        while (frontend.http.openConnections() > 2) { // ends with the test at the latest
+            assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
+        }
+        CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
+        awaitAnnouncement(idle);
+        try (HttpConnection other = frontend.connect()) {
+            other.send(infer());
+            FakeCall second = call();
+            try (busy) {
+                first.respondWithInputs();
+                assertThat(busy.receive().status()).isEqualTo(200);
+            }
+
+            assertThat(other.isQuietFor(3000)).isTrue();
+
+            second.respondWithInputs();
+            assertThat(other.receive().status()).isEqualTo(200);
+        }
+        closed.get(15, TimeUnit.SECONDS);
+    }
+
+    /** Sends requests until a response announces the end of the connection. */
+    private static void awaitAnnouncement(HttpConnection connection) throws IOException {
+        String announced = "";
+        while (announced.isEmpty()) {
+            announced = connection.send(bytes(LIVE)).receive().header("connection");
+        }
+        assertThat(connection.isClosedByServer()).isTrue();
+        connection.close();
+    }
+
     private void awaitDrained() throws IOException {
         for (int i = 0; i < 10_000; i++) {
             try (HttpConnection probe = frontend.connect()) {
@@ -403,6 +447,11 @@ class ConnectionIT {
         assertThat(answer.header("connection")).isEqualTo("close");
         assertThat(answer.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
         assertThat(connection.isClosedByServer()).isTrue();
+    }
+
+    private void assertCounted(RefusalCause cause) {
+        assertThat(frontend.server.refusals().refused(RequestProtocol.HTTP, cause))
+                .isEqualTo(1);
     }
 
     private static void assertLate(HttpConnection connection, String error) throws IOException {

@@ -8,6 +8,7 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import java.util.Map;
@@ -133,6 +134,19 @@ final class HttpConnection implements AutoCloseable {
             return in.read() < 0;
         } catch (SocketException e) {
             return true;
+        }
+    }
+
+    /** Waits for a byte, and says whether none came and the connection was not closed either. */
+    boolean isQuietFor(int millis) throws IOException {
+        socket.setSoTimeout(millis);
+        try {
+            in.read();
+            return false;
+        } catch (SocketTimeoutException e) {
+            return true;
+        } finally {
+            socket.setSoTimeout(PATIENCE_MILLIS);
         }
     }
 

@@ -94,6 +94,24 @@ class IdleConnectionsTest {
         assertThat(idle.oldestSince()).isEqualTo(since + 1);
     }
 
+    @Test
+    void otherEventLoopsArePreferredToOneThatIsHeldUp() {
+        idle.ask();
+        idle.ask();
+        now += IdleConnections.MAX_WAIT_NANOS;
+        assertThat(idle.mayExist()).isTrue();
+        now++;
+        assertThat(idle.mayExist()).isFalse();
+
+        idle.begin();
+        assertThat(idle.mayExist()).as("it goes on").isTrue();
+        assertThat(idle.isAsked()).isTrue();
+        idle.begin();
+        now += IdleConnections.MAX_WAIT_NANOS + 1;
+        assertThat(idle.mayExist()).as("nothing waits").isTrue();
+        assertThat(idle.isAsked()).isFalse();
+    }
+
     private void close(int times) {
         for (int i = 0; i < times; i++) {
             idle.closeOldest();

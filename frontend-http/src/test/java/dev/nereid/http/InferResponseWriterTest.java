@@ -8,7 +8,6 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.FakeResponse;
 import dev.nereid.testkit.LeakCheckingMemory;
-import io.netty.buffer.ByteBuf;
 import java.util.AbstractList;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -21,15 +20,16 @@ class InferResponseWriterTest {
 
     @Test
     void anErrorOfTheJvmReleasesWhatWasCollected() {
-        TextPieces text = new TextPieces(() -> false);
-        text.add(new byte[10], 10);
-        ByteBuf piece = text.toList().getFirst();
+        TextMemory memory = new TextMemory();
+        TextPieces text = new TextPieces(() -> false, memory);
+        text.add(text.allocate(10), 10);
+        assertThat(memory.reserved()).isEqualTo(10);
         InferResponse response = FakeResponse.of("m", 1, "", new NoMemory(), Map.of(), true);
 
         assertThatThrownBy(() -> InferResponseWriter.collect(response, form, text, 1))
                 .isInstanceOf(OutOfMemoryError.class);
 
-        assertThat(piece.refCnt()).isZero();
+        assertThat(memory.reserved()).isZero();
     }
 
     /** Stands for an output that no memory is left for. */

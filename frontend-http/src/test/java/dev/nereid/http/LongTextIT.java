@@ -262,6 +262,18 @@ class LongTextIT {
         }
     }
 
+    @Test
+    void answersAfterAnErrorOfItsFirstBytes() throws Exception {
+        byte[] body = new byte[1000];
+        brokenSize = body.length;
+        try (HttpConnection connection = frontend.connect()) {
+            assertInternal(connection
+                    .post(OTHER, "Inference-Header-Content-Length: 0\r\n", body)
+                    .receive());
+            assertThat(connection.post(OTHER, "", small(7)).receive().text()).contains("\"data\":[7]");
+        }
+    }
+
     private static void assertInternal(HttpConnection.Answer answer) {
         assertThat(answer.status()).isEqualTo(500);
         assertThat(answer.text()).isEqualTo("{\"error\":\"internal error\"}");

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 /** How the writing of a long response ends. The text is handed over when all is written, which is where it may fail. */
 final class LongTextTest {
     private final Response response = new Response();
+    private final TextMemory memory = new TextMemory();
 
     @AfterEach
     void theResponseIsClosedOnce() {
@@ -24,7 +25,7 @@ final class LongTextTest {
 
     @Test
     void writesAnEvent() {
-        LongText text = new LongText(response, () -> false, true);
+        LongText text = new LongText(response, () -> false, memory, true);
 
         text.run();
 
@@ -53,7 +54,7 @@ final class LongTextTest {
 
     @Test
     void stopsWhenNobodyWantsTheText() {
-        LongText text = new LongText(response, () -> true, false);
+        LongText text = new LongText(response, () -> true, memory, false);
 
         text.run();
 
@@ -62,8 +63,35 @@ final class LongTextTest {
     }
 
     @Test
+    void givesTheMemoryBackOfATextThatIsNotWhole() {
+        TextMemory small = new TextMemory(3L * TextPieces.PIECE_SIZE);
+        LongText text = new LongText(new LongResponse(response), () -> false, small, false);
+
+        text.run();
+
+        assertThat(text.error()).get().satisfies(error -> {
+            assertThat(error.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            assertThat(error.retryAfter()).isPresent();
+        });
+        assertThat(small.reserved()).isZero();
+    }
+
+    @Test
+    void reservesTheMemoryOfATextUntilItIsClosed() {
+        LongText text = new LongText(new LongResponse(response), () -> false, memory, false);
+
+        text.run();
+
+        assertThat(text.text().size()).isGreaterThan(1 << 20);
+        assertThat(memory.reserved())
+                .isBetween(text.text().size() - 1024, text.text().size() + (1 << 20));
+        text.text().close();
+        assertThat(memory.reserved()).isZero();
+    }
+
+    @Test
     void isNotWholeBeforeItIsWritten() {
-        LongText text = new LongText(response, () -> false, false);
+        LongText text = new LongText(response, () -> false, memory, false);
 
         assertThat(text.error()).isPresent();
         text.run();
@@ -76,9 +104,48 @@ final class LongTextTest {
                 () -> {
                     throw error;
                 },
+                memory,
                 false);
         text.run();
         return text.error().orElseThrow();
+    }
+
+    /** A response with a long identifier. */
+    private record LongResponse(Response response) implements InferResponse {
+        @Override
+        public String model() {
+            return response.model();
+        }
+
+        @Override
+        public long version() {
+            return response.version();
+        }
+
+        @Override
+        public String id() {
+            return "é".repeat(1 << 20);
+        }
+
+        @Override
+        public List<NamedTensor> outputs() {
+            return List.of();
+        }
+
+        @Override
+        public Map<String, ParameterValue> parameters() {
+            return Map.of();
+        }
+
+        @Override
+        public boolean isLast() {
+            return true;
+        }
+
+        @Override
+        public void close() {
+            response.close();
+        }
     }
 
     /** A response without outputs, which counts how often it is closed. */

@@ -31,12 +31,18 @@ final class RunningFrontend implements AutoCloseable {
 
     /** Starts a front end whose tensors lie in some memory that is taken from the one to be checked. */
     RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used) throws IOException {
+        this(options, memory, used, new TextMemory());
+    }
+
+    /** Starts a front end with a bound on long texts. */
+    RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used, TextMemory texts)
+            throws IOException {
         this.memory = memory;
         server = new FakeInferenceServer(used)
                 .add(FakeModel.identity("id", DataType.FP32, 8, -1))
                 .add(FakeModel.identity("bytes", DataType.BYTES, 0, 1))
                 .add(FakeModel.identity("plain", DataType.UINT8, 0, -1));
-        http = HttpFrontend.start(vertx, server, options);
+        http = HttpFrontend.start(vertx, server, options, texts);
     }
 
     HttpConnection connect() throws IOException {
