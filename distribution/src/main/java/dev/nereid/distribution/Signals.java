@@ -1,8 +1,19 @@
 package dev.nereid.distribution;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
 import java.util.function.IntConsumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,11 +21,15 @@ import org.jspecify.annotations.Nullable;
  * Called by reflection: the compiler warns of it, and lets nobody say that this is known. Static functions only.
  */
 final class Signals {
+    private static final Path STATUS = Path.of("/proc/self/status");
+    private static final String IGNORED = "SigIgn:";
+
     private Signals() {}
 
     /**
-     * Has a signal handled in place of what the JVM does, on a thread of its own each time. Does nothing where the JVM
-     * was told to leave signals alone.
+     * Has a signal handled in place of what the JVM does, on a thread of its own each time, also if the process was
+     * started with the signal ignored, as shells do for commands in the background. Does nothing where the JVM was told
+     * to leave signals alone.
      *
      * @param name the name without {@code SIG}
      * @param action is given the number of the signal
@@ -31,10 +46,42 @@ final class Signals {
                         }
                         return ofObject(self, method, arguments);
                     });
-            signal.getMethod("handle", signal, handler)
-                    .invoke(null, signal.getConstructor(String.class).newInstance(name), proxy);
+            Object handled = signal.getConstructor(String.class).newInstance(name);
+            int value = (int) number.invoke(handled);
+            if (isIgnored(value)) {
+                restore(value);
+            }
+            signal.getMethod("handle", signal, handler).invoke(null, handled, proxy);
         } catch (ReflectiveOperationException e) {
             // No such module, or -Xrs: signals end the process without any of this.
+        }
+    }
+
+    /** Says whether the process ignores a signal; unknown without {@code /proc}, and taken for {@code false}. */
+    private static boolean isIgnored(int number) {
+        try (Stream<String> lines = Files.lines(STATUS)) {
+            return lines.filter(line -> line.startsWith(IGNORED))
+                    .map(line -> line.substring(IGNORED.length()).strip())
+                    .anyMatch(mask -> (Long.parseUnsignedLong(mask, 16) >>> (number - 1) & 1) != 0);
+        } catch (IOException | UncheckedIOException | NumberFormatException e) {
+            return false;
+        }
+    }
+
+    /** Sets a signal back to its default, by {@code signal(2)}: the JVM handles no signal that it finds ignored. */
+    private static void restore(int number) {
+        Linker linker = Linker.nativeLinker();
+        Optional<MemorySegment> function = linker.defaultLookup().find("signal");
+        if (function.isEmpty()) {
+            return;
+        }
+        try {
+            MethodHandle signal = linker.downcallHandle(
+                    function.get(),
+                    FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+            MemorySegment _ = (MemorySegment) signal.invokeExact(number, MemorySegment.NULL);
+        } catch (Throwable e) { // what invokeExact declares; a function without a body of its own throws nothing
+            throw new IllegalStateException("signal: " + e, e);
         }
     }
 

@@ -69,7 +69,24 @@ public final class InstalledServer implements AutoCloseable {
         List<String> arguments = new ArrayList<>(List.of("serve", "--model-repository=" + models));
         arguments.addAll(FREE_PORTS);
         arguments.addAll(List.of(flags));
-        InstalledServer server = new InstalledServer(launch(environment, arguments));
+        return started(launch(environment, arguments));
+    }
+
+    /** Starts a server that ignores SIGINT and SIGHUP from its start, as shells and {@code nohup} have it. */
+    static InstalledServer serveInBackground(Path models) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                "sh",
+                "-c",
+                "trap '' INT HUP; exec \"$0\" \"$@\"",
+                HOME.resolve("bin/nereid").toString(),
+                "serve",
+                "--model-repository=" + models));
+        command.addAll(FREE_PORTS);
+        return started(start(Map.of(), command));
+    }
+
+    private static InstalledServer started(Process process) throws IOException {
+        InstalledServer server = new InstalledServer(process);
         server.awaitReport();
         return server;
     }
@@ -156,6 +173,10 @@ public final class InstalledServer implements AutoCloseable {
         List<String> command =
                 new ArrayList<>(List.of(HOME.resolve("bin/nereid").toString()));
         command.addAll(arguments);
+        return start(environment, command);
+    }
+
+    private static Process start(Map<String, String> environment, List<String> command) throws IOException {
         ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment().putAll(environment);
         Process process = builder.start();

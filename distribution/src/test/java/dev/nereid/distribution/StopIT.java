@@ -52,6 +52,20 @@ final class StopIT {
     }
 
     @Test
+    void endsBySigintInTheBackgroundToo() throws IOException, InterruptedException {
+        try (InstalledServer server = InstalledServer.serveInBackground(InstalledServer.MODELS)) {
+            server.signal("HUP");
+            assertThat(server.get("/v2/health/ready").statusCode())
+                    .as("SIGHUP stays ignored")
+                    .isEqualTo(200);
+
+            server.interrupt();
+
+            assertThat(server.awaitEnd().status()).isZero();
+        }
+    }
+
+    @Test
     void answersWhatItHasBeforeItEnds() throws Exception {
         Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
