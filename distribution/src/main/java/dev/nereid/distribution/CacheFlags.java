@@ -17,7 +17,7 @@ final class CacheFlags {
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
         flags.add(
-                Flag.repeated(
+                Flag.of(
                         "--cache-config",
                         FlagValue.CACHE_SETTING,
                         "A setting of the cache that keeps responses for models with response_cache, as in"

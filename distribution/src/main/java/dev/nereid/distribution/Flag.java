@@ -11,35 +11,24 @@ import java.util.function.Function;
  *
  * @param names its name, then its other names, each with its dashes
  * @param label what stands for its value in the help text; empty for a switch, which has none
- * @param repeats whether it may be given several times
  * @param description what it does, for the help text
  * @param setter takes a value as written; returns what was expected if it cannot be used
  */
-record Flag(
-        List<String> names,
-        String label,
-        boolean repeats,
-        String description,
-        Function<String, Optional<String>> setter) {
+record Flag(List<String> names, String label, String description, Function<String, Optional<String>> setter) {
     private static final String VARIABLE_PREFIX = "NEREID_";
 
     Flag {
         names = List.copyOf(names);
     }
 
-    /** Declares a flag that is given at most once. */
+    /** Declares a flag. */
     static <T> Flag of(String name, FlagValue<T> value, String description, Consumer<T> setter) {
-        return new Flag(List.of(name), value.label(), false, description, text -> read(value, text, setter));
-    }
-
-    /** Declares a flag that may be given several times. */
-    static <T> Flag repeated(String name, FlagValue<T> value, String description, Consumer<T> setter) {
-        return new Flag(List.of(name), value.label(), true, description, text -> read(value, text, setter));
+        return new Flag(List.of(name), value.label(), description, text -> read(value, text, setter));
     }
 
     /** Declares a flag that has no value. */
     static Flag toggle(String name, String description, Runnable setter) {
-        return new Flag(List.of(name), "", false, description, text -> {
+        return new Flag(List.of(name), "", description, text -> {
             setter.run();
             return Optional.empty();
         });
@@ -47,7 +36,7 @@ record Flag(
 
     /** Returns the same flag with one more name. */
     Flag or(String name) {
-        return new Flag(List.of(name(), name), label, repeats, description, setter);
+        return new Flag(List.of(name(), name), label, description, setter);
     }
 
     /** Returns the name that errors use. */

@@ -25,8 +25,9 @@ final class Flags {
     }
 
     /**
-     * Reads a command line: {@code --name=value} or {@code --name value}. What is not given is taken from the
-     * environment, if it is there.
+     * Reads a command line: {@code --name=value} or {@code --name value}. Of a flag that is given several times the last
+     * value counts, unless it is a list, to which each adds. What is not given is taken from the environment, if it is
+     * there.
      *
      * @param arguments the command line behind the command
      * @param environment the variables of the environment
@@ -38,9 +39,7 @@ final class Flags {
             String argument = rest.next();
             int equal = argument.indexOf('=');
             Flag flag = find(equal < 0 ? argument : argument.substring(0, equal), argument);
-            if (!given.add(flag) && !flag.repeats()) {
-                throw new UsageException(flag.name() + ": given twice (expected: once)");
-            }
+            given.add(flag);
             flag.set(equal < 0 ? next(flag, rest) : value(flag, argument.substring(equal + 1)));
         }
         for (Flag flag : all) {

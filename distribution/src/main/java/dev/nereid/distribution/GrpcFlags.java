@@ -80,7 +80,7 @@ final class GrpcFlags {
                         FlagValue.PATTERN,
                         "Found in the names of headers that become parameters of inference requests. Default: none.",
                         value -> forwardedHeaders = Optional.of(value)),
-                Flag.repeated(
+                Flag.of(
                         "--grpc-restricted-protocol",
                         FlagValue.RESTRICTION,
                         "Parts of the protocol that only clients may use which send the header"

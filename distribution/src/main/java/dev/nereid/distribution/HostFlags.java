@@ -16,7 +16,7 @@ final class HostFlags {
 
     /** Adds the flags that set these fields. */
     void declare(Flags flags) {
-        flags.add(Flag.repeated(
+        flags.add(Flag.of(
                 "--host-policy",
                 FlagValue.HOST_SETTING,
                 "The processors that threads of instances run on, as in cpu,cpu-cores=0-3,8 or gpu_0,numa-node=1. Policies"

@@ -73,7 +73,7 @@ final class HttpFlags {
                         "Headers whose names this is found in, in whatever case, become parameters of an inference."
                                 + " Default: none.",
                         value -> forwardedHeaders = Optional.of(value)),
-                Flag.repeated(
+                Flag.of(
                         "--http-restricted-api",
                         FlagValue.text("GROUP[,GROUP...]:HEADER=SECRET"),
                         "A part of the API that needs a header with a secret: health, metadata, inference,"

@@ -29,7 +29,7 @@ final class MetricsFlags {
                 Flag.of(
                         "--metrics-address",
                         FlagValue.text("ADDRESS"),
-                        "The address to listen at; 0.0.0.0 for all. Default: that of HTTP.",
+                        "The address to listen at; 0.0.0.0 for all. Default: that of HTTP, or 127.0.0.1 without HTTP.",
                         value -> address = value),
                 Flag.of(
                         "--metrics-port",
@@ -51,7 +51,7 @@ final class MetricsFlags {
                         FlagValue.TRUTH,
                         "Whether metrics tell of graphics processors. Without effect: they do not yet. Default: true.",
                         value -> {}),
-                Flag.repeated(
+                Flag.of(
                         "--metrics-config",
                         FlagValue.SETTING,
                         "A setting of the metrics. counter_latencies=false: counters do not tell how long requests take."
@@ -67,8 +67,11 @@ final class MetricsFlags {
         }
     }
 
-    /** Returns where metrics are served, where HTTP is unless that was said. */
+    /** Returns where metrics are served: where HTTP is, if it is, unless that was said. */
     String address(HttpFlags http) {
-        return address.isEmpty() ? http.address : address;
+        if (!address.isEmpty()) {
+            return address;
+        }
+        return http.allow ? http.address : EndpointFlags.LOCAL;
     }
 }

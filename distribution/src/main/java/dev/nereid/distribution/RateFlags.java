@@ -20,7 +20,7 @@ final class RateFlags {
                                 + " executes when it has something to do. execution_count: as far as the resources reach,"
                                 + " those first that have executed least. Default: off.",
                         value -> limited = value),
-                Flag.repeated(
+                Flag.of(
                         "--rate-limit-resource",
                         FlagValue.RATE_RESOURCE,
                         "How much there is of a resource that instances take, on one device or, without it, on each. Of"

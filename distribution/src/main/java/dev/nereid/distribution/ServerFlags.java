@@ -51,12 +51,12 @@ final class ServerFlags {
         errors.declare(flags);
         supervision.declare(flags);
         flags.add(
-                Flag.repeated(
+                Flag.of(
                         "--backend-directory",
                         FlagValue.FOLDER,
                         "A folder of plugins besides the server's own. May be given several times.",
                         backendDirectories::add),
-                Flag.repeated(
+                Flag.of(
                         "--backend-config",
                         FlagValue.BACKEND_SETTING,
                         "A setting for one backend, or for all. May be given several times.",
@@ -85,7 +85,7 @@ final class ServerFlags {
 
     private void declareModels(Flags flags) {
         flags.add(
-                Flag.repeated(
+                Flag.of(
                                 "--model-repository",
                                 FlagValue.FOLDER,
                                 "A model repository: a folder with a folder for each model. May be given several times.",

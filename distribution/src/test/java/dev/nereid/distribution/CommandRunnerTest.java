@@ -46,7 +46,6 @@ final class CommandRunnerTest {
             serve --model-control-mode=poll | nereid serve: --model-control-mode: 'poll' (expected: none, the only mode that this version has); see nereid serve --help
             serve --backend-config=x | nereid serve: --backend-config: 'x' (expected: [backend,]key=value); see nereid serve --help
             serve --backend-config=,x=1 | nereid serve: --backend-config: ',x=1' (expected: [backend,]key=value); see nereid serve --help
-            serve --id=a --id=b | nereid serve: --id: given twice (expected: once); see nereid serve --help
             serve --http-port | nereid serve: --http-port: missing (expected: --http-port=PORT); see nereid serve --help
             serve | nereid serve: --model-repository: missing (expected: --model-repository=DIR)
             serve --model-repository=nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)

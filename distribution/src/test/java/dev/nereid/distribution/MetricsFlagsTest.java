@@ -46,6 +46,27 @@ final class MetricsFlagsTest {
         assertThat(flags.countLatencies).isTrue();
     }
 
+    @Test
+    void theLastOfSeveralValuesCounts() throws UsageException {
+        MetricsFlags flags =
+                read("--metrics-port=1", "--allow-metrics=false", "--metrics-port", "2", "--allow-metrics=true");
+
+        assertThat(flags.port).isEqualTo(2);
+        assertThat(flags.allow).isTrue();
+    }
+
+    @Test
+    void takesTheAddressOfHttpIfThatIsServed() throws UsageException {
+        HttpFlags http = new HttpFlags();
+        http.address = "192.0.2.1";
+        String ofHttp = read().address(http);
+        http.allow = false;
+
+        assertThat(ofHttp).isEqualTo("192.0.2.1");
+        assertThat(read().address(http)).isEqualTo(new HttpFlags().address);
+        assertThat(read("--metrics-address=192.0.2.2").address(http)).isEqualTo("192.0.2.2");
+    }
+
     @ParameterizedTest
     @CsvSource({"false, false", "False, true", "0, true", "true, true", "'', true"})
     void onlyTheExactWordStopsLatencies(String value, boolean counted) throws UsageException {
