@@ -119,6 +119,37 @@ final class ExecutionCountLimiterTest {
     }
 
     @Test
+    void theHigherPriorityGoesFirstAmongEquals() {
+        Ticket running = register(1, 2);
+        stage(running, "running");
+        stage(register(3, 2), "third");
+        stage(register(2, 2), "second");
+        stage(register(2, 2), "second, later");
+
+        running.release();
+
+        assertThat(turns).containsExactly("running", "second");
+    }
+
+    @Test
+    void sharesTurnsByPriority() {
+        Map<String, Integer> counts = new HashMap<>();
+        Ticket low = register(2, 2);
+        Ticket high = register(1, 2);
+        stage(low, "low");
+        stage(high, "high");
+        for (int i = 0; i < 300; i++) {
+            String name = turns.getLast();
+            counts.merge(name, 1, Integer::sum);
+            Ticket running = name.equals("low") ? low : high;
+            stage(running, name); // there is always more to do
+            running.release();
+        }
+
+        assertThat(counts).containsEntry("high", 200).containsEntry("low", 100);
+    }
+
+    @Test
     void theHeadBlocksSmallerOnesBehindIt() {
         Ticket running = register(1, 1);
         stage(running, "running");

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * granted a turn is told outside of it.
  *
  * <p>The instances that have work wait in one order: first who has had least, each execution counted as often as the
- * priority says; among equals, who has waited longest. Only the first of them is tried. While there is not enough for
+ * priority says; among equals, the one of the higher priority, which is the lower number, and then who has waited longest. Only the first of them is tried. While there is not enough for
  * it all others wait too, also those for which there would be enough: it would never be its turn otherwise.
  */
 public final class ExecutionCountLimiter implements RateLimiter {
@@ -24,8 +24,9 @@ public final class ExecutionCountLimiter implements RateLimiter {
     private final ResourcePool pool;
 
     @GuardedBy("lock")
-    private final PriorityQueue<Instance> staged =
-            new PriorityQueue<>(Comparator.<Instance>comparingLong(i -> i.load).thenComparingLong(i -> i.order));
+    private final PriorityQueue<Instance> staged = new PriorityQueue<>(Comparator.<Instance>comparingLong(i -> i.load)
+            .thenComparingInt(i -> i.priority)
+            .thenComparingLong(i -> i.order));
 
     /** How many instances were staged so far. */
     @GuardedBy("lock")

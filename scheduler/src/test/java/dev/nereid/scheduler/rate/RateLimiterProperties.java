@@ -62,9 +62,10 @@ final class RateLimiterProperties {
             run.granted.clear();
             run.step();
             boolean still = first != null && !first.closed && first.wants && !first.holds;
-            // Whoever got a turn though the first did not must have come with less than the first has had.
+            // Whoever got a turn though the first did not must have come with less than the first has had, or with as
+            // much and a higher priority.
             for (Actor granted : run.granted) {
-                assertThat(!still || granted.stagedLoad < first.stagedLoad)
+                assertThat(!still || Actor.ORDER.compare(granted, first) < 0)
                         .as("granted with load %d before %d", granted.stagedLoad, first == null ? 0 : first.stagedLoad)
                         .isTrue();
             }
@@ -131,14 +132,18 @@ final class RateLimiterProperties {
         Actor first() {
             return all.stream()
                     .filter(actor -> actor.wants && !actor.holds && !actor.closed)
-                    .min(Comparator.<Actor>comparingLong(actor -> actor.stagedLoad)
-                            .thenComparingLong(actor -> actor.stagedOrder))
+                    .min(Actor.ORDER)
                     .orElse(null);
         }
     }
 
     /** An instance as a test knows it. */
     private static final class Actor {
+        /** Who has had less, then the higher priority, then who has waited longer. */
+        static final Comparator<Actor> ORDER = Comparator.<Actor>comparingLong(actor -> actor.stagedLoad)
+                .thenComparingInt(actor -> actor.weight)
+                .thenComparingLong(actor -> actor.stagedOrder);
+
         final int[] need;
         private final int weight;
         private final Ticket ticket;
