@@ -1,5 +1,7 @@
 package dev.nereid.grpc;
 
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
 import java.util.OptionalLong;
 
 /**
@@ -8,4 +10,17 @@ import java.util.OptionalLong;
  * @param deadlineNanos when the client loses interest, on the scale of {@link System#nanoTime()}
  * @param headers the headers that become parameters of the requests
  */
-record CallOrigin(OptionalLong deadlineNanos, ForwardedHeaders headers) {}
+record CallOrigin(OptionalLong deadlineNanos, ForwardedHeaders headers) {
+    /**
+     * Says whether an error follows from the deadline of the client. Such a call has no response: the transport ends it
+     * as well, a moment later.
+     *
+     * @param error the error of a request
+     * @param nowNanos the time, on the scale of {@link System#nanoTime()}
+     */
+    boolean isExpired(InferenceException error, long nowNanos) {
+        return error.code() == ErrorCode.CANCELLED
+                && deadlineNanos.isPresent()
+                && nowNanos - deadlineNanos.getAsLong() >= 0;
+    }
+}

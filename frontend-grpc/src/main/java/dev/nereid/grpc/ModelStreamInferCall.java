@@ -223,6 +223,10 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
      * @return false if nobody wants it any more; it then stays the caller's
      */
     boolean offer(StreamOutbox.Lane lane, Outgoing outgoing) {
+        if (outgoing instanceof Outgoing.Failure failure
+                && origin.isExpired(failure.error(), method.nanoTime().getAsLong())) {
+            return false;
+        }
         if (isStrict && outgoing instanceof Outgoing.Failure failure) {
             fatal.compareAndSet(null, failure.error());
             drain();

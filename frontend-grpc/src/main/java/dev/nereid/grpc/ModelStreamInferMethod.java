@@ -8,6 +8,7 @@ import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerMethodDefinition;
 import java.util.concurrent.Executor;
+import java.util.function.LongSupplier;
 
 /** The method {@code ModelStreamInfer}: its own way to read and write messages, and its calls. Safe for use by any thread. */
 final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMessage>, InferResponseMessage> {
@@ -71,6 +72,10 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
 
     TransportMemory transport() {
         return calls.transport();
+    }
+
+    LongSupplier nanoTime() {
+        return calls.nanoTime();
     }
 
     ResponseCompression compression() {

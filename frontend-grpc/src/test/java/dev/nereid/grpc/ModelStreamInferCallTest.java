@@ -2,13 +2,19 @@ package dev.nereid.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.FakeCall;
 import inference.ModelInferRequest;
 import inference.ModelStreamInferResponse;
+import io.grpc.Context;
+import io.grpc.Deadline;
 import io.grpc.Status;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -40,6 +46,22 @@ final class ModelStreamInferCallTest {
     private static void respond(FakeCall call, int count) {
         for (int i = 0; i < count; i++) {
             call.respond(List.of(call.input(0, "OUTPUT0")), Map.of("n", new ParameterValue.Int(i)), false);
+        }
+    }
+
+    @Test
+    void sendsNoResponseToARequestWhoseDeadlineHasPassed() throws Exception {
+        ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
+        try (Context.CancellableContext expired =
+                Context.current().withDeadline(Deadline.after(-1, TimeUnit.SECONDS), timer)) {
+            StreamHarness late = expired.call(StreamHarness::new);
+            late.ready(true);
+            late.send(ask("plain", "p"));
+            late.calls.remove().fail(ErrorCode.CANCELLED, "request was cancelled");
+
+            assertThat(late.stream.written).isEmpty();
+        } finally {
+            timer.shutdownNow();
         }
     }
 
