@@ -69,6 +69,7 @@ final class Signals {
     }
 
     /** Sets a signal back to its default, by {@code signal(2)}: the JVM handles no signal that it finds ignored. */
+    @SuppressWarnings("restricted") // a call of a native function, which the manifest allows
     private static void restore(int number) {
         Linker linker = Linker.nativeLinker();
         Optional<MemorySegment> function = linker.defaultLookup().find("signal");
