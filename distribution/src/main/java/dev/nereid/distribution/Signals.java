@@ -81,7 +81,11 @@ final class Signals {
                     function.get(),
                     FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
             MemorySegment _ = (MemorySegment) signal.invokeExact(number, MemorySegment.NULL);
-        } catch (Throwable e) { // what invokeExact declares; a function without a body of its own throws nothing
+        } catch (IllegalCallerException e) {
+            // Native access is denied: the signal stays ignored.
+        } catch (RuntimeException | Error e) {
+            throw e;
+        } catch (Throwable e) { // declared by invokeExact; a native function throws nothing
             throw new IllegalStateException("signal: " + e, e);
         }
     }

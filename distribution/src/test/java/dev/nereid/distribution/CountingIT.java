@@ -230,6 +230,8 @@ class CountingIT {
         awaitFailures(1);
         executing.call().cancel("changed my mind", null);
         assertThat(executing.end()).failsWithin(60, TimeUnit.SECONDS);
+        // Over the same connection: the server has heard of the cancellation when it answers.
+        assertThat(overGrpc().getInferenceStats().getFail().getCount()).isEqualTo(1);
         GatedPlugin.open(gate);
         one.end().get(60, TimeUnit.SECONDS);
         two.end().get(60, TimeUnit.SECONDS);

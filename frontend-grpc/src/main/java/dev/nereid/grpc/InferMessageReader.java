@@ -29,7 +29,7 @@ final class InferMessageReader {
     /** The bytes of all texts of a message together. */
     private static final int MAX_TEXTS_BYTES = 4 << 20;
 
-    private static final int MOST_BEFORE_RAW = 64;
+    private static final int MAX_BEFORE_RAW = 64;
 
     private static final int USUAL_TENSORS = 2;
 
@@ -72,7 +72,7 @@ final class InferMessageReader {
     static boolean isRaw(MessageBytes beginning) {
         WireReader reader = WireReader.of(beginning);
         try {
-            for (int i = 0; i < MOST_BEFORE_RAW && reader.hasMore(); i++) {
+            for (int i = 0; i < MAX_BEFORE_RAW && reader.hasMore(); i++) {
                 int tag = reader.tag();
                 if (tag == (7 << 3 | BYTES)) {
                     return true;

@@ -145,7 +145,10 @@ final class UnreadResponses {
         }
     }
 
-    /** What waits on one connection. Safe for use by any thread: its fields are guarded by the lock of all, unless they are atomic or volatile. */
+    /**
+     * What waits on one connection. Safe for use by any thread: its fields are guarded by the lock of all, unless they are
+     * atomic or volatile.
+     */
     final class Connection {
         private final Consumer<String> disconnect;
         private final AtomicLong bytes = new AtomicLong();

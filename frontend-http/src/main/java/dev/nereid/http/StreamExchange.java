@@ -202,7 +202,6 @@ final class StreamExchange implements ResponseObserver {
         } else {
             List<ByteBuf> pieces = text.take();
             if (admit(text.size() + (long) PART_OVERHEAD * pieces.size())) {
-                begin();
                 write(pieces);
                 endAfter(last);
             } else {
@@ -214,6 +213,7 @@ final class StreamExchange implements ResponseObserver {
     private void write(List<ByteBuf> pieces) {
         int written = 0;
         try {
+            begin();
             for (; written < pieces.size(); written++) {
                 ByteBuf piece = pieces.get(written);
                 write(BufferInternal.buffer(piece), piece::release);

@@ -24,7 +24,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Has calls checked in the background whose checks take too long for the thread that asks, which may be an event loop:
- * byte strings are walked over, and those in memory of a client are copied. Safe for use by any thread: a concurrent map holds the sequences.
+ * byte strings are walked over, and those in memory of a client are copied. Safe for use by any thread: a concurrent map
+ * holds the sequences.
  *
  * <p>Calls of one sequence keep their order: one that follows a call in the background waits for it there. Other calls
  * have no order among themselves.
@@ -41,7 +42,7 @@ final class LargeCalls implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LargeCalls.class);
 
     private final Executor threads;
-    /** Runs a task at once when the threads have ended: the call will be refused, and its observer must be told. */
+    /** Runs a task at once when the threads have ended or cannot be started: the observer of its call must be told. */
     private final Executor tasks;
 
     private final ConcurrentMap<Key, CompletableFuture<Void>> sequences = new ConcurrentHashMap<>();
@@ -68,6 +69,9 @@ final class LargeCalls implements AutoCloseable {
             try {
                 threads.execute(task);
             } catch (RejectedExecutionException _) {
+                task.run();
+            } catch (OutOfMemoryError e) { // the log looks for fatal errors; a future would keep this one to itself
+                LOG.atError().setCause(e).log("thread not started");
                 task.run();
             }
         };
@@ -125,9 +129,12 @@ final class LargeCalls implements AutoCloseable {
         CompletableFuture<Void> turn = new CompletableFuture<>();
         CompletableFuture<Void> before = sequences.put(key.get(), turn);
         Runnable last = () -> {
-            waiting.run();
-            sequences.remove(key.get(), turn);
-            turn.complete(null);
+            try {
+                waiting.run();
+            } finally { // calls that follow wait for nothing else
+                sequences.remove(key.get(), turn);
+                turn.complete(null);
+            }
         };
         if (before == null) {
             tasks.execute(last);

@@ -32,6 +32,7 @@ class LargeCallsTest {
     private final Queue<Runnable> background = new ArrayDeque<>();
     private final LargeCalls calls = new LargeCalls(this::execute);
     private boolean hasEnded;
+    private boolean hasNoThread;
     private final List<String> submitted = new ArrayList<>();
     private final List<String> released = new ArrayList<>();
     private final List<ErrorCode> told = new ArrayList<>();
@@ -83,6 +84,20 @@ class LargeCallsTest {
     }
 
     @Test
+    void submitsACallOfASequenceThoughTheOneBeforeBrokeAndNoThreadStarts() {
+        LargeCalls.Submission broken = (taken, observer) -> {
+            throw new IllegalStateException("says the test");
+        };
+        calls.submit(call("a", "BYTES", LARGE, 7), new Told(), broken);
+        submit(call("b", "FP32", SMALL, 7));
+        hasNoThread = true;
+        runAll();
+
+        assertThat(submitted).containsExactly("b");
+        assertThat(calls.takes(call("c", "FP32", SMALL, 7))).isFalse();
+    }
+
+    @Test
     void neverSubmitsACallThatWasWithdrawn() {
         Cancellation handle = submit(call("a", "BYTES", LARGE));
         handle.cancel();
@@ -112,6 +127,9 @@ class LargeCallsTest {
     private void execute(Runnable task) {
         if (hasEnded) {
             throw new RejectedExecutionException();
+        }
+        if (hasNoThread) {
+            throw new OutOfMemoryError("no thread, says the test");
         }
         background.add(task);
     }

@@ -14,8 +14,9 @@ import org.jspecify.annotations.Nullable;
  * granted a turn is told outside of it.
  *
  * <p>The instances that have work wait in one order: first who has had least, each execution counted as often as the
- * priority says; among equals, the one of the higher priority, which is the lower number, and then who has waited longest. Only the first of them is tried. While there is not enough for
- * it all others wait too, also those for which there would be enough: it would never be its turn otherwise.
+ * priority says; among equals, the one of the higher priority, which is the lower number; then the one that has waited
+ * longest. Only the first of them is tried. While there is not enough for it all others wait too, also those for which
+ * there would be enough: it would never be its turn otherwise.
  */
 public final class ExecutionCountLimiter implements RateLimiter {
     private final ReentrantLock lock = new ReentrantLock();
