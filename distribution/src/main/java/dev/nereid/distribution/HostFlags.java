@@ -25,6 +25,11 @@ final class HostFlags {
                 settings::add));
     }
 
+    /** Returns the settings of all policies, in the order in which they were given. */
+    List<HostSetting> settings() {
+        return settings;
+    }
+
     /**
      * Sets what the flags and the environment ask for.
      *

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.host.HostSetting;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -18,10 +19,23 @@ final class HostFlagsTest {
     }
 
     @Test
-    void takesProcessorsAndNodes() throws UsageException, StartFailure {
-        read().set(NereidServer.builder(), Map.of());
-        read("--host-policy=cpu,cpu-cores=0", "--host-policy", "mine,cpu-cores=0,0-0")
-                .set(NereidServer.builder(), Map.of());
+    void takesProcessorsAndNodes() throws UsageException {
+        HostFlags flags = read("--host-policy=cpu,cpu-cores=0", "--host-policy", "mine,numa-node=1");
+
+        assertThat(flags.settings())
+                .containsExactly(
+                        new HostSetting("cpu", HostSetting.CPU_CORES, "0"),
+                        new HostSetting("mine", HostSetting.NUMA_NODE, "1"));
+        assertThat(read().settings()).isEmpty();
+    }
+
+    @Test
+    void refusesProcessorsThatTheMachineLacks() throws UsageException {
+        HostFlags flags = read("--host-policy=cpu,cpu-cores=9999");
+
+        assertThatThrownBy(() -> flags.set(NereidServer.builder(), Map.of()))
+                .isInstanceOf(StartFailure.class)
+                .hasMessageMatching("--host-policy: cpu,cpu-cores=9999 \\(expected: processors among [-,0-9]+\\)");
     }
 
     @Test

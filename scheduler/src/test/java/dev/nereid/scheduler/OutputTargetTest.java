@@ -189,9 +189,14 @@ final class OutputTargetTest {
 
     @Test
     void writesNothingThatIsNotWanted() {
+        target.fill((byte) 0x5a);
         try (Execution execution = new Execution(model, FakeInstance::copy)) {
-            execution.submit(call(execution, 3).outputs().into("OUT", target).of(1));
+            RecordingObserver observer = execution.submit(
+                    call(execution, 3).outputs().into("OUT", target).of(1));
             execution.run();
+
+            assertThat(observer.response().outputs()).isEmpty();
+            assertThat(target.toArray(ValueLayout.JAVA_BYTE)).containsOnly((byte) 0x5a);
         }
     }
 
