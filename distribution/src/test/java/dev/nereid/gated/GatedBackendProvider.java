@@ -86,7 +86,7 @@ public final class GatedBackendProvider implements BackendProvider {
     /**
      * Answers as often as the first number of the input says, and reports each response: it took 10 ns for the first, 20 for
      * the second, and so on, and 1 ns for its outputs. Then ends the request and reports that, with 5 ns; or fails it with
-     * 7 ns if the number is below zero.
+     * 7 ns if the number is below zero. A second number is the place, from 1, of a response that fails.
      */
     private static void answer(InferenceRequest request) throws BackendException {
         ResponseSender sender = request.sender();
@@ -97,7 +97,12 @@ public final class GatedBackendProvider implements BackendProvider {
             sender.fail(new BackendException(ErrorCode.INTERNAL, "told to fail"));
             return;
         }
+        float failing = in.shape().elementCount() > 1 ? in.data().getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, 1) : 0;
         for (int i = 1; i <= times; i++) {
+            if (i == failing) {
+                sender.sendError(new BackendException(ErrorCode.UNAVAILABLE, "response " + i + " failed"));
+                continue;
+            }
             InferenceResponse response = sender.newResponse();
             response.put("OUTPUT0", in, () -> {});
             sender.report(ResponseReport.of(0, 10L * i, 10L * i + 1));

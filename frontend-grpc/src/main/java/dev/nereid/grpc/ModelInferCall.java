@@ -196,6 +196,12 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
         }
     }
 
+    @Override
+    public void onFailedResponse(InferenceException error) { // the model has been replaced since it was looked up
+        fail(new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED));
+        withdraw();
+    }
+
     private void respond(InferResponse response) {
         boolean sent = false;
         try {

@@ -347,12 +347,12 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         StreamedRequest request = taken.request();
         switch (taken.outgoing()) {
             case Outgoing.Response response -> write(request, response);
-            case Outgoing.Failure(InferenceException error, boolean isRefusal) ->
+            case Outgoing.Failure(InferenceException error, boolean isRefusal, boolean isLast) ->
                 send(
                         isRefusal
                                 ? InferResponseMessage.streamedRefusal(
                                         error.publicMessage(), request.names().id())
-                                : InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), true));
+                                : InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), isLast));
             case Outgoing.End(boolean isTold) -> {
                 if (isTold) {
                     send(InferResponseMessage.streamedEnd("", request.names(), true));

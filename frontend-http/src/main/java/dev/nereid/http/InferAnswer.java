@@ -61,6 +61,11 @@ final class InferAnswer implements ResponseObserver {
     }
 
     @Override
+    public void onFailedResponse(InferenceException error) {
+        surplus++;
+    }
+
+    @Override
     public void onEnd() {
         fail(JsonFields.internal("expected a single response, got " + surplus));
     }

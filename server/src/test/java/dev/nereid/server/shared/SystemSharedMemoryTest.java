@@ -106,8 +106,7 @@ final class SystemSharedMemoryTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {"/nope", "/../etc/passwd", "..", "/..", ".", "a/b", "a\0b", "/dir", "/link", "/dangling"})
+    @ValueSource(strings = {"/nope", "/../etc/passwd", "..", "/..", ".", "a/b", "a\0b", "/dir", "/link", "/dangling"})
     void opensNothingButSegments(String key) throws IOException {
         Files.createDirectory(folder.resolve("shm/dir"));
         Files.writeString(folder.resolve("etc"), "secret");
