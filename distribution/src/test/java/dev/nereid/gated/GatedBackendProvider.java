@@ -21,16 +21,19 @@ import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchService;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Brings the backend {@code gated}: {@code OUTPUT0} is {@code INPUT0}, but loading waits while there is a file
  * {@code load.gate} in the model's folder, and executing while there is a file {@code execute.gate}; a file
  * {@code ….gate.waiting} beside it tells that somebody waits, of whom there may be one. Executions fail while there is a
- * file {@code execute.fails}. A decoupled model answers as often as it is told and reports its responses. Immutable.
+ * file {@code execute.fails}. The setting {@code order} names a file to which each execution adds the name of its
+ * model. A decoupled model answers as often as it is told and reports its responses. Immutable.
  */
 public final class GatedBackendProvider implements BackendProvider {
     private static final long PATIENCE_SECONDS = 300;
@@ -43,15 +46,30 @@ public final class GatedBackendProvider implements BackendProvider {
 
     @Override
     public Backend create(BackendContext context) {
-        return GatedBackendProvider::load;
+        String order = context.settings().get("order");
+        return model -> load(model, order == null ? null : Path.of(order));
     }
 
-    private static Model load(ModelContext context) throws BackendException {
+    private static Model load(ModelContext context, @Nullable Path order) throws BackendException {
         Path folder = context.modelDirectory();
         await(folder.resolve("load.gate"));
         boolean decoupled = context.settings().decoupled();
-        ModelInstance instance = batch -> execute(batch, folder.resolve("execute.gate"), decoupled);
+        String name = context.settings().name();
+        ModelInstance instance = batch -> {
+            execute(batch, folder.resolve("execute.gate"), decoupled);
+            if (order != null) {
+                add(order, name);
+            }
+        };
         return new Gated(instance);
+    }
+
+    private static void add(Path order, String name) throws BackendException {
+        try {
+            Files.writeString(order, name + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        } catch (IOException e) {
+            throw new BackendException(ErrorCode.INTERNAL, order + " not written", e);
+        }
     }
 
     /** A model of one instance, which says that it occupies {@value #BYTES} bytes. */
