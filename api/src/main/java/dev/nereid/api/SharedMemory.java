@@ -29,6 +29,16 @@ public interface SharedMemory {
      */
     record CudaRegion(String name, long deviceId, long byteSize) {}
 
+    /** A part of a region that a call uses. Safe for use by any thread. */
+    interface Lease extends TensorBuffer {
+        /**
+         * Takes note that the client is about to get its last response: from now on the lease keeps the region mapped,
+         * but no longer registered. So a client that has its response finds the region unregistered. Does nothing if
+         * it was called before, or if the lease was closed, which implies it.
+         */
+        void answered();
+    }
+
     /**
      * Registers a part of a POSIX shared memory segment.
      *
@@ -86,7 +96,7 @@ public interface SharedMemory {
      *     {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the part does not lie in it, or if the segment has
      *     become too short for it
      */
-    TensorBuffer lease(String name, long offset, long byteSize);
+    Lease lease(String name, long offset, long byteSize);
 
     /**
      * Registers memory of a graphics processor.

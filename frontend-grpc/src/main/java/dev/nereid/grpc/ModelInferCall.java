@@ -247,6 +247,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
                 return false;
             }
             isSending = true;
+            shared.answered();
             calls.compression().apply(call);
             call.sendHeaders(new Metadata());
             call.sendMessage(message);
@@ -294,6 +295,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
     public void fail(InferenceException error) {
         if (end()) {
             RequestFailures.log(id, model, error);
+            shared.answered();
             GrpcErrors.fail(call, error);
         }
     }

@@ -345,6 +345,9 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
 
     private void write(StreamOutbox.Taken taken) {
         StreamedRequest request = taken.request();
+        if (taken.outgoing().isLast()) {
+            request.shared().answered();
+        }
         switch (taken.outgoing()) {
             case Outgoing.Response response -> write(request, response);
             case Outgoing.Failure(InferenceException error, boolean isRefusal, boolean isLast) ->

@@ -3,7 +3,6 @@ package dev.nereid.server;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
-import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -36,7 +35,7 @@ final class NoSharedMemory implements SharedMemory {
     }
 
     @Override
-    public TensorBuffer lease(String name, long offset, long byteSize) {
+    public Lease lease(String name, long offset, long byteSize) {
         throw unknown("Unable to find shared memory region: '" + Quoted.text(name) + "'");
     }
 

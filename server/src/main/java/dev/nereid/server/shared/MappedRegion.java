@@ -1,7 +1,7 @@
 package dev.nereid.server.shared;
 
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.SharedMemory.Region;
-import dev.nereid.api.TensorBuffer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -116,40 +116,49 @@ final class MappedRegion {
      */
     @Nullable
     Use use() {
-        if (!increment(users)) {
-            return null;
-        }
-        return new Use(this, hold());
+        return increment(users) ? new Use(this, hold()) : null;
     }
 
-    /**
-     * A use of a region. Immutable.
-     *
-     * @param region the region
-     * @param holds whether it keeps the region registered
-     */
-    record Use(MappedRegion region, boolean holds) {
+    /** A use of a region. Lock-free; safe for use by any thread. */
+    static final class Use {
+        private final MappedRegion region;
+        private final AtomicBoolean holds;
+
+        private Use(MappedRegion region, boolean holds) {
+            this.region = region;
+            this.holds = new AtomicBoolean(holds);
+        }
+
+        MappedRegion region() {
+            return region;
+        }
+
         /** Hands out a part, which ends the use when it is closed. */
-        TensorBuffer lease(long offset, long byteSize) {
-            return new Lease(this, region.memory.asSlice(offset, byteSize));
+        SharedMemory.Lease lease(long offset, long byteSize) {
+            return new Part(this, region.memory.asSlice(offset, byteSize));
+        }
+
+        /** Has the use keep the region registered no longer. */
+        void letGo() {
+            if (holds.compareAndSet(true, false)) {
+                region.releaseHold();
+            }
         }
 
         /** Ends the use; to be called once. */
         void end() {
-            if (holds) {
-                region.releaseHold();
-            }
+            letGo();
             region.release();
         }
     }
 
     /** A part of a region in use. */
-    private static final class Lease implements TensorBuffer {
+    private static final class Part implements SharedMemory.Lease {
         private final Use use;
         private final MemorySegment part;
         private final AtomicBoolean closed = new AtomicBoolean();
 
-        Lease(Use use, MemorySegment part) {
+        Part(Use use, MemorySegment part) {
             this.use = use;
             this.part = part;
         }
@@ -157,6 +166,11 @@ final class MappedRegion {
         @Override
         public MemorySegment segment() {
             return part;
+        }
+
+        @Override
+        public void answered() {
+            use.letGo();
         }
 
         @Override

@@ -4,7 +4,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.SharedMemory;
-import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -134,7 +133,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     }
 
     @Override
-    public TensorBuffer lease(String name, long offset, long byteSize) {
+    public Lease lease(String name, long offset, long byteSize) {
         MappedRegion found = regions.get(name);
         MappedRegion.Use use = found == null ? null : found.use();
         if (use == null) {
@@ -143,7 +142,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         boolean leased = false;
         try {
             checkPart(use.region(), offset, byteSize);
-            TensorBuffer lease = use.lease(offset, byteSize);
+            Lease lease = use.lease(offset, byteSize);
             leased = true;
             return lease;
         } finally {

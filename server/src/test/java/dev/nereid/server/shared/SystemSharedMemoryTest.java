@@ -266,6 +266,24 @@ final class SystemSharedMemoryTest {
     }
 
     @Test
+    void unregistersARegionWhenTheLastCallIsAnsweredAndKeepsItMapped() {
+        memory.register("g", "/seg", 0, 64);
+        SharedMemory.Lease lease = memory.lease("g", 0, 8);
+        MemorySegment part = lease.segment();
+        memory.unregister("g");
+
+        lease.answered();
+        lease.answered();
+
+        assertThat(memory.regions()).isEmpty();
+        part.set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
+        memory.register("g", "/seg", 0, 32);
+        lease.close();
+        assertThatIllegalStateException().isThrownBy(() -> part.get(ValueLayout.JAVA_BYTE, 0));
+        assertThat(memory.regions()).hasSize(1);
+    }
+
+    @Test
     void unregistersEachOfAllRegionsAfterItsOwnLeases() {
         memory.register("idle", "/seg", 0, 64);
         memory.register("used", "/seg", 0, 64);
