@@ -44,8 +44,8 @@ public interface SharedMemory {
      *
      * @param name the client's name for it
      * @param key the name of the segment
-     * @param offset where the part begins in the segment, in bytes
-     * @param byteSize the size of the part
+     * @param offset where the part begins in the segment, in bytes; unsigned
+     * @param byteSize the size of the part; unsigned
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory;
      *     {@link dev.nereid.spi.ErrorCode#ALREADY_EXISTS} if the name is taken; another code if the part cannot be had
      */

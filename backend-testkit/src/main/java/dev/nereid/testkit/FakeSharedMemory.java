@@ -55,6 +55,9 @@ public final class FakeSharedMemory implements SharedMemory {
 
     @Override
     public void register(String name, String key, long offset, long byteSize) {
+        if (offset < 0 || byteSize < 0) {
+            throw invalid("failed to register shared memory region '" + name + "': invalid args");
+        }
         put(new Entry(new Region(name, key, offset, byteSize), Arena.ofAuto().allocate(byteSize, 64)));
     }
 

@@ -94,13 +94,16 @@ final class SchedulerDelayIT {
     }
 
     private InstalledServer serve(String requests) throws Exception {
-        return InstalledServer.serve(Map.of(SchedulerDelay.VARIABLE, requests), models());
+        return InstalledServer.serve(
+                Map.of(SchedulerDelay.VARIABLE, requests),
+                models(),
+                "--backend-directory=" + GatedPlugin.pack(folder.resolve("plugins")));
     }
 
     private Path models() {
         return new Repository(folder.resolve("models"))
-                .model("batched", Repository.identity(8, "FP32", "[ -1 ]", "dynamic_batching { }\n"))
-                .model("single", Repository.identity(8, "FP32", "[ -1 ]", ""))
+                .model("batched", GatedPlugin.model() + "dynamic_batching { }\n")
+                .model("single", GatedPlugin.model())
                 .folder();
     }
 
