@@ -40,6 +40,13 @@ public interface SharedMemory {
     }
 
     /**
+     * Checks that clients may share memory, before anything else of a registration is looked at.
+     *
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if they may not
+     */
+    default void checkAllowed() {}
+
+    /**
      * Registers a part of a POSIX shared memory segment.
      *
      * @param name the client's name for it

@@ -58,8 +58,9 @@ public interface ResponseSender {
 
     /**
      * Tells where a response spent its time, for the statistics of the model: the first report of a request counts for
-     * its first response, and so on; those that {@link #sendError} sent are left out, since they are counted. Backends need not report; what is not reported is not in these statistics. May be
-     * called on any thread, before or after the response is sent, also after the end of the request. Never blocks.
+     * its first response, and so on; those that {@link #sendError} sent are left out, since they are counted. Backends
+     * need not report; what is not reported is not in these statistics. May be called on any thread, before or after the
+     * response is sent, also after the end of the request. Never blocks.
      *
      * @param report the times of the response
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the times are out of order; nothing is counted

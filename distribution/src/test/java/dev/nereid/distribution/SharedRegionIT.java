@@ -21,6 +21,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -151,6 +152,25 @@ final class SharedRegionIT {
         GatedPlugin.open(gate);
         executing.get(SECONDS, TimeUnit.SECONDS);
         assertThat(regions()).isEmpty();
+    }
+
+    @Test
+    void saysThatMemoryIsNotSharedBeforeItLooksAtTheRegistration() throws Exception {
+        try (TestServer closed = TestServer.open(TestServer.of(models)
+                        .pluginDirectories(folder.resolve("plugins"))
+                        .start());
+                HttpConnection http = closed.http()) {
+            for (String kind : List.of("system", "cuda")) {
+                for (String region : List.of("", "/region/x")) {
+                    HttpAnswer answer = http.ask(HttpRequests.post(
+                            "/v2/" + kind + "sharedmemory" + region + "/register", new byte[] {'{', '}'}));
+                    assertThat(answer.status()).isEqualTo(501);
+                    assertThat(answer.error())
+                            .isEqualTo("Client shared memory is disabled. Start the server with"
+                                    + " '--allow-client-shm=true' to enable.");
+                }
+            }
+        }
     }
 
     /** Sends a request with its input in the region {@code in}, and the output in another. */

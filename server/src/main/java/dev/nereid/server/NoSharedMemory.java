@@ -10,6 +10,11 @@ import java.util.List;
 /** The shared memory of a server that does not let its clients share any. Immutable. */
 final class NoSharedMemory implements SharedMemory {
     @Override
+    public void checkAllowed() {
+        throw disabled();
+    }
+
+    @Override
     public void register(String name, String key, long offset, long byteSize) {
         throw disabled();
     }
