@@ -18,6 +18,14 @@ public interface ResponseObserver {
     void onResponse(InferResponse response);
 
     /**
+     * Takes a failed response of a decoupled model: the call goes on, and other responses may follow. Never called for
+     * other models. Does nothing by default.
+     *
+     * @param error what went wrong with this response
+     */
+    default void onFailedResponse(InferenceException error) {}
+
+    /**
      * Ends the call: a decoupled model has no more responses to give. Never called for other models.
      */
     void onEnd();

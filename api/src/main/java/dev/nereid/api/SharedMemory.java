@@ -29,21 +29,39 @@ public interface SharedMemory {
      */
     record CudaRegion(String name, long deviceId, long byteSize) {}
 
+    /** A part of a region that a call uses. Safe for use by any thread. */
+    interface Lease extends TensorBuffer {
+        /**
+         * Takes note that the client is about to get its last response: from now on the lease keeps the region mapped,
+         * but no longer registered. So a client that has its response finds the region unregistered. Does nothing if
+         * it was called before, or if the lease was closed, which implies it.
+         */
+        void answered();
+    }
+
+    /**
+     * Checks that clients may share memory, before anything else of a registration is looked at.
+     *
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if they may not
+     */
+    default void checkAllowed() {}
+
     /**
      * Registers a part of a POSIX shared memory segment.
      *
      * @param name the client's name for it
      * @param key the name of the segment
-     * @param offset where the part begins in the segment, in bytes
-     * @param byteSize the size of the part
+     * @param offset where the part begins in the segment, in bytes; unsigned
+     * @param byteSize the size of the part; unsigned
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory;
      *     {@link dev.nereid.spi.ErrorCode#ALREADY_EXISTS} if the name is taken; another code if the part cannot be had
      */
     void register(String name, String key, long offset, long byteSize);
 
     /**
-     * Unregisters a region. Calls that use it go on to; its memory is unmapped after the last one. Does nothing if
-     * there is none of this name.
+     * Unregisters a region. While calls use it that took their part before, it stays registered: it is listed, its name
+     * is taken, and later calls may use it, which do not prolong that. Its memory is unmapped after the last call of
+     * either kind. Does nothing if there is none of this name, or if it was unregistered before.
      *
      * @param name the client's name for it
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
@@ -85,7 +103,7 @@ public interface SharedMemory {
      *     {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the part does not lie in it, or if the segment has
      *     become too short for it
      */
-    TensorBuffer lease(String name, long offset, long byteSize);
+    Lease lease(String name, long offset, long byteSize);
 
     /**
      * Registers memory of a graphics processor.

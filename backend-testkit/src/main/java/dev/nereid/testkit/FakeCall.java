@@ -102,6 +102,18 @@ public final class FakeCall implements Cancellation {
         }
     }
 
+    /**
+     * Gives a failed response, after which others may follow.
+     *
+     * @param code the kind of error
+     * @param message the text for the client
+     */
+    public void respondWithError(ErrorCode code, String message) {
+        if (!answered.get()) {
+            observer.onFailedResponse(new InferenceException(code, message));
+        }
+    }
+
     /** Ends the call without a response. */
     public void end() {
         if (answered.compareAndSet(false, true)) {

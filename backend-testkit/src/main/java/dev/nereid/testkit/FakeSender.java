@@ -28,6 +28,9 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     private final List<Response> sent = new ArrayList<>();
 
     @GuardedBy("lock")
+    private final List<BackendException> errors = new ArrayList<>();
+
+    @GuardedBy("lock")
     private boolean ended;
 
     @GuardedBy("lock")
@@ -54,6 +57,20 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         lock.lock();
         try {
             return sent.stream().map(response -> Map.copyOf(response.outputs)).toList();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns the errors of failed responses that were sent so far.
+     *
+     * @return the errors, without the one that ended the request
+     */
+    public List<BackendException> failedResponses() {
+        lock.lock();
+        try {
+            return List.copyOf(errors);
         } finally {
             lock.unlock();
         }
@@ -104,6 +121,18 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     @Override
     public void send(InferenceResponse response) {
         take(response, false);
+    }
+
+    @Override
+    public void sendError(BackendException error) {
+        lock.lock();
+        try {
+            if (!ended && !cancelled) {
+                errors.add(error);
+            }
+        } finally {
+            lock.unlock();
+        }
     }
 
     @Override

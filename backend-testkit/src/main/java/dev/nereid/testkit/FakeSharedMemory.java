@@ -2,7 +2,6 @@ package dev.nereid.testkit;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.SharedMemory;
-import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -56,6 +55,9 @@ public final class FakeSharedMemory implements SharedMemory {
 
     @Override
     public void register(String name, String key, long offset, long byteSize) {
+        if (offset < 0 || byteSize < 0) {
+            throw invalid("failed to register shared memory region '" + name + "': invalid args");
+        }
         put(new Entry(new Region(name, key, offset, byteSize), Arena.ofAuto().allocate(byteSize, 64)));
     }
 
@@ -88,7 +90,7 @@ public final class FakeSharedMemory implements SharedMemory {
     }
 
     @Override
-    public TensorBuffer lease(String name, long offset, long byteSize) {
+    public Lease lease(String name, long offset, long byteSize) {
         MemorySegment memory = entry(name, "shared").memory();
         if (Long.compareUnsigned(offset, memory.byteSize()) > 0) {
             throw invalid("Invalid offset for shared memory region: '" + name + "'");
@@ -97,7 +99,7 @@ public final class FakeSharedMemory implements SharedMemory {
             throw invalid("Invalid offset + byte size for shared memory region: '" + name + "'");
         }
         leases.incrementAndGet();
-        return new Lease(memory.asSlice(offset, byteSize), leases, new AtomicBoolean());
+        return new Part(memory.asSlice(offset, byteSize), leases, new AtomicBoolean());
     }
 
     @Override
@@ -134,7 +136,12 @@ public final class FakeSharedMemory implements SharedMemory {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
     }
 
-    private record Lease(MemorySegment segment, AtomicInteger leases, AtomicBoolean closed) implements TensorBuffer {
+    private record Part(MemorySegment segment, AtomicInteger leases, AtomicBoolean closed) implements Lease {
+        @Override
+        public void answered() {
+            // This fake forgets a region when it is unregistered.
+        }
+
         @Override
         public void close() {
             if (!closed.compareAndSet(false, true)) {

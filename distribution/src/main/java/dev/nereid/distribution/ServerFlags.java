@@ -147,6 +147,7 @@ final class ServerFlags {
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
         responses.ifPresent(builder::cache);
         host.set(builder, surroundings.environment());
+        SchedulerDelay.apply(builder, surroundings.environment());
         memory.apply(builder);
         load.apply(builder, memory.bound());
         errors.apply(builder);

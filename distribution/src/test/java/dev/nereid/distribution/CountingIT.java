@@ -332,12 +332,27 @@ class CountingIT {
         assertThat(responses.get("2").getEmptyResponse()).isEqualTo(duration(1, 5));
     }
 
+    @Test
+    void aFailedResponseOfADecoupledModelIsCountedApartFromItsRequest() throws Exception {
+        counted = STREAMED;
+        assertThat(stream(3, 2)).isEqualTo(2);
+
+        ModelStatistics statistics = assertTheSameEverywhere();
+        assertThat(statistics.getInferenceStats().getSuccess().getCount()).isEqualTo(1);
+        assertThat(failures("BACKEND")).isZero();
+        Map<String, InferResponseStatistics> responses = statistics.getResponseStatsMap();
+        assertThat(responses.get("0").getSuccess().getCount()).isEqualTo(1);
+        assertThat(responses.get("1").getFail().getCount()).isEqualTo(1);
+        assertThat(responses.get("1").getSuccess().getCount()).isZero();
+        assertThat(responses.get("2").getSuccess()).isEqualTo(duration(1, 31));
+    }
+
     private static StatisticDuration duration(long count, long nanos) {
         return StatisticDuration.newBuilder().setCount(count).setNs(nanos).build();
     }
 
     /** Returns how many responses came. */
-    private int stream(int times) throws InterruptedException {
+    private int stream(float... numbers) throws InterruptedException {
         AtomicInteger responses = new AtomicInteger();
         CountDownLatch ended = new CountDownLatch(1);
         StreamObserver<ModelInferRequest> requests = GRPCInferenceServiceGrpc.newStub(channel)
@@ -360,7 +375,7 @@ class CountingIT {
                     }
                 });
         requests.onNext(Ask.of(STREAMED)
-                .input("INPUT0", "FP32", TensorBytes.floats(times), 1, 1)
+                .input("INPUT0", "FP32", TensorBytes.floats(numbers), 1, numbers.length)
                 .overGrpc());
         requests.onCompleted();
         assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();

@@ -21,16 +21,19 @@ import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchService;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Brings the backend {@code gated}: {@code OUTPUT0} is {@code INPUT0}, but loading waits while there is a file
  * {@code load.gate} in the model's folder, and executing while there is a file {@code execute.gate}; a file
  * {@code ….gate.waiting} beside it tells that somebody waits, of whom there may be one. Executions fail while there is a
- * file {@code execute.fails}. A decoupled model answers as often as it is told and reports its responses. Immutable.
+ * file {@code execute.fails}. The setting {@code order} names a file to which each execution adds the name of its
+ * model. A decoupled model answers as often as it is told and reports its responses. Immutable.
  */
 public final class GatedBackendProvider implements BackendProvider {
     private static final long PATIENCE_SECONDS = 300;
@@ -43,15 +46,30 @@ public final class GatedBackendProvider implements BackendProvider {
 
     @Override
     public Backend create(BackendContext context) {
-        return GatedBackendProvider::load;
+        String order = context.settings().get("order");
+        return model -> load(model, order == null ? null : Path.of(order));
     }
 
-    private static Model load(ModelContext context) throws BackendException {
+    private static Model load(ModelContext context, @Nullable Path order) throws BackendException {
         Path folder = context.modelDirectory();
         await(folder.resolve("load.gate"));
         boolean decoupled = context.settings().decoupled();
-        ModelInstance instance = batch -> execute(batch, folder.resolve("execute.gate"), decoupled);
+        String name = context.settings().name();
+        ModelInstance instance = batch -> {
+            execute(batch, folder.resolve("execute.gate"), decoupled);
+            if (order != null) {
+                add(order, name);
+            }
+        };
         return new Gated(instance);
+    }
+
+    private static void add(Path order, String name) throws BackendException {
+        try {
+            Files.writeString(order, name + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        } catch (IOException e) {
+            throw new BackendException(ErrorCode.INTERNAL, order + " not written", e);
+        }
     }
 
     /** A model of one instance, which says that it occupies {@value #BYTES} bytes. */
@@ -86,7 +104,7 @@ public final class GatedBackendProvider implements BackendProvider {
     /**
      * Answers as often as the first number of the input says, and reports each response: it took 10 ns for the first, 20 for
      * the second, and so on, and 1 ns for its outputs. Then ends the request and reports that, with 5 ns; or fails it with
-     * 7 ns if the number is below zero.
+     * 7 ns if the number is below zero. A second number is the place, from 1, of a response that fails.
      */
     private static void answer(InferenceRequest request) throws BackendException {
         ResponseSender sender = request.sender();
@@ -97,7 +115,12 @@ public final class GatedBackendProvider implements BackendProvider {
             sender.fail(new BackendException(ErrorCode.INTERNAL, "told to fail"));
             return;
         }
+        float failing = in.shape().elementCount() > 1 ? in.data().getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, 1) : 0;
         for (int i = 1; i <= times; i++) {
+            if (i == failing) {
+                sender.sendError(new BackendException(ErrorCode.UNAVAILABLE, "response " + i + " failed"));
+                continue;
+            }
             InferenceResponse response = sender.newResponse();
             response.put("OUTPUT0", in, () -> {});
             sender.report(ResponseReport.of(0, 10L * i, 10L * i + 1));

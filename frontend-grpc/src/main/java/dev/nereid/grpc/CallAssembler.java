@@ -70,6 +70,7 @@ final class CallAssembler {
             List<InputContent> contents = contents(message, owned);
             List<TensorBuffer> sharedInputs = owned.isEmpty() ? List.of() : List.copyOf(owned);
             List<RequestedOutput> outputs = outputs(message.outputs(), owned);
+            SharedTensors shared = SharedTensors.of(sharedInputs, outputs, owned);
             List<InputTensor> inputs = inputs(contents, space(message, contents, owned));
             InferCall call = new InferCall(
                     model,
@@ -79,7 +80,7 @@ final class CallAssembler {
                     others,
                     parameters.options(origin.deadlineNanos()),
                     release(message, owned));
-            return new AssembledCall(call, parameters.wantsEmptyFinal(), SharedTensors.of(sharedInputs, outputs));
+            return new AssembledCall(call, parameters.wantsEmptyFinal(), shared);
         } catch (Throwable failure) {
             release(owned).run();
             throw failure;

@@ -196,6 +196,12 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
         }
     }
 
+    @Override
+    public void onFailedResponse(InferenceException error) { // the model has been replaced since it was looked up
+        fail(new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED));
+        withdraw();
+    }
+
     private void respond(InferResponse response) {
         boolean sent = false;
         try {
@@ -241,6 +247,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
                 return false;
             }
             isSending = true;
+            shared.answered();
             calls.compression().apply(call);
             call.sendHeaders(new Metadata());
             call.sendMessage(message);
@@ -288,6 +295,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
     public void fail(InferenceException error) {
         if (end()) {
             RequestFailures.log(id, model, error);
+            shared.answered();
             GrpcErrors.fail(call, error);
         }
     }

@@ -345,14 +345,17 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
 
     private void write(StreamOutbox.Taken taken) {
         StreamedRequest request = taken.request();
+        if (taken.outgoing().isLast()) {
+            request.shared().answered();
+        }
         switch (taken.outgoing()) {
             case Outgoing.Response response -> write(request, response);
-            case Outgoing.Failure(InferenceException error, boolean isRefusal) ->
+            case Outgoing.Failure(InferenceException error, boolean isRefusal, boolean isLast) ->
                 send(
                         isRefusal
                                 ? InferResponseMessage.streamedRefusal(
                                         error.publicMessage(), request.names().id())
-                                : InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), true));
+                                : InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), isLast));
             case Outgoing.End(boolean isTold) -> {
                 if (isTold) {
                     send(InferResponseMessage.streamedEnd("", request.names(), true));

@@ -5,6 +5,9 @@ import dev.nereid.api.InferenceException;
 
 /** What a stream is to say of one of its requests. */
 sealed interface Outgoing {
+    /** What a response takes besides its outputs. */
+    long OVERHEAD = 512;
+
     /** Says whether nothing follows of this request. */
     boolean isLast();
 
@@ -19,9 +22,6 @@ sealed interface Outgoing {
      * @param byteSize what it takes, with the outputs that travel
      */
     record Response(InferResponse response, boolean isLast, long byteSize) implements Outgoing {
-        /** What a response takes besides its outputs. */
-        private static final long OVERHEAD = 512;
-
         /**
          * Wraps a response.
          *
@@ -39,20 +39,16 @@ sealed interface Outgoing {
     }
 
     /**
-     * An error, which ends the request. Immutable.
+     * An error, which ends the request unless it is that of one response. Immutable.
      *
      * @param error the error
      * @param isRefusal whether the request was never asked
+     * @param isLast whether it ends the request
      */
-    record Failure(InferenceException error, boolean isRefusal) implements Outgoing {
-        @Override
-        public boolean isLast() {
-            return true;
-        }
-
+    record Failure(InferenceException error, boolean isRefusal, boolean isLast) implements Outgoing {
         @Override
         public long byteSize() {
-            return 0;
+            return isLast ? 0 : OVERHEAD + error.publicMessage().length();
         }
     }
 

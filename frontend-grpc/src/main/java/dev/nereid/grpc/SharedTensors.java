@@ -1,6 +1,7 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -12,23 +13,21 @@ import java.util.stream.Collectors;
  *
  * @param inputs the parts of shared memory that inputs lie in, valid as long as the call's memory is
  * @param outputs the names of the outputs that are written to shared memory, and so do not travel
+ * @param leases the parts of shared memory that the call uses, owned by the call
  */
-record SharedTensors(List<MemorySegment> inputs, Set<String> outputs) {
+record SharedTensors(List<MemorySegment> inputs, Set<String> outputs, List<SharedMemory.Lease> leases) {
     /** For calls that have no tensors in shared memory. */
-    static final SharedTensors NONE = new SharedTensors(List.of(), Set.of());
+    static final SharedTensors NONE = new SharedTensors(List.of(), Set.of(), List.of());
 
     /**
      * Returns the tensors of a call.
      *
      * @param inputs the parts of shared memory that inputs lie in
      * @param outputs all outputs that the call wants
+     * @param leases the parts of shared memory of both
      */
-    static SharedTensors of(List<TensorBuffer> inputs, List<RequestedOutput> outputs) {
-        boolean hasOutputs = false;
-        for (RequestedOutput output : outputs) {
-            hasOutputs |= output.target().isPresent();
-        }
-        if (inputs.isEmpty() && !hasOutputs) {
+    static SharedTensors of(List<TensorBuffer> inputs, List<RequestedOutput> outputs, List<TensorBuffer> leases) {
+        if (leases.isEmpty()) {
             return NONE;
         }
         return new SharedTensors(
@@ -36,7 +35,15 @@ record SharedTensors(List<MemorySegment> inputs, Set<String> outputs) {
                 outputs.stream()
                         .filter(output -> output.target().isPresent())
                         .map(RequestedOutput::name)
-                        .collect(Collectors.toSet()));
+                        .collect(Collectors.toSet()),
+                leases.stream().map(SharedMemory.Lease.class::cast).toList());
+    }
+
+    /** Takes note that the client is about to get its last response. May be called on any thread. */
+    void answered() {
+        if (!leases.isEmpty()) {
+            leases.forEach(SharedMemory.Lease::answered);
+        }
     }
 
     /** Says whether a tensor lies in an input that the client can take away at any time. */

@@ -73,7 +73,7 @@ final class StreamedRequest implements ResponseObserver {
     /** Answers with an error, as of a request that was never asked. */
     void refuse(InferenceException error) {
         RequestFailures.log(names.id(), names.model(), error);
-        offer(new Outgoing.Failure(error, true));
+        offer(new Outgoing.Failure(error, true, true));
     }
 
     /** Withdraws the request from the server. */
@@ -102,9 +102,18 @@ final class StreamedRequest implements ResponseObserver {
     }
 
     @Override
+    public void onFailedResponse(InferenceException error) {
+        fail(error, false);
+    }
+
+    @Override
     public void onError(InferenceException error) {
+        fail(error, true);
+    }
+
+    private void fail(InferenceException error, boolean isLast) {
         RequestFailures.log(names.id(), names.model(), error);
-        offer(new Outgoing.Failure(error, false));
+        offer(new Outgoing.Failure(error, false, isLast));
     }
 
     @Override

@@ -168,7 +168,7 @@ final class InferResponseMessageProperties {
         try (Arena arena = Arena.ofShared();
                 FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             MemorySegment mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, 64 * 1024, arena);
-            SharedTensors shared = new SharedTensors(List.of(mapped), Set.of());
+            SharedTensors shared = new SharedTensors(List.of(mapped), Set.of(), List.of());
             MemorySegment data = mapped.asSlice(4096);
             Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(data.byteSize()), data);
             InferResponse response = FakeResponse.of(true, new NamedTensor("o", tensor));

@@ -93,6 +93,21 @@ final class ModelStreamInferCallTest {
     }
 
     @Test
+    void endsTheStreamWhenFailedResponsesAreTooFarAhead() {
+        FakeCall many = send("many", "m");
+        harness.ready(false);
+
+        int given = 0;
+        while (!many.isCancelled()) {
+            many.respondWithError(ErrorCode.INTERNAL, "no");
+            given++;
+        }
+
+        assertThat(given).isLessThan((int) (AHEAD / 512) + 3);
+        assertThat(harness.stream.status).isNotNull();
+    }
+
+    @Test
     void goesOnWithAClientThatReadsSlowly() {
         FakeCall many = send("many", "m");
         int bursts = 20;

@@ -237,6 +237,42 @@ final class ModelStreamInferIT {
     }
 
     @Test
+    void goesOnAfterAFailedResponse() throws Exception {
+        StreamClient client = StreamClient.open(frontend).send(ask("many", "m")).halfClose();
+        FakeCall call = take(many);
+
+        call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+        respond(call, false);
+        call.respondWithError(ErrorCode.INTERNAL, "nor this");
+        respond(call, true);
+
+        assertThat(client.end()).isEqualTo(Status.OK);
+        assertThat(client.rest())
+                .containsExactly(
+                        failed("not this one"), answer("many", "m", NO), failed("nor this"), answer("many", "m", YES));
+    }
+
+    private static ModelStreamInferResponse failed(String error) {
+        ModelStreamInferResponse.Builder message = end(error, "many", "", "m").toBuilder();
+        message.getInferResponseBuilder().putParameters("triton_final_response", NO);
+        return message.build();
+    }
+
+    @Test
+    void endsAStrictStreamWithTheFirstFailedResponse() throws Exception {
+        StreamClient client = StreamClient.strict(frontend).send(ask("many", "m"));
+        FakeCall call = take(many);
+
+        call.respondWithError(ErrorCode.NOT_FOUND, "nothing here");
+
+        Status end = client.end();
+        assertThat(end.getCode()).isEqualTo(Status.Code.NOT_FOUND);
+        assertThat(end.getDescription()).isEqualTo("nothing here");
+        assertThat(client.rest()).isEmpty();
+        assertThat(call.awaitCancel(PATIENCE)).isTrue();
+    }
+
+    @Test
     void endsAStrictStreamWithTheFirstError() throws Exception {
         StreamClient client =
                 StreamClient.strict(frontend).send(ask("slow", "1")).send(ask("many", "2"));

@@ -26,7 +26,7 @@ final class OutgoingTest {
 
         assertThat(Outgoing.Response.of(response, SharedTensors.NONE).byteSize())
                 .isEqualTo(OVERHEAD + 1_020);
-        assertThat(Outgoing.Response.of(response, new SharedTensors(List.of(), Set.of("A")))
+        assertThat(Outgoing.Response.of(response, new SharedTensors(List.of(), Set.of("A"), List.of()))
                         .byteSize())
                 .isEqualTo(OVERHEAD + 20);
     }

@@ -97,7 +97,8 @@ final class StreamOutboxTest {
         offer(ending, AHEAD);
 
         assertThat(outbox.offer(ending, new Outgoing.End(true))).isEqualTo(TAKEN);
-        assertThat(outbox.offer(failing, new Outgoing.Failure(new InferenceException(ErrorCode.INTERNAL, "no"), false)))
+        assertThat(outbox.offer(
+                        failing, new Outgoing.Failure(new InferenceException(ErrorCode.INTERNAL, "no"), false, true)))
                 .isEqualTo(TAKEN);
         assertThat(offer(ending, 0)).isEqualTo(UNWANTED);
     }

@@ -17,7 +17,7 @@ final class CallMemory implements Runnable {
     private final SharedMemory shared;
     private final List<TensorBuffer> buffers = new ArrayList<>(2);
     /** What the client may change, or take away, at any time. */
-    private List<MemorySegment> leased = List.of();
+    private List<SharedMemory.Lease> leased = List.of();
 
     CallMemory(TensorMemory memory, SharedMemory shared) {
         this.memory = memory;
@@ -37,12 +37,12 @@ final class CallMemory implements Runnable {
      * @throws dev.nereid.api.InferenceException if there is no such region or part
      */
     MemorySegment lease(String region, long offset, long byteSize) {
-        TensorBuffer lease = shared.lease(region, offset, byteSize);
+        SharedMemory.Lease lease = shared.lease(region, offset, byteSize);
         buffers.add(lease);
         if (leased.isEmpty()) {
             leased = new ArrayList<>(2);
         }
-        leased.add(lease.segment());
+        leased.add(lease);
         return lease.segment();
     }
 
@@ -58,12 +58,19 @@ final class CallMemory implements Runnable {
 
     /** Says whether data lies in memory that the client shares, even in part. Not to be asked after the call ended. */
     boolean isShared(MemorySegment data) {
-        for (MemorySegment segment : leased) {
-            if (segment.asOverlappingSlice(data).isPresent()) {
+        for (SharedMemory.Lease lease : leased) {
+            if (lease.segment().asOverlappingSlice(data).isPresent()) {
                 return true;
             }
         }
         return false;
+    }
+
+    /** Takes note that the client is about to get the answer; also after the call ended. May be called on any thread. */
+    void answered() {
+        if (!leased.isEmpty()) {
+            leased.forEach(SharedMemory.Lease::answered);
+        }
     }
 
     @Override

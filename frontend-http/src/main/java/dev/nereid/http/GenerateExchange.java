@@ -38,6 +38,8 @@ final class GenerateExchange implements ResponseObserver {
     private @Nullable Buffer text;
 
     private @Nullable TextPieces pieces;
+    /** The error of the first response, if that failed. */
+    private @Nullable InferenceException failure;
     /** How many responses came. Touched by one thread at a time, as the observer is. */
     private long count;
 
@@ -99,6 +101,20 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     @Override
+    public void onFailedResponse(InferenceException error) {
+        count++;
+        if (count == 1) {
+            InferenceException told = failed(error);
+            steps.add(() -> {
+                failure = told;
+                text = HttpErrors.body(told.publicMessage());
+            });
+        } else if (count == 2) {
+            steps.add(this::refuseMore);
+        }
+    }
+
+    @Override
     public void onEnd() {
         steps.add(this::finish);
     }
@@ -141,7 +157,7 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     private void refuseMore() {
-        text = null;
+        text = HttpErrors.body(NOT_ONE);
         dropPieces();
         finish();
         cancellation.cancel();
@@ -160,6 +176,9 @@ final class GenerateExchange implements ResponseObserver {
             return;
         }
         http.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON);
+        if (failure != null) {
+            HttpErrors.setStatus(http, failure);
+        }
         if (pieces != null) {
             sendLong(pieces);
         } else {

@@ -61,6 +61,11 @@ final class InferAnswer implements ResponseObserver {
     }
 
     @Override
+    public void onFailedResponse(InferenceException error) {
+        surplus++;
+    }
+
+    @Override
     public void onEnd() {
         fail(JsonFields.internal("expected a single response, got " + surplus));
     }
@@ -73,6 +78,7 @@ final class InferAnswer implements ResponseObserver {
     @Override
     public void onRefused(InferenceException error) {
         RequestFailures.log(id, model, error);
+        form.memory().answered();
         // Clients of the reference server see these types: that of a request refused, that of one that failed.
         if (handler.isOnEventLoop()) {
             HttpErrors.send(http, error, HttpErrors.JSON);
@@ -101,6 +107,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void answer(@Nullable InferResponse response, @Nullable InferenceException error) {
+        form.memory().answered();
         if (response != null) {
             send(response, () -> handler.writer().write(http, response, form));
         } else if (error != null) {
@@ -138,6 +145,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void sendWritten(InferResponse response, InferResponseWriter.Written written) {
+        form.memory().answered();
         if (http.closed()) {
             written.body().close();
         }

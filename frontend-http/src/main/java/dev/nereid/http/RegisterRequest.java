@@ -1,6 +1,5 @@
 package dev.nereid.http;
 
-import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -25,10 +24,6 @@ final class RegisterRequest {
         int offsetAt = JsonFields.find(json, root, "offset");
         long offset = offsetAt == JsonFields.ABSENT ? 0 : unsigned(offsetAt, "offset");
         long byteSize = unsigned(require("byte_size"), "byte_size");
-        if (offset < 0 || byteSize < 0) {
-            throw JsonFields.invalid(
-                    "failed to register shared memory region '" + Quoted.text(region) + "': invalid args");
-        }
         memory.register(region, key, offset, byteSize);
     }
 

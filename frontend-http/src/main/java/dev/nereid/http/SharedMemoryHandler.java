@@ -83,6 +83,7 @@ final class SharedMemoryHandler {
     }
 
     private void register(RegionPath path, MemorySegment body) {
+        memory.checkAllowed();
         if (path.region().isEmpty()) {
             throw JsonFields.invalid("'region name' is necessary to register " + (path.isCuda() ? "cuda" : "system")
                     + " shared memory region");

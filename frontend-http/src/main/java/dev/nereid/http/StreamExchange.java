@@ -112,6 +112,14 @@ final class StreamExchange implements ResponseObserver {
     }
 
     @Override
+    public void onFailedResponse(InferenceException error) {
+        long cost = OVERHEAD + error.publicMessage().length();
+        if (!cut && admit(cost)) {
+            steps.add(() -> send(error, cost));
+        }
+    }
+
+    @Override
     public void onEnd() {
         steps.add(this::end);
     }
@@ -159,12 +167,33 @@ final class StreamExchange implements ResponseObserver {
             withdraw();
             return;
         }
-        int cost = event.length() + PART_OVERHEAD;
-        if (admit(cost) && reserve(cost)) {
-            begin();
-            write(event, () -> release(cost));
+        if (write(event)) {
             endAfter(last);
         }
+    }
+
+    /** Sends the error of one response, after which others may follow. */
+    private void send(InferenceException error, long charged) {
+        unsent.addAndGet(-charged);
+        if (cut || isOver()) {
+            return;
+        }
+        InferenceException told = failed(error);
+        if (!http.headWritten()) {
+            HttpErrors.setStatus(http, told);
+        }
+        write(GenerateResponseWriter.errorEvent(told));
+    }
+
+    /** Writes a short event; gives the client up if it is too much. */
+    private boolean write(Buffer event) {
+        int cost = event.length() + PART_OVERHEAD;
+        if (!admit(cost) || !reserve(cost)) {
+            return false;
+        }
+        begin();
+        write(event, () -> release(cost));
+        return true;
     }
 
     /** Reserves memory for short events of which many wait; if there is none, gives the client up. */

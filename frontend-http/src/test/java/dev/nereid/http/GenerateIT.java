@@ -273,6 +273,61 @@ class GenerateIT {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void answersWithTheOnlyFailedResponse(boolean ends) throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
+            FakeCall call = take();
+            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            if (ends) {
+                call.end();
+            } else {
+                call.respond(List.of(call.input(0, "OUT")), Map.of(), true);
+            }
+
+            HttpConnection.Answer answer = connection.receive();
+            assertThat(answer.status()).isEqualTo(503);
+            assertThat(answer.header("content-type")).isEqualTo("application/json");
+            assertThat(answer.text()).isEqualTo(ends ? "{\"error\":\"not this one\"}" : NOT_ONE);
+        }
+    }
+
+    @Test
+    void answersThatThereIsMoreThanOneResponseIfTheSecondFailed() throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.post(GENERATE, "", bytes("{\"INPUT0\":5}"));
+            FakeCall call = take();
+            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+
+            HttpConnection.Answer answer = connection.receive();
+            assertThat(answer.status()).isEqualTo(200);
+            assertThat(answer.text()).isEqualTo(NOT_ONE);
+            assertThat(call.awaitCancel(Duration.ofSeconds(20))).isTrue();
+        }
+    }
+
+    @Test
+    void streamsAFailedResponseAndGoesOn() throws Exception {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.post(STREAM, "", bytes("{\"INPUT0\":5}"));
+            FakeCall call = take();
+            call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
+            call.respond(List.of(call.input(0, "OUT")), Map.of(), false);
+            call.respondWithError(ErrorCode.INTERNAL, "nor this");
+            call.end();
+
+            HttpConnection.Answer head = connection.receiveHead();
+            assertThat(head.status()).isEqualTo(503); // that of the first response
+            assertThat(head.header("content-type")).isEqualTo("text/event-stream; charset=utf-8");
+            assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"not this one\"}\n\n");
+            assertThat(connection.receiveChunk()).startsWith("data: {\"OUT\":5,");
+            assertThat(connection.receiveChunk()).isEqualTo("data: {\"error\":\"nor this\"}\n\n");
+            assertThat(connection.receiveChunk()).isEmpty();
+        }
+    }
+
     @Test
     void streamsEachResponseWhenItComes() throws Exception {
         try (HttpConnection connection = frontend.connect()) {

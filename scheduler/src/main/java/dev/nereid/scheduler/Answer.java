@@ -30,6 +30,18 @@ interface Answer {
         }
     }
 
+    /**
+     * A failed response of a decoupled model, after which others may follow. Immutable.
+     *
+     * @param error what went wrong
+     */
+    record FailedResponse(InferenceException error) implements Answer {
+        @Override
+        public void tell(ResponseObserver observer) {
+            observer.onFailedResponse(error);
+        }
+    }
+
     /** The end of the responses of a decoupled model. Immutable. */
     Answer END = ResponseObserver::onEnd;
 

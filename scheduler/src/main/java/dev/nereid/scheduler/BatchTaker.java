@@ -10,6 +10,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>The model's own rule.</b> A model may have a rule of its own for what goes into a batch. It is foreign code, so
  * the lock is given back while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch looks
  * again at its end, so it needs no call meanwhile.
+ *
+ * <p><b>Hold.</b> For tests, no batch is taken until some number of requests wait; then all goes on as ever. A stop ends
+ * the hold. Time-outs and deadlines count as ever meanwhile.
  */
 final class BatchTaker {
     /**
@@ -29,6 +32,9 @@ final class BatchTaker {
     private long places;
 
     private boolean stopped;
+
+    /** How many requests have to wait before the first batch is taken; 0 once they did. */
+    private int held;
 
     /**
      * Takes from what waits.
@@ -54,6 +60,23 @@ final class BatchTaker {
         this.order = order;
         this.nanoTime = nanoTime;
         this.strategy = strategy;
+    }
+
+    /** Takes no batch until so many requests wait, once. */
+    void hold(int number) {
+        held = number;
+    }
+
+    /** Takes note that a request was added. */
+    void added() {
+        if (held <= requests.length()) {
+            held = 0;
+        }
+    }
+
+    /** Says whether no batch is taken yet, whatever waits. */
+    private boolean isHeld() {
+        return held > 0 && !stopped;
     }
 
     /** Says whether any thread may take a batch at once: nothing foreign is asked about it. */
@@ -93,6 +116,9 @@ final class BatchTaker {
      */
     long take(Seat seat, long now) {
         requests.expire(now, seat.overdue);
+        if (isHeld()) {
+            return now;
+        }
         if (strategy != null) {
             form(strategy, seat);
             return nanoTime.getAsLong();
@@ -166,19 +192,19 @@ final class BatchTaker {
 
     /** Says whether there is a batch, as far as the planner goes. */
     boolean hasBatch(long now) {
-        return !isForming() && planner.take(view, now, stopped) > 0;
+        return !isForming() && !isHeld() && planner.take(view, now, stopped) > 0;
     }
 
     /**
      * Says whether somebody has to look: there is a batch, or the model's own rule is to be asked about each request.
      */
     boolean mayHaveBatch(long now) {
-        return strategy != null || planner.take(view, now, stopped) > 0;
+        return !isHeld() && (strategy != null || planner.take(view, now, stopped) > 0);
     }
 
     /** Says whether requests wait that may wait for others, and nobody forms a batch. */
     boolean isToBeWatched() {
-        return requests.length() > 0 && !isForming();
+        return requests.length() > 0 && !isForming() && !isHeld();
     }
 
     /** Returns for how long what waits may wait for others. */
@@ -191,8 +217,8 @@ final class BatchTaker {
         return planner.batches(requests.length(), requests.items());
     }
 
-    /** Says whether nothing waits. */
+    /** Says whether there is nothing to be taken, now or when time passes. */
     boolean isEmpty() {
-        return requests.length() == 0;
+        return requests.length() == 0 || isHeld();
     }
 }

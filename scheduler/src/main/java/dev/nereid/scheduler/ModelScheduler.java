@@ -89,6 +89,7 @@ public final class ModelScheduler implements AutoCloseable {
                 strategy.filter(rule -> batches)
                         .map(rule -> new StrategyBatcher(model, rule, planner))
                         .orElse(null));
+        hold(policy, environment.schedulerDelay());
         this.intake = new CallIntake(model, queue, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/", model.fatalErrors());
@@ -96,6 +97,17 @@ public final class ModelScheduler implements AutoCloseable {
         this.watchdog = environment.supervision().watchdog();
         this.blocksDevice = plan.backend().blocksDevice();
         this.first = firstGroup(instances, plan.warmup());
+    }
+
+    /** Holds the queue of a dynamic batcher until so many requests wait, once. */
+    private void hold(BatchingPolicy policy, int requests) {
+        if (policy.dynamic() && requests > 0) {
+            LOG.atDebug().log(
+                    "Delaying dynamic batcher of {} until {} queued requests...",
+                    model.settings().name(),
+                    requests);
+            queue.hold(requests);
+        }
     }
 
     private InstanceGroup firstGroup(List<PluginInstance> instances, List<WarmupSample> warmup) {

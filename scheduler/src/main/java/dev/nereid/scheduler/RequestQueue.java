@@ -73,6 +73,21 @@ final class RequestQueue {
     }
 
     /**
+     * Lets no instance take a batch until so many requests wait, once; a stop ends that. To be called before the first
+     * request is offered.
+     *
+     * @param number the number of requests; 0 for none
+     */
+    void hold(int number) {
+        lock.lock();
+        try {
+            taker.hold(number);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
      * Adds a request, unless it could not be executed any more. If anything is thrown, it is not in the queue.
      *
      * @param mayRun whether the caller runs an instance if one is idle and there is a batch for it
@@ -110,6 +125,7 @@ final class RequestQueue {
         if (!requests.add(request)) {
             return Admission.Outcome.FULL;
         }
+        taker.added();
         long now = nanoTime.getAsLong(); // later than the request came if a cache was asked first
         if (mayRun && taker.isPlain() && seats.mayLend() && !requests.hasHeavy()) {
             Seat seat = seats.lend();

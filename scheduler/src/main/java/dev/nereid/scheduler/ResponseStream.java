@@ -3,10 +3,12 @@ package dev.nereid.scheduler;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ResponseReport;
 import dev.nereid.spi.ResponseSender;
 import java.util.ArrayDeque;
+import java.util.BitSet;
 import java.util.Queue;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -42,14 +44,27 @@ final class ResponseStream implements ResponseSender {
     @GuardedBy("lock")
     private boolean ended;
 
-    /** How many responses the backend reported. */
+    /** The place of the next response that the backend sends, failed or not; those beyond the last place have that. */
+    @GuardedBy("lock")
+    private int sent;
+
+    /** The places of the failed responses that it sent; {@code null} as long as there are none. */
+    @GuardedBy("lock")
+    private @Nullable BitSet failed;
+
+    /** The place of the next response that the backend reports. */
     @GuardedBy("lock")
     private int reports;
+
+    /** When the last failed response was sent, or the sender was taken. */
+    @GuardedBy("lock")
+    private long lastNanos;
 
     /** Becomes a user of the request until the sender is ended. */
     ResponseStream(ScheduledRequest request, @Nullable GatheredInputs gathered) {
         this.request = request;
         this.gathered = gathered;
+        this.lastNanos = request.model().nanoTime().getAsLong();
         request.retain();
     }
 
@@ -61,7 +76,7 @@ final class ResponseStream implements ResponseSender {
     @Override
     public void send(InferenceResponse response) {
         ResponseDraft draft = own(response);
-        if (!use()) {
+        if (use() < 0) {
             draft.discard();
             return;
         }
@@ -75,6 +90,37 @@ final class ResponseStream implements ResponseSender {
             }
         }
         request.release();
+    }
+
+    @Override
+    public void sendError(BackendException error) {
+        int place = use();
+        if (place < 0) {
+            return;
+        }
+        countFailed(place, error.code());
+        if (!request.isAnswered() && !request.isCancelled()) {
+            add(new Answer.FailedResponse(SchedulerErrors.of(error)), false);
+        }
+        request.release();
+    }
+
+    /** Counts a failed response in the statistics of responses. */
+    private void countFailed(int place, ErrorCode code) {
+        long now = request.model().nanoTime().getAsLong();
+        long start;
+        lock.lock();
+        try {
+            if (failed == null) {
+                failed = new BitSet();
+            }
+            failed.set(place);
+            start = lastNanos;
+            lastNanos = now;
+        } finally {
+            lock.unlock();
+        }
+        request.model().meter().responded(place, ResponseReport.failed(start, now, code));
     }
 
     @Override
@@ -122,6 +168,9 @@ final class ResponseStream implements ResponseSender {
     private int nextReport() {
         lock.lock();
         try {
+            if (failed != null) {
+                reports = failed.nextClearBit(reports);
+            }
             return reports++;
         } finally {
             lock.unlock();
@@ -151,14 +200,19 @@ final class ResponseStream implements ResponseSender {
                 "response: " + response + " (expected: made by this sender, neither sent nor discarded)");
     }
 
-    /** Adds a user of the request for the time of a call, unless the sender was ended. */
-    private boolean use() {
+    /**
+     * Adds a user of the request for the time in which a response is sent, unless the sender was ended.
+     *
+     * @return the place of the response, from 0; below 0 if the sender was ended
+     */
+    private int use() {
         lock.lock();
         try {
-            if (!ended) {
-                request.retain();
+            if (ended) {
+                return -1;
             }
-            return !ended;
+            request.retain();
+            return sent < ModelMeter.MAX_PLACES ? sent++ : sent;
         } finally {
             lock.unlock();
         }

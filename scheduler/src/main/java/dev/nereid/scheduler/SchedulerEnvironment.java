@@ -21,6 +21,8 @@ import java.util.function.LongSupplier;
  * @param load what the calls to all models have in flight, and how much that may be
  * @param rateLimiter decides which instances of all models may execute at the same time
  * @param supervision who is told of fatal errors, and what is reported as overdue
+ * @param schedulerDelay how many requests have to wait before a dynamic batcher takes its first batch; 0 for any number.
+ *     For tests
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
@@ -30,7 +32,8 @@ public record SchedulerEnvironment(
         Optional<CacheAccess> cache,
         ServerLoad load,
         RateLimiter rateLimiter,
-        Supervision supervision) {
+        Supervision supervision,
+        int schedulerDelay) {
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
@@ -41,6 +44,9 @@ public record SchedulerEnvironment(
         requireNonNull(load, "load");
         requireNonNull(rateLimiter, "rateLimiter");
         requireNonNull(supervision, "supervision");
+        if (schedulerDelay < 0) {
+            throw new IllegalArgumentException("schedulerDelay: " + schedulerDelay + " (expected: >= 0)");
+        }
     }
 
     /**
@@ -59,7 +65,8 @@ public record SchedulerEnvironment(
                 Optional.empty(),
                 new ServerLoad(LoadLimits.NONE),
                 RateLimiter.OFF,
-                Supervision.NONE);
+                Supervision.NONE,
+                0);
     }
 
     /**
@@ -69,7 +76,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, changed, load, rateLimiter, supervision);
+        return new SchedulerEnvironment(
+                memory, nanoTime, wallClock, timer, changed, load, rateLimiter, supervision, schedulerDelay);
     }
 
     /**
@@ -79,7 +87,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(ServerLoad changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, changed, rateLimiter, supervision);
+        return new SchedulerEnvironment(
+                memory, nanoTime, wallClock, timer, cache, changed, rateLimiter, supervision, schedulerDelay);
     }
 
     /**
@@ -89,7 +98,8 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(RateLimiter changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, load, changed, supervision);
+        return new SchedulerEnvironment(
+                memory, nanoTime, wallClock, timer, cache, load, changed, supervision, schedulerDelay);
     }
 
     /**
@@ -99,6 +109,18 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Supervision changed) {
-        return new SchedulerEnvironment(memory, nanoTime, wallClock, timer, cache, load, rateLimiter, changed);
+        return new SchedulerEnvironment(
+                memory, nanoTime, wallClock, timer, cache, load, rateLimiter, changed, schedulerDelay);
+    }
+
+    /**
+     * Returns the same environment with another delay of schedulers.
+     *
+     * @param changed how many requests have to wait before a dynamic batcher takes its first batch; 0 for any number
+     * @return the changed environment
+     */
+    public SchedulerEnvironment withSchedulerDelay(int changed) {
+        return new SchedulerEnvironment(
+                memory, nanoTime, wallClock, timer, cache, load, rateLimiter, supervision, changed);
     }
 }

@@ -213,6 +213,11 @@ final class Warmup {
         }
 
         @Override
+        public void onFailedResponse(InferenceException error) {
+            onError(error);
+        }
+
+        @Override
         public void onEnd() {}
 
         @Override

@@ -9,6 +9,7 @@ import dev.nereid.api.FailureReason;
 import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
 import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.DeferredExecution;
@@ -302,6 +303,53 @@ final class CountingTest {
             assertThat(responses.get(0).computeInfer()).isEqualTo(new Timing(2, 30));
             assertThat(responses.get(1).emptyResponse()).isEqualTo(new Timing(1, 5));
             assertThat(responses.get(1).fail()).isEqualTo(new Timing(1, 1));
+        }
+    }
+
+    @Test
+    void aFailedResponseCountsAtItsPlaceAndNotForItsRequest() throws BackendException {
+        List<ResponseSender> senders = new ArrayList<>();
+        try (Execution execution =
+                of(DECOUPLED, batch -> senders.add(batch.requests().getFirst().sender()))) {
+            Execution.submit(execution, 1);
+            execution.run();
+            ResponseSender sender = senders.getFirst();
+            pass(7);
+            sender.sendError(new BackendException(ErrorCode.INTERNAL, "first"));
+            sender.send(sender.newResponse());
+            pass(2);
+            sender.sendError(new BackendException(ErrorCode.CANCELLED, "third"));
+            sender.report(ResponseReport.of(0, 10, 30)); // of the second
+            sender.send(sender.newResponse());
+            sender.report(ResponseReport.of(0, 20, 50)); // of the fourth
+            sender.complete();
+
+            List<ResponseStatistics> responses = read(execution).responses();
+            assertThat(responses).hasSize(4);
+            assertThat(responses.get(0).fail()).isEqualTo(new Timing(1, 7));
+            assertThat(responses.get(1).success()).isEqualTo(new Timing(1, 30));
+            assertThat(responses.get(2).cancel()).isEqualTo(new Timing(1, 2));
+            assertThat(responses.get(3).success()).isEqualTo(new Timing(1, 50));
+            assertThat(read(execution).inferences().success().count()).isEqualTo(1);
+            assertThat(read(execution).inferences().fail().count()).isZero();
+        }
+    }
+
+    @Test
+    void responsesBeyondTheLastPlaceCountTogether() {
+        List<ResponseSender> senders = new ArrayList<>();
+        try (Execution execution =
+                of(DECOUPLED, batch -> senders.add(batch.requests().getFirst().sender()))) {
+            Execution.submit(execution, 1);
+            execution.run();
+            for (int i = 0; i < ModelMeter.MAX_PLACES + 10; i++) {
+                senders.getFirst().sendError(new BackendException(ErrorCode.INTERNAL, "no"));
+            }
+            senders.getFirst().complete();
+
+            List<ResponseStatistics> responses = read(execution).responses();
+            assertThat(responses).hasSize(ModelMeter.MAX_PLACES);
+            assertThat(responses.getLast().fail().count()).isEqualTo(11);
         }
     }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -70,6 +71,47 @@ final class DecoupledTest {
             RecordingObserver observer = execution.observers.getFirst();
             assertThat(values(observer)).containsExactly(1f, 2f);
             assertThat(observer.responses()).extracting(InferResponse::isLast).containsExactly(false, true);
+        }
+    }
+
+    @Test
+    void goesOnAfterAFailedResponse() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            ResponseSender sender = senders.getFirst();
+
+            send(sender, 1);
+            sender.sendError(new BackendException(ErrorCode.UNAVAILABLE, "not this one"));
+            send(sender, 2);
+            sender.sendError(new BackendException(ErrorCode.INTERNAL, "nor this"));
+            RecordingObserver observer = execution.observers.getFirst();
+            assertThat(observer.hasEnded()).isFalse();
+            sender.complete(response(sender, 3));
+            sender.sendError(new BackendException(ErrorCode.INTERNAL, "too late"));
+
+            assertThat(values(observer)).containsExactly(1f, 2f, 3f);
+            assertThat(observer.failedResponses())
+                    .extracting(InferenceException::publicMessage)
+                    .containsExactly("not this one", "nor this");
+            assertThat(observer.failedResponses().getFirst().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+            observer.check();
+        }
+    }
+
+    @Test
+    void sendsNoFailedResponseOnceTheClientWithdrew() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            execution.requests.getFirst().cancel();
+
+            senders.getFirst().sendError(new BackendException(ErrorCode.INTERNAL, "for nobody"));
+            senders.getFirst().complete();
+
+            RecordingObserver observer = execution.observers.getFirst();
+            assertThat(observer.failedResponses()).isEmpty();
+            observer.assertError(ErrorCode.CANCELLED, "request was cancelled");
         }
     }
 
@@ -217,6 +259,7 @@ final class DecoupledTest {
                 Thread.startVirtualThread(() -> {
                     for (int n = 0; n < each; n++) {
                         send(sender, n);
+                        sender.sendError(new BackendException(ErrorCode.INTERNAL, "no " + n));
                     }
                     sent.countDown();
                 });
@@ -224,7 +267,10 @@ final class DecoupledTest {
             awaitAll(sent);
             sender.complete();
 
-            assertThat(execution.observers.getFirst().await().responses()).hasSize(threads * each);
+            RecordingObserver observer = execution.observers.getFirst().await();
+            assertThat(observer.responses()).hasSize(threads * each);
+            assertThat(observer.failedResponses()).hasSize(threads * each);
+            observer.check();
         }
     }
 

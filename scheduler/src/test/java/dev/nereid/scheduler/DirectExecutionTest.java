@@ -149,6 +149,47 @@ final class DirectExecutionTest {
     }
 
     @Test
+    void runsWhatADynamicBatcherHeldWithTheRequestThatEndsTheHold() {
+        try (ModelScheduler scheduler = startHeld(new BatchingPolicy(true, List.of(), 0))) {
+            RecordingObserver held = submit(scheduler, "a");
+            assertThat(held.hasEnded()).isFalse();
+            submit(scheduler, "b").response().close();
+            held.response().close();
+            submit(scheduler, "c").response().close();
+        }
+        assertThat(threads).hasSize(2).doesNotContain(OWN_THREAD);
+        assertThat(instance.batches()).containsExactly(List.of("a", "b"), List.of("c"));
+    }
+
+    @Test
+    void holdsNoModelWithoutDynamicBatching() {
+        try (ModelScheduler scheduler = startHeld(BatchingPolicy.NONE)) {
+            submit(scheduler, "a").response().close();
+        }
+        assertThat(instance.batches()).containsExactly(List.of("a"));
+    }
+
+    @Test
+    void executesWhatIsHeldAtItsEnd() {
+        RecordingObserver held;
+        try (ModelScheduler scheduler = startHeld(new BatchingPolicy(true, List.of(), 0))) {
+            held = submit(scheduler, "a");
+            assertThat(held.isSilent()).isTrue();
+            Thread.startVirtualThread(() -> held.await().close());
+        }
+        assertThat(instance.batches()).containsExactly(List.of("a"));
+    }
+
+    private ModelScheduler startHeld(BatchingPolicy policy) {
+        ModelScheduler scheduler = ModelScheduler.start(
+                plan(model, policy, true),
+                List.of(new InstanceSlot("i0", Device.CPU, instance)),
+                environment().withSchedulerDelay(2));
+        Threads.awaitIdle(Threads.named(OWN_THREAD));
+        return scheduler;
+    }
+
+    @Test
     void queuesWhatComesFromWithinAndExecutesItAfterwards() {
         List<String> order = new ArrayList<>();
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {

@@ -154,6 +154,58 @@ final class DynamicBatchingTest {
         assertThat(instance.batches()).containsExactly(List.of("a", "b"));
     }
 
+    @Test
+    void takesNothingUntilSoManyRequestsWaitOnce() {
+        SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 0));
+        scheduler.queue.hold(3);
+        submit(scheduler, "a", 1, 2, 0);
+        submit(scheduler, "b", 4, 2, 0); // items do not count
+
+        assertThat(scheduler.step()).isFalse();
+        submit(scheduler, "c", 1, 2, 0);
+        assertThat(scheduler.step()).isTrue();
+        submit(scheduler, "d", 1, 2, 0);
+        assertThat(scheduler.step()).isTrue();
+
+        assertThat(instance.batches()).containsExactly(List.of("a", "b", "c"), List.of("d"));
+    }
+
+    @Test
+    void countsOnlyThoseThatWaitForTheFirstBatch() {
+        SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 0));
+        scheduler.queue.hold(2);
+        RecordingObserver late = new RecordingObserver();
+        scheduler.submit(
+                builder("late", 1, 2, 0)
+                        .deadline(scheduler.clock.getAsLong() + MILLI)
+                        .of(1),
+                late);
+        scheduler.advance(MILLI);
+        late.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        RecordingObserver gone = new RecordingObserver();
+        scheduler.submit(call("gone", 1, 2, 0), gone).cancel();
+        submit(scheduler, "a", 1, 2, 0);
+        assertThat(scheduler.step()).isFalse();
+
+        submit(scheduler, "b", 1, 2, 0);
+        scheduler.drain();
+
+        assertThat(instance.batches()).containsExactly(List.of("a", "b"));
+    }
+
+    @Test
+    void takesWhatIsHeldWhenItStops() {
+        SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 0));
+        scheduler.queue.hold(3);
+        RecordingObserver held = submit(scheduler, "a", 1, 2, 0);
+        assertThat(scheduler.step()).isFalse();
+
+        scheduler.queue.stop();
+        scheduler.drain();
+
+        assertThat(held.response().outputs()).hasSize(1);
+    }
+
     private SteppedScheduler scheduler(BatchPlanner planner) {
         return new SteppedScheduler(model, planner, memory, instance);
     }

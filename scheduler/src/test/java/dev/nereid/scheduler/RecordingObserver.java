@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class RecordingObserver implements ResponseObserver, AutoCloseable {
     private final List<InferResponse> responses = new CopyOnWriteArrayList<>();
     private final List<InferenceException> errors = new CopyOnWriteArrayList<>();
+    private final List<InferenceException> failedResponses = new CopyOnWriteArrayList<>();
     private final List<String> mistakes = new CopyOnWriteArrayList<>();
     private final AtomicBoolean inside = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
@@ -28,6 +29,13 @@ final class RecordingObserver implements ResponseObserver, AutoCloseable {
         enter();
         responses.add(response);
         leave(response.isLast());
+    }
+
+    @Override
+    public void onFailedResponse(InferenceException error) {
+        enter();
+        failedResponses.add(error);
+        leave(false);
     }
 
     @Override
@@ -80,6 +88,10 @@ final class RecordingObserver implements ResponseObserver, AutoCloseable {
 
     List<InferResponse> responses() {
         return responses;
+    }
+
+    List<InferenceException> failedResponses() {
+        return failedResponses;
     }
 
     /** Returns the only response. */

@@ -258,6 +258,23 @@ final class RequestQueueTest {
     }
 
     @Test
+    void wakesNobodyUntilSoManyRequestsWaitAndThenAllThatAreNeeded() {
+        queue(new BatchPlanner(1, List.of(), 0));
+        queue.hold(2);
+        Waiter one = idle();
+        Waiter other = idle();
+        offer("a");
+        assertThat(one.thread.getState()).as("asleep without an end").isEqualTo(Thread.State.WAITING);
+        assertThat(other.thread.getState()).as("asleep without an end").isEqualTo(Thread.State.WAITING);
+
+        offer("b");
+
+        assertThat(List.of(one.batch(), other.batch())).containsExactlyInAnyOrder(List.of("a"), List.of("b"));
+        assertThat(one.looks).hasValue(2);
+        assertThat(other.looks).hasValue(2);
+    }
+
+    @Test
     void piledUpRequestsWaitForAFreeInstance() {
         queue(new BatchPlanner(8, List.of(), 0));
         Seat busy = queue.batches().seat(() -> {}, () -> 0);

@@ -159,10 +159,13 @@ final class ResponseOrderTest {
         step(streaming, 1);
 
         send("b");
+        senders.get("b").sendError(new BackendException(ErrorCode.INTERNAL, "one of b"));
         send("a");
         assertThat(observers.get("a").responses()).hasSize(1);
         assertThat(observers.get("b").isSilent()).isTrue();
+        assertThat(observers.get("b").failedResponses()).isEmpty();
         senders.get("a").complete();
+        assertThat(observers.get("b").failedResponses()).hasSize(1);
         assertThat(observers.get("b").responses()).hasSize(1);
         send("b");
 

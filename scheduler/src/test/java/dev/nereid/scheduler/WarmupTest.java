@@ -260,6 +260,20 @@ final class WarmupTest {
     }
 
     @Test
+    void failsWithAFailedResponseOfADecoupledModel() {
+        FakeInstance instance = new FakeInstance(batch -> {
+            ResponseSender sender = batch.requests().getFirst().sender();
+            sender.sendError(new BackendException(ErrorCode.INTERNAL, "not this one"));
+            sender.complete();
+        });
+
+        ModelScheduler scheduler = start(settings(true), List.of(sample("d", 1, 1)), instance);
+
+        assertThatThrownBy(scheduler::awaitWarm).hasMessage("failed to run warmup sample 'd': not this one; ");
+        scheduler.close();
+    }
+
+    @Test
     void failsWithAnExecutionThatThrows() {
         FakeInstance instance = new FakeInstance(batch -> {
             throw new BackendException(ErrorCode.INTERNAL, "broken");

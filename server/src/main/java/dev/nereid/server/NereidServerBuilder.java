@@ -54,6 +54,7 @@ public final class NereidServerBuilder {
     private Optional<LoadLimits> serverLoad = Optional.empty();
     private LoadLimits modelLoad = LoadLimits.NONE;
     private Optional<RateLimitOptions> rateLimit = Optional.empty();
+    private int schedulerDelay;
     private SupervisionOptions supervision = SupervisionOptions.DEFAULT;
 
     /**
@@ -225,6 +226,22 @@ public final class NereidServerBuilder {
      */
     public NereidServerBuilder parallelInstanceLoading(boolean value) {
         parallelInstances = value;
+        return this;
+    }
+
+    /**
+     * Sets how many requests have to wait for a model with dynamic batching before its first batch is taken, so that
+     * tests know what the batches are. It counts once, from the load of the model on; a stop of the model ends it. For
+     * tests only: a model that gets fewer requests executes none of them.
+     *
+     * @param requests 0 by default: models take batches as their configuration says
+     * @return this builder
+     */
+    public NereidServerBuilder schedulerDelay(int requests) {
+        if (requests < 0) {
+            throw new IllegalArgumentException("schedulerDelay: " + requests + " (expected: >= 0)");
+        }
+        schedulerDelay = requests;
         return this;
     }
 
@@ -416,6 +433,7 @@ public final class NereidServerBuilder {
                         backendSettings,
                         cache,
                         serverLoad.orElse(new LoadLimits(defaultMaxRequestsInFlight(), bound.inFlightBytes())),
+                        schedulerDelay,
                         rateLimit,
                         serverId,
                         strictReadiness,

@@ -3,13 +3,17 @@ package dev.nereid.server;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.SharedMemory;
-import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import java.nio.ByteBuffer;
 import java.util.List;
 
 /** The shared memory of a server that does not let its clients share any. Immutable. */
 final class NoSharedMemory implements SharedMemory {
+    @Override
+    public void checkAllowed() {
+        throw disabled();
+    }
+
     @Override
     public void register(String name, String key, long offset, long byteSize) {
         throw disabled();
@@ -36,7 +40,7 @@ final class NoSharedMemory implements SharedMemory {
     }
 
     @Override
-    public TensorBuffer lease(String name, long offset, long byteSize) {
+    public Lease lease(String name, long offset, long byteSize) {
         throw unknown("Unable to find shared memory region: '" + Quoted.text(name) + "'");
     }
 

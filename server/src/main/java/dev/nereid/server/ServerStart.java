@@ -32,6 +32,7 @@ import java.util.Optional;
  * @param backendSettings the settings of backends by their names; those for all under an empty name
  * @param cache the cache of responses; empty for none
  * @param serverLoad how much may be in flight to all models together
+ * @param schedulerDelay how many requests have to wait before a dynamic batcher takes its first batch
  * @param rateLimit how instances get their turns; empty to let all of them execute whenever they like
  * @param serverId what the server calls itself
  * @param strictReadiness whether it counts as ready only if every model is
@@ -44,6 +45,7 @@ record ServerStart(
         Map<String, Map<String, String>> backendSettings,
         Optional<CacheOptions> cache,
         LoadLimits serverLoad,
+        int schedulerDelay,
         Optional<RateLimitOptions> rateLimit,
         String serverId,
         boolean strictReadiness,
@@ -91,6 +93,7 @@ record ServerStart(
                             .with(responses.map(ServerCache::access))
                             .with(new ServerLoad(serverLoad))
                             .with(rateLimiter())
+                            .withSchedulerDelay(schedulerDelay)
                             .with(new Supervision(
                                     health,
                                     Optional.of(watchdog),

@@ -24,6 +24,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * it counted. A reading is consistent, for instance as many requests computed as were answered well without the cache.
  */
 public final class ModelMeter {
+    /** The number of places of responses that are counted apart; those of later places count with the last. */
+    public static final int MAX_PLACES = 16_384;
+
     private final InstantSource wallClock;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -192,7 +195,7 @@ public final class ModelMeter {
     public void responded(int place, ResponseReport report) {
         lock.lock();
         try {
-            responses.add(place, report);
+            responses.add(Math.min(place, MAX_PLACES - 1), report);
         } finally {
             lock.unlock();
         }

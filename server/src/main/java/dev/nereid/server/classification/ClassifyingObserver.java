@@ -71,6 +71,13 @@ public final class ClassifyingObserver implements ResponseObserver {
     }
 
     @Override
+    public void onFailedResponse(InferenceException error) {
+        if (!failed) {
+            observer.onFailedResponse(error);
+        }
+    }
+
+    @Override
     public void onEnd() {
         if (!failed) {
             observer.onEnd();

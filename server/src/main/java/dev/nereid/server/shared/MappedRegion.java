@@ -1,7 +1,7 @@
 package dev.nereid.server.shared;
 
+import dev.nereid.api.SharedMemory;
 import dev.nereid.api.SharedMemory.Region;
-import dev.nereid.api.TensorBuffer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -9,14 +9,19 @@ import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A region and its mapping, with a count of its users: the registry and each lease. The last one to go unmaps it.
- * Lock-free; safe for use by any thread.
+ * A region and its mapping, with two counts. Lock-free; safe for use by any thread.
  *
- * <p>The count only rises while it is above zero, so it reaches zero once.
+ * <p>The users are the registry and each lease; the last one to go unmaps the region. The holders are the registration
+ * and each lease that was taken before the client unregistered the region; the last one to go takes the region out of
+ * the registry. So a request keeps the region registered that was accepted before it was unregistered; a later one may
+ * use it, and keeps it mapped, but no longer registered. Each count only rises while it is above zero, so it reaches
+ * zero once.
  */
 final class MappedRegion {
     private static final Logger LOG = LoggerFactory.getLogger(MappedRegion.class);
@@ -25,22 +30,31 @@ final class MappedRegion {
     private final FileChannel segment;
     private final Arena arena;
     private final MemorySegment memory;
+    private final Consumer<MappedRegion> registry;
     private final AtomicInteger users = new AtomicInteger(1);
+    private final AtomicInteger holders = new AtomicInteger(1);
+    private final AtomicBoolean unregistered = new AtomicBoolean();
 
-    private MappedRegion(Region region, FileChannel segment, Arena arena, MemorySegment memory) {
+    private MappedRegion(
+            Region region, FileChannel segment, Arena arena, MemorySegment memory, Consumer<MappedRegion> registry) {
         this.region = region;
         this.segment = segment;
         this.arena = arena;
         this.memory = memory;
+        this.registry = registry;
     }
 
-    /** Maps part of a segment, whose channel is the region's unless this throws. */
-    static MappedRegion map(Region region, FileChannel segment) throws IOException {
+    /**
+     * Maps part of a segment, whose channel is the region's unless this throws.
+     *
+     * @param registry removes the region, so that its name is free; called once, on any thread
+     */
+    static MappedRegion map(Region region, FileChannel segment, Consumer<MappedRegion> registry) throws IOException {
         Arena arena = Arena.ofShared();
         try {
             MemorySegment memory =
                     segment.map(FileChannel.MapMode.READ_WRITE, region.offset(), region.byteSize(), arena);
-            return new MappedRegion(region, segment, arena, memory);
+            return new MappedRegion(region, segment, arena, memory, registry);
         } catch (IOException | RuntimeException | Error e) {
             arena.close();
             throw e;
@@ -60,9 +74,27 @@ final class MappedRegion {
         }
     }
 
-    /** Adds a user, unless the last one has gone. */
-    boolean retain() {
-        return users.getAndUpdate(count -> count == 0 ? 0 : count + 1) > 0;
+    /** Unregisters the region: now, or when the last lease ends that was taken before. Later calls do nothing. */
+    void unregister() {
+        if (unregistered.compareAndSet(false, true)) {
+            releaseHold();
+        }
+    }
+
+    /** Adds a holder, unless the region was unregistered. */
+    private boolean hold() {
+        return !unregistered.get() && increment(holders);
+    }
+
+    private void releaseHold() {
+        if (holders.decrementAndGet() == 0) {
+            registry.accept(this);
+            release();
+        }
+    }
+
+    private static boolean increment(AtomicInteger count) {
+        return count.getAndUpdate(value -> value == 0 ? 0 : value + 1) > 0;
     }
 
     /** Takes a user away; the last one unmaps the region. */
@@ -77,19 +109,57 @@ final class MappedRegion {
         }
     }
 
-    /** Hands out a part; takes over a use of the region. */
-    TensorBuffer lease(long offset, long byteSize) {
-        return new Lease(this, memory.asSlice(offset, byteSize));
+    /**
+     * Begins a use of the region by a request. To be ended by {@link Use#end}.
+     *
+     * @return the use; {@code null} if the region is no longer mapped
+     */
+    @Nullable
+    Use use() {
+        return increment(users) ? new Use(this, hold()) : null;
+    }
+
+    /** A use of a region. Lock-free; safe for use by any thread. */
+    static final class Use {
+        private final MappedRegion region;
+        private final AtomicBoolean holds;
+
+        private Use(MappedRegion region, boolean holds) {
+            this.region = region;
+            this.holds = new AtomicBoolean(holds);
+        }
+
+        MappedRegion region() {
+            return region;
+        }
+
+        /** Hands out a part, which ends the use when it is closed. */
+        SharedMemory.Lease lease(long offset, long byteSize) {
+            return new Part(this, region.memory.asSlice(offset, byteSize));
+        }
+
+        /** Has the use keep the region registered no longer. */
+        void letGo() {
+            if (holds.compareAndSet(true, false)) {
+                region.releaseHold();
+            }
+        }
+
+        /** Ends the use; to be called once. */
+        void end() {
+            letGo();
+            region.release();
+        }
     }
 
     /** A part of a region in use. */
-    private static final class Lease implements TensorBuffer {
-        private final MappedRegion region;
+    private static final class Part implements SharedMemory.Lease {
+        private final Use use;
         private final MemorySegment part;
         private final AtomicBoolean closed = new AtomicBoolean();
 
-        Lease(MappedRegion region, MemorySegment part) {
-            this.region = region;
+        Part(Use use, MemorySegment part) {
+            this.use = use;
             this.part = part;
         }
 
@@ -99,11 +169,16 @@ final class MappedRegion {
         }
 
         @Override
+        public void answered() {
+            use.letGo();
+        }
+
+        @Override
         public void close() {
             if (!closed.compareAndSet(false, true)) {
                 throw new IllegalStateException("lease: given back twice (expected: once)");
             }
-            region.release();
+            use.end();
         }
     }
 }

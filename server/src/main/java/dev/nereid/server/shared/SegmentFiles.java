@@ -19,13 +19,18 @@ record SegmentFiles(Path folder) {
     static final SegmentFiles OF_THE_SYSTEM = new SegmentFiles(Path.of("/dev/shm"));
 
     /** What the reference's backends share among themselves; no client has a business in it. */
-    private static final String RESERVED = "triton_python_backend_shm_region_";
+    static final String RESERVED = "triton_python_backend_shm_region_";
 
     private static final Pattern LEADING_SLASHES = Pattern.compile("^/+");
 
-    /** Says whether a key may be a client's. */
-    boolean isValid(String key) {
-        return !key.isEmpty() && !name(key).startsWith(RESERVED);
+    /** Says whether a key names nothing. */
+    static boolean isEmpty(String key) {
+        return name(key).isEmpty();
+    }
+
+    /** Says whether a key is not for clients. */
+    static boolean isReserved(String key) {
+        return name(key).startsWith(RESERVED);
     }
 
     /**

@@ -4,7 +4,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.SharedMemory;
-import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -17,7 +16,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
  * The POSIX shared memory that clients registered, for a server without graphics processors. Lock-free; safe for use by
  * any thread.
  *
- * <p>A region stays mapped as long as somebody uses it, whether it is registered or not. Its owner may cut the segment
+ * <p>A region that is unregistered stays registered until the requests have ended that used it before, and mapped as
+ * long as a request uses it: see {@link MappedRegion}. Its owner may cut the segment
  * off at any time all the same; then the memory behind the new end is gone, mapped or not, and whoever touches it
  * fails. That is why each lease looks at the segment again, and why the server lets nobody touch such memory who could
  * not stand it.
@@ -25,6 +25,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     /** More than any client needs; each costs a descriptor and a mapping, which a process has not without end. */
     private static final int MAX_REGIONS = 4_096;
+
+    private static final long MAX_UNSIGNED = -1;
 
     private final SegmentFiles files;
     private final ConcurrentSkipListMap<String, MappedRegion> regions = new ConcurrentSkipListMap<>();
@@ -45,9 +47,13 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
 
     @Override
     public void register(String name, String key, long offset, long byteSize) {
-        if (!files.isValid(key)) {
-            throw invalid("cannot register shared memory region '" + Quoted.text(name) + "' - invalid shm key '"
-                    + Quoted.text(key) + "'");
+        String region = "cannot register shared memory region '" + Quoted.text(name) + "'";
+        if (SegmentFiles.isEmpty(key)) {
+            throw invalid(region + " - invalid shm key '" + Quoted.text(key) + "'");
+        }
+        if (SegmentFiles.isReserved(key)) {
+            throw invalid(region + " with key '" + Quoted.text(key) + "' as the key contains the reserved prefix '"
+                    + SegmentFiles.RESERVED + "'");
         }
         if (regions.containsKey(name)) {
             throw taken(name);
@@ -59,7 +65,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         }
         MappedRegion mapped = map(new Region(name, key, offset, byteSize));
         if (regions.putIfAbsent(name, mapped) != null) {
-            mapped.release();
+            mapped.release(); // never registered
             throw taken(name);
         }
     }
@@ -70,7 +76,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
             boolean mapped = false;
             try {
                 check(region, segment.size());
-                MappedRegion result = MappedRegion.map(region, segment);
+                MappedRegion result = MappedRegion.map(region, segment, this::remove);
                 mapped = true;
                 return result;
             } finally {
@@ -82,6 +88,10 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
             throw InferenceException.clientMistake(
                     "Unable to open shared memory region: '" + Quoted.text(region.key()) + "'");
         }
+    }
+
+    private void remove(MappedRegion region) {
+        regions.remove(region.region().name(), region);
     }
 
     private static void check(Region region, long segmentSize) {
@@ -97,15 +107,15 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
 
     @Override
     public void unregister(String name) {
-        MappedRegion removed = regions.remove(name);
-        if (removed != null) {
-            removed.release();
+        MappedRegion found = regions.get(name);
+        if (found != null) {
+            found.unregister();
         }
     }
 
     @Override
     public void unregisterAll() {
-        regions.keySet().forEach(this::unregister);
+        regions.values().forEach(MappedRegion::unregister);
     }
 
     @Override
@@ -123,20 +133,21 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     }
 
     @Override
-    public TensorBuffer lease(String name, long offset, long byteSize) {
+    public Lease lease(String name, long offset, long byteSize) {
         MappedRegion found = regions.get(name);
-        if (found == null || !found.retain()) {
+        MappedRegion.Use use = found == null ? null : found.use();
+        if (use == null) {
             throw unknown("shared memory region: '" + Quoted.text(name) + "'");
         }
         boolean leased = false;
         try {
-            checkPart(found, offset, byteSize);
-            TensorBuffer lease = found.lease(offset, byteSize);
+            checkPart(use.region(), offset, byteSize);
+            Lease lease = use.lease(offset, byteSize);
             leased = true;
             return lease;
         } finally {
             if (!leased) {
-                found.release();
+                use.end();
             }
         }
     }
@@ -146,6 +157,11 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         long size = found.region().byteSize();
         if (Long.compareUnsigned(offset, size) >= 0) {
             throw invalid("Invalid offset for shared memory region: '" + Quoted.text(name) + "'");
+        }
+        if (Long.compareUnsigned(byteSize, MAX_UNSIGNED - offset) > 0) {
+            throw invalid("Integer overflow detected: byte_size (" + Long.toUnsignedString(byteSize) + ") + offset ("
+                    + Long.toUnsignedString(offset) + ") exceeds maximum value ("
+                    + Long.toUnsignedString(MAX_UNSIGNED) + ") for region '" + Quoted.text(name) + "'");
         }
         if (Long.compareUnsigned(byteSize, size - offset) > 0) {
             throw invalid("Invalid offset + byte size for shared memory region: '" + Quoted.text(name) + "'");
@@ -178,7 +194,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         return List.of();
     }
 
-    /** Unregisters all regions. */
+    /** Unregisters all regions, as {@link #unregisterAll} does. */
     @Override
     public void close() {
         unregisterAll();

@@ -109,7 +109,12 @@ final class ClassifyingObserverTest {
     void hearsEndsAndErrorsAsTheyAre() {
         observer(RequestedOutput.classified("A", 3)).onEnd();
         observer(RequestedOutput.classified("A", 3)).onError(new InferenceException(ErrorCode.INTERNAL, "no"));
+        observer(RequestedOutput.classified("A", 3))
+                .onFailedResponse(new InferenceException(ErrorCode.INTERNAL, "not this one"));
 
+        assertThat(heard.failedResponses)
+                .singleElement()
+                .satisfies(error -> assertThat(error).hasMessage("not this one"));
         assertThat(heard.ends).isEqualTo(1);
         assertThat(heard.errors)
                 .singleElement()
@@ -143,7 +148,13 @@ final class ClassifyingObserverTest {
     private static final class Heard implements ResponseObserver {
         private final List<InferResponse> responses = new ArrayList<>();
         private final List<InferenceException> errors = new ArrayList<>();
+        private final List<InferenceException> failedResponses = new ArrayList<>();
         private int ends;
+
+        @Override
+        public void onFailedResponse(InferenceException error) {
+            failedResponses.add(error);
+        }
 
         @Override
         public void onResponse(InferResponse response) {

@@ -16,6 +16,9 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -103,8 +106,7 @@ final class SystemSharedMemoryTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {"/nope", "/../etc/passwd", "..", "/..", ".", "a/b", "/", "a\0b", "/dir", "/link", "/dangling"})
+    @ValueSource(strings = {"/nope", "/../etc/passwd", "..", "/..", ".", "a/b", "a\0b", "/dir", "/link", "/dangling"})
     void opensNothingButSegments(String key) throws IOException {
         Files.createDirectory(folder.resolve("shm/dir"));
         Files.writeString(folder.resolve("etc"), "secret");
@@ -118,20 +120,30 @@ final class SystemSharedMemoryTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "",
-                "triton_python_backend_shm_region_1",
-                "/triton_python_backend_shm_region_1",
-                "//triton_python_backend_shm_region_"
-            })
-    void refusesKeysThatAreNoClients(String key) throws IOException {
-        segment("triton_python_backend_shm_region_1", 4);
-
+    @ValueSource(strings = {"", "/", "///"})
+    void refusesKeysThatNameNothing(String key) {
         assertError(
                 () -> memory.register("h", key, 0, 4),
                 ErrorCode.INVALID_ARGUMENT,
                 "cannot register shared memory region 'h' - invalid shm key '" + key + "'");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "triton_python_backend_shm_region_1",
+                "/triton_python_backend_shm_region_1",
+                "//triton_python_backend_shm_region_"
+            })
+    void refusesKeysThatAreReserved(String key) throws IOException {
+        segment("triton_python_backend_shm_region_1", 4);
+        memory.register("h", "/seg", 0, 64); // the key is looked at before the name
+
+        assertError(
+                () -> memory.register("h", key, 0, 4),
+                ErrorCode.INVALID_ARGUMENT,
+                "cannot register shared memory region 'h' with key '" + key
+                        + "' as the key contains the reserved prefix 'triton_python_backend_shm_region_'");
     }
 
     @ParameterizedTest
@@ -169,6 +181,7 @@ final class SystemSharedMemoryTest {
         "49, 16, Invalid offset + byte size for",
         "0, 65, Invalid offset + byte size for",
         "0, -1, Invalid offset + byte size for",
+        "1, -2, Invalid offset + byte size for",
         "1, 9223372036854775807, Invalid offset + byte size for"
     })
     void refusesPartsThatDoNotLieInTheRegion(long offset, long byteSize, String text) {
@@ -178,6 +191,18 @@ final class SystemSharedMemoryTest {
                 () -> memory.lease("g", offset, byteSize),
                 ErrorCode.INVALID_ARGUMENT,
                 text + " shared memory region: 'g'");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, -1, 18446744073709551615", "32, -32, 18446744073709551584"})
+    void refusesPartsWhoseEndNoNumberTells(long offset, long byteSize, String unsigned) {
+        memory.register("g", "/seg", 0, 64);
+
+        assertError(
+                () -> memory.lease("g", offset, byteSize),
+                ErrorCode.INVALID_ARGUMENT,
+                "Integer overflow detected: byte_size (" + unsigned + ") + offset (" + offset
+                        + ") exceeds maximum value (18446744073709551615) for region 'g'");
     }
 
     @Test
@@ -195,22 +220,112 @@ final class SystemSharedMemoryTest {
     }
 
     @Test
-    void keepsARegionMappedWhileItIsLeased() {
+    void keepsARegionRegisteredForTheLeasesThatWereTakenBefore() {
         memory.register("g", "/seg", 0, 64);
         TensorBuffer one = memory.lease("g", 0, 8);
         TensorBuffer other = memory.lease("g", 8, 8);
-        MemorySegment part = one.segment();
+
+        memory.unregister("g");
+        one.close();
+
+        assertThat(memory.region("g")).isEqualTo(new SharedMemory.Region("g", "/seg", 0, 64));
+        assertThat(memory.regions()).hasSize(1);
+        for (String key : List.of("/seg", "/other")) {
+            assertError(
+                    () -> memory.register("g", key, 0, 32),
+                    ErrorCode.ALREADY_EXISTS,
+                    "shared memory region 'g' already in manager");
+        }
+        other.close();
+        assertThat(memory.regions()).isEmpty();
+        assertError(() -> memory.lease("g", 0, 8), ErrorCode.NOT_FOUND, "Unable to find shared memory region: 'g'");
+        memory.register("g", "/seg", 0, 32);
+        memory.lease("g", 0, 8).close();
+    }
+
+    @Test
+    void letsLaterLeasesUseAnUnregisteredRegionButNotProlongIt() {
+        memory.register("g", "/seg", 0, 64);
+        TensorBuffer before = memory.lease("g", 0, 8);
+        memory.unregister("g");
+        TensorBuffer later = memory.lease("g", 8, 8);
+        MemorySegment part = later.segment();
+        memory.unregister("g"); // once more, which does not prolong it either
+        memory.unregisterAll();
+
+        before.close();
+
+        assertThat(memory.regions()).isEmpty();
+        part.set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
+        memory.register("g", "/seg", 0, 32);
+        memory.unregister("nothing");
+        later.close();
+        assertThatIllegalStateException().isThrownBy(() -> part.get(ValueLayout.JAVA_BYTE, 0));
+        assertThatIllegalStateException().isThrownBy(later::close);
+        assertThat(memory.regions()).hasSize(1); // the second one, which the first one's leases are nothing to
+    }
+
+    @Test
+    void unregistersARegionWhenTheLastCallIsAnsweredAndKeepsItMapped() {
+        memory.register("g", "/seg", 0, 64);
+        SharedMemory.Lease lease = memory.lease("g", 0, 8);
+        MemorySegment part = lease.segment();
+        memory.unregister("g");
+
+        lease.answered();
+        lease.answered();
+
+        assertThat(memory.regions()).isEmpty();
+        part.set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
+        memory.register("g", "/seg", 0, 32);
+        lease.close();
+        assertThatIllegalStateException().isThrownBy(() -> part.get(ValueLayout.JAVA_BYTE, 0));
+        assertThat(memory.regions()).hasSize(1);
+    }
+
+    @Test
+    void unregistersEachOfAllRegionsAfterItsOwnLeases() {
+        memory.register("idle", "/seg", 0, 64);
+        memory.register("used", "/seg", 0, 64);
+        TensorBuffer lease = memory.lease("used", 0, 8);
+
+        memory.unregisterAll();
+
+        assertThat(memory.regions()).extracting(SharedMemory.Region::name).containsExactly("used");
+        lease.close();
+        assertThat(memory.regions()).isEmpty();
+    }
+
+    @Test
+    void unregistersARegionWhoseLeaseWasRefused() {
+        memory.register("g", "/seg", 0, 64);
+        assertThatExceptionOfType(InferenceException.class).isThrownBy(() -> memory.lease("g", 64, 1));
 
         memory.unregister("g");
 
-        assertError(() -> memory.lease("g", 0, 8), ErrorCode.NOT_FOUND, "Unable to find shared memory region: 'g'");
-        other.close();
-        part.set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
-        memory.register("g", "/seg", 0, 32);
-        one.close();
-        assertThatIllegalStateException().isThrownBy(() -> part.get(ValueLayout.JAVA_BYTE, 0));
-        assertThatIllegalStateException().isThrownBy(one::close);
-        memory.lease("g", 0, 8).close();
+        assertThat(memory.regions()).isEmpty();
+    }
+
+    @Test
+    void unregistersWhileOthersLease() throws Exception {
+        try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
+            for (int round = 0; round < 500; round++) {
+                memory.register("g", "/seg", 0, 64);
+                Future<?> leasing = threads.submit(() -> {
+                    for (int i = 0; i < 20; i++) {
+                        try (TensorBuffer lease = memory.lease("g", 0, 8)) {
+                            lease.segment().set(ValueLayout.JAVA_BYTE, 0, (byte) i);
+                        } catch (InferenceException e) {
+                            assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
+                        }
+                    }
+                });
+                Future<?> unregistering = threads.submit(() -> memory.unregister("g"));
+                leasing.get();
+                unregistering.get();
+                assertThat(memory.regions()).isEmpty();
+            }
+        }
     }
 
     @Test

@@ -1,0 +1,277 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.google.common.util.concurrent.ListenableFuture;
+import dev.nereid.api.ModelRef;
+import inference.GRPCInferenceServiceGrpc;
+import inference.InferParameter;
+import inference.ModelInferRequest;
+import inference.ModelInferRequest.InferInputTensor;
+import inference.ModelInferRequest.InferRequestedOutputTensor;
+import inference.SystemSharedMemoryRegisterRequest;
+import inference.SystemSharedMemoryStatusRequest;
+import inference.SystemSharedMemoryUnregisterRequest;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Regions of shared memory that clients unregister while requests use them, over both protocols. */
+final class SharedRegionIT {
+    private static final Path SEGMENTS = Path.of("/dev/shm");
+    private static final String KEY = "nereid-region-" + ProcessHandle.current().pid();
+    private static final int SECONDS = 60;
+    private static final int IN = 8;
+
+    private enum Wire {
+        HTTP,
+        GRPC
+    }
+
+    @TempDir
+    private Path folder;
+
+    private Repository models;
+    private TestServer server;
+    private ManagedChannel channel;
+
+    @BeforeEach
+    void start() throws IOException, InterruptedException {
+        assumeTrue(Files.isWritable(SEGMENTS), SEGMENTS + " is not there");
+        String bounded = GatedPlugin.model() + "dynamic_batching { default_queue_policy { max_queue_size: 1 } }\n";
+        models = new Repository(folder.resolve("models")).model("one", bounded).model("two", GatedPlugin.model());
+        server = TestServer.open(TestServer.of(models)
+                .pluginDirectories(GatedPlugin.pack(folder.resolve("plugins")))
+                .allowClientSharedMemory(true)
+                .start());
+        channel = server.grpc();
+        Files.write(SEGMENTS.resolve(KEY), bytes(1, 2, 0, 0, 0, 0));
+    }
+
+    @AfterEach
+    void stop() throws IOException, InterruptedException {
+        channel.shutdownNow().awaitTermination(SECONDS, TimeUnit.SECONDS);
+        server.close();
+        Files.deleteIfExists(SEGMENTS.resolve(KEY));
+        assertThat(server.server().memory().bytesInUse()).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void staysListedUntilTheRequestsEndThatWereAcceptedBefore(Wire wire) throws Exception {
+        register("in");
+        register("out");
+        Path gateOfOne = GatedPlugin.close(models, "one", "execute");
+        CompletableFuture<Void> before = ask(wire, "one", "out", IN);
+        Eventually.holds("executing", SECONDS, () -> GatedPlugin.isWaitedAt(gateOfOne));
+
+        post("/v2/systemsharedmemory/unregister", "");
+        stub().systemSharedMemoryUnregister(SystemSharedMemoryUnregisterRequest.newBuilder()
+                .setName("in")
+                .build());
+
+        assertThat(regions()).containsOnlyKeys("in", "out");
+        HttpAnswer taken = post("/v2/systemsharedmemory/region/in/register", "{\"key\":\"/other\",\"byte_size\":8}");
+        assertThat(taken.status()).isEqualTo(400);
+        assertThat(taken.error()).isEqualTo("shared memory region 'in' already in manager");
+        Path gateOfTwo = GatedPlugin.close(models, "two", "execute");
+        CompletableFuture<Void> later = ask(wire, "two", "out", 2 * IN);
+        Eventually.holds("executing", SECONDS, () -> GatedPlugin.isWaitedAt(gateOfTwo));
+
+        GatedPlugin.open(gateOfOne);
+        before.get(SECONDS, TimeUnit.SECONDS);
+
+        assertThat(regions()).as("though a later request uses them").isEmpty();
+        assertThat(refusal(ask(wire, "two", "out", IN))).contains("Unable to find shared memory region: 'in'");
+        register("in");
+        GatedPlugin.open(gateOfTwo);
+        later.get(SECONDS, TimeUnit.SECONDS);
+        assertThat(floats()).containsExactly(1, 2, 1, 2, 1, 2);
+        assertThat(regions()).containsOnlyKeys("in");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void goesWithRequestsThatAreRefusedByTheQueueOrFail(Wire wire) throws Exception {
+        Path gate = GatedPlugin.close(models, "one", "execute");
+        register("in");
+        register("out");
+        CompletableFuture<Void> executing = ask(wire, "one", "out", IN);
+        Eventually.holds("executing", SECONDS, () -> GatedPlugin.isWaitedAt(gate));
+        register("other");
+        CompletableFuture<Void> waiting = ask(wire, "one", "other", IN);
+        Eventually.holds("waiting", SECONDS, () -> waits("one"));
+        register("full");
+        assertThat(refusal(ask(wire, "one", "full", IN))).contains("Exceeds maximum queue size");
+
+        post("/v2/systemsharedmemory/unregister", "");
+        assertThat(regions()).containsOnlyKeys("in", "other", "out");
+        Files.createFile(gate.resolveSibling("execute.fails"));
+        GatedPlugin.open(gate);
+
+        assertThat(refusal(executing)).contains("told to fail");
+        assertThat(refusal(waiting)).contains("told to fail");
+        assertThat(regions()).isEmpty();
+    }
+
+    @Test
+    void goesWithRequestsWhoseClientsLeave() throws Exception {
+        Path gate = GatedPlugin.close(models, "one", "execute");
+        register("in");
+        register("out");
+        CompletableFuture<Void> executing = ask(Wire.HTTP, "one", "out", IN);
+        Eventually.holds("executing", SECONDS, () -> GatedPlugin.isWaitedAt(gate));
+        register("left");
+        ListenableFuture<?> call =
+                GRPCInferenceServiceGrpc.newFutureStub(channel).modelInfer(overGrpc("one", "left", IN));
+        Eventually.holds("waiting", SECONDS, () -> waits("one"));
+        post("/v2/systemsharedmemory/unregister", "");
+        assertThat(regions()).containsOnlyKeys("in", "left", "out");
+
+        call.cancel(true);
+
+        Eventually.holds("withdrawn", SECONDS, () -> !regions().containsKey("left"));
+        assertThat(regions()).containsOnlyKeys("in", "out");
+        GatedPlugin.open(gate);
+        executing.get(SECONDS, TimeUnit.SECONDS);
+        assertThat(regions()).isEmpty();
+    }
+
+    @Test
+    void saysThatMemoryIsNotSharedBeforeItLooksAtTheRegistration() throws Exception {
+        try (TestServer closed = TestServer.open(TestServer.of(models)
+                        .pluginDirectories(folder.resolve("plugins"))
+                        .start());
+                HttpConnection http = closed.http()) {
+            for (String kind : List.of("system", "cuda")) {
+                for (String region : List.of("", "/region/x")) {
+                    HttpAnswer answer = http.ask(HttpRequests.post(
+                            "/v2/" + kind + "sharedmemory" + region + "/register", new byte[] {'{', '}'}));
+                    assertThat(answer.status()).isEqualTo(501);
+                    assertThat(answer.error())
+                            .isEqualTo("Client shared memory is disabled. Start the server with"
+                                    + " '--allow-client-shm=true' to enable.");
+                }
+            }
+        }
+    }
+
+    /** Sends a request with its input in the region {@code in}, and the output in another. */
+    private CompletableFuture<Void> ask(Wire wire, String model, String out, int offset) {
+        return CompletableFuture.runAsync(
+                () -> {
+                    if (wire == Wire.GRPC) {
+                        stub().modelInfer(overGrpc(model, out, offset));
+                        return;
+                    }
+                    HttpAnswer answer = post("/v2/models/" + model + "/infer", """
+                            {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2], "parameters":
+                              {"shared_memory_region": "in", "shared_memory_byte_size": 8}}],
+                             "outputs": [{"name": "OUTPUT0", "parameters":
+                              {"shared_memory_region": "%s", "shared_memory_offset": %d, "shared_memory_byte_size": 8}}]}
+                            """.formatted(out, offset));
+                    if (answer.status() != 200) {
+                        throw new IllegalStateException(answer.error());
+                    }
+                },
+                InstalledServer.BLOCKING);
+    }
+
+    private static ModelInferRequest overGrpc(String model, String out, int offset) {
+        return ModelInferRequest.newBuilder()
+                .setModelName(model)
+                .addInputs(InferInputTensor.newBuilder()
+                        .setName("INPUT0")
+                        .setDatatype("FP32")
+                        .addShape(1)
+                        .addShape(2)
+                        .putAllParameters(place("in", 0)))
+                .addOutputs(InferRequestedOutputTensor.newBuilder()
+                        .setName("OUTPUT0")
+                        .putAllParameters(place(out, offset)))
+                .build();
+    }
+
+    private static Map<String, InferParameter> place(String region, int offset) {
+        return Map.of(
+                "shared_memory_region",
+                InferParameter.newBuilder().setStringParam(region).build(),
+                "shared_memory_offset",
+                InferParameter.newBuilder().setInt64Param(offset).build(),
+                "shared_memory_byte_size",
+                InferParameter.newBuilder().setInt64Param(IN).build());
+    }
+
+    /** Waits for a request that fails, and returns its error. */
+    private static String refusal(CompletableFuture<Void> request) throws Exception {
+        try {
+            request.get(SECONDS, TimeUnit.SECONDS);
+            throw new AssertionError("answered (expected: refused)");
+        } catch (ExecutionException e) {
+            return String.valueOf(e.getCause().getMessage());
+        }
+    }
+
+    private void register(String region) {
+        stub().systemSharedMemoryRegister(SystemSharedMemoryRegisterRequest.newBuilder()
+                .setName(region)
+                .setKey(KEY)
+                .setByteSize(3 * IN)
+                .build());
+    }
+
+    private Map<String, ?> regions() {
+        return stub().systemSharedMemoryStatus(SystemSharedMemoryStatusRequest.getDefaultInstance())
+                .getRegionsMap();
+    }
+
+    private GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub stub() {
+        return GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(SECONDS, TimeUnit.SECONDS);
+    }
+
+    private HttpAnswer post(String path, String body) {
+        try (HttpConnection http = server.http()) {
+            return http.ask(HttpRequests.post(path, body.getBytes(StandardCharsets.UTF_8)));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private boolean waits(String model) {
+        return server.server()
+                        .models()
+                        .statistics(ModelRef.latest(model))
+                        .getFirst()
+                        .pending()
+                == 1;
+    }
+
+    private static byte[] bytes(float... values) {
+        return TensorBytes.floats(values);
+    }
+
+    private static float[] floats() throws IOException {
+        ByteBuffer bytes =
+                ByteBuffer.wrap(Files.readAllBytes(SEGMENTS.resolve(KEY))).order(ByteOrder.LITTLE_ENDIAN);
+        float[] values = new float[bytes.remaining() / Float.BYTES];
+        bytes.asFloatBuffer().get(values);
+        return values;
+    }
+}
