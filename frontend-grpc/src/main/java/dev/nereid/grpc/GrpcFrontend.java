@@ -168,7 +168,8 @@ public final class GrpcFrontend implements AutoCloseable {
                 .handshakeTimeout(limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
-                .decompressorRegistry(GzipMessages.registry(options.messages().maxInboundBytes()))
+                .decompressorRegistry(
+                        CompressedMessages.registry(options.messages().maxInboundBytes()))
                 .compressorRegistry(options.messages().compression().registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())

@@ -241,7 +241,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
                 return false;
             }
             isSending = true;
-            calls.compression().apply(call);
+            origin.encoding().ifPresent(call::setCompression);
             call.sendHeaders(new Metadata());
             call.sendMessage(message);
             GrpcErrors.succeed(call);
