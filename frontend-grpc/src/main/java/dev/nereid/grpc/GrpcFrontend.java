@@ -104,6 +104,9 @@ public final class GrpcFrontend implements AutoCloseable {
         if (server.refusals().changesCodes()) {
             builder.intercept(new BadRequestErrors());
         }
+        if (options.controlDelay().isPositive()) {
+            builder.intercept(new DelayedResponses(options.controlDelay(), timer));
+        }
         Optional<TlsEndpoint> tls = Optional.empty();
         if (options.connections().tls().isPresent()) {
             tls = Optional.of(TlsEndpoint.of(options.connections().tls().get(), timer));
