@@ -20,9 +20,11 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.health.v1.HealthCheckRequest;
 import io.grpc.health.v1.HealthGrpc;
+import io.grpc.stub.StreamObserver;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -97,12 +99,26 @@ final class DelayedResponsesIT {
         Frontend frontend = delaying(
                 GrpcOptions.DEFAULT.withControlDelay(Duration.ofHours(1)).withCloseTimeout(Duration.ofMillis(200)));
         try (frontend) {
-            var call = GRPCInferenceServiceGrpc.newFutureStub(frontend.channel).serverLive(LIVE);
+            CompletableFuture<ServerLiveResponse> response = new CompletableFuture<>();
+            GRPCInferenceServiceGrpc.newStub(frontend.channel).serverLive(LIVE, new StreamObserver<>() {
+                @Override
+                public void onNext(ServerLiveResponse live) {
+                    response.complete(live);
+                }
+
+                @Override
+                public void onError(Throwable failure) {
+                    response.completeExceptionally(failure);
+                }
+
+                @Override
+                public void onCompleted() {}
+            });
             assertThat(frontend.client.modelInfer(REQUEST).getModelName()).isEqualTo("m");
 
             frontend.frontend.close();
 
-            assertThatThrownBy(() -> ServerLiveResponse.class.cast(call.get(20, TimeUnit.SECONDS)))
+            assertThatThrownBy(() -> response.get(20, TimeUnit.SECONDS))
                     .hasCauseInstanceOf(StatusRuntimeException.class);
         }
     }

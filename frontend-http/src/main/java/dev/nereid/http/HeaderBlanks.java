@@ -43,6 +43,7 @@ final class HeaderBlanks {
     }
 
     /** Returns the blanks that were cut off, by the index of the header. */
+    @SuppressWarnings("ReferenceEquality") // two requests may have the same headers
     static Map<Integer, String> of(HttpServerRequest request) {
         HeaderBlanks kept =
                 ((ConnectionBase) request.connection()).channel().attr(KEY).get();
