@@ -33,10 +33,18 @@ final class DecompressionBombIT {
 
     @Test
     void gzipOverGrpc() throws Exception {
-        byte[] bomb = gzip();
+        explodeOverGrpc("gzip", gzip());
+    }
+
+    @Test
+    void deflateOverGrpc() throws Exception {
+        explodeOverGrpc("deflate", zlib());
+    }
+
+    private static void explodeOverGrpc(String encoding, byte[] bomb) throws Exception {
         byte[] message = InferMessage.framed(1, bomb.length, bomb);
         victim.fill(() -> {
-            List<String> outcomes = Together.run(CLIENTS, () -> overGrpc(message));
+            List<String> outcomes = Together.run(CLIENTS, () -> overGrpc(encoding, message));
             assertThat(outcomes).allMatch(outcome -> !outcome.startsWith("0"), "refused");
         });
     }
@@ -57,10 +65,10 @@ final class DecompressionBombIT {
         }
     }
 
-    private static String overGrpc(byte[] message) throws IOException {
+    private static String overGrpc(String encoding, byte[] message) throws IOException {
         try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {
             RawHttp2.Call call =
-                    connection.await(connection.begin(Frames.INFER, message, true, "grpc-encoding", "gzip"));
+                    connection.await(connection.begin(Frames.INFER, message, true, "grpc-encoding", encoding));
             return call.status() + " " + call.text();
         }
     }

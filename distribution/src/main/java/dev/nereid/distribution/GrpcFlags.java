@@ -7,8 +7,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The flags of gRPC. Written by the command line reader, then only read. */
 final class GrpcFlags {
@@ -21,6 +24,11 @@ final class GrpcFlags {
 
     /** How old certificates may be. */
     private static final Duration RELOAD_INTERVAL = Duration.ofSeconds(5);
+
+    /** Not a flag, as it is none in the reference server. */
+    static final String DELAY = "TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC";
+
+    private static final Logger LOG = LoggerFactory.getLogger(GrpcFlags.class);
 
     private static final String NO_EFFECT = " Accepted for compatibility, without effect: ";
 
@@ -41,6 +49,7 @@ final class GrpcFlags {
     private ResponseCompression compression = DEFAULT.messages().compression();
     private Optional<Pattern> forwardedHeaders = Optional.empty();
     private final List<String> restrictions = new ArrayList<>();
+    private Duration controlDelay = Duration.ZERO;
 
     private boolean useSsl;
     private boolean useMutualSsl;
@@ -100,7 +109,8 @@ final class GrpcFlags {
                 Flag.of(
                         "--grpc-infer-response-compression-level",
                         FlagValue.COMPRESSION,
-                        "How much inference responses are compressed, for clients that take gzip. Default: none.",
+                        "How much inference responses are compressed, with gzip or deflate, for clients that take these."
+                                + " Default: none.",
                         value -> compression = value),
                 Flag.of(
                         "--grpc-max-response-pool-size",
@@ -222,6 +232,29 @@ final class GrpcFlags {
         }
     }
 
+    /**
+     * Reads what no flag asks for.
+     *
+     * @throws StartFailure if that makes no sense
+     */
+    void read(Map<String, String> environment) throws StartFailure {
+        String value = environment.getOrDefault(DELAY, "");
+        if (!allow || value.isEmpty()) {
+            return;
+        }
+        int seconds = FlagValue.NUMBER
+                .reader()
+                .apply(value)
+                .orElseThrow(() -> new StartFailure(
+                        DELAY + ": '" + value + "' (expected: " + FlagValue.NUMBER.expected() + ", of seconds)"));
+        controlDelay = Duration.ofSeconds(seconds);
+        if (seconds > 0) {
+            LOG.atWarn()
+                    .addKeyValue("seconds", seconds)
+                    .log(DELAY + " is set: gRPC responses wait, but for those to inferences (only for tests)");
+        }
+    }
+
     private static void require(Optional<Path> file, String flag) throws StartFailure {
         if (file.isEmpty()) {
             throw new StartFailure(flag + ": missing (expected: " + flag + "=FILE, since gRPC is to be encrypted)");
@@ -241,6 +274,7 @@ final class GrpcFlags {
                 .withCloseTimeout(closeTimeout.isZero() ? NO_TIME : closeTimeout)
                 .withMessages(new GrpcOptions.Messages(
                         maxInputSize, messages.flowControlWindowBytes(), maxWaitingResponses, compression))
+                .withControlDelay(controlDelay)
                 .withPolicy(new GrpcOptions.Policy(access(), forwardedHeaders))
                 .withConnections(new GrpcOptions.Connections(
                         new GrpcOptions.KeepAlive(

@@ -9,6 +9,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
 import java.util.regex.Pattern;
 
 /** The flags of HTTP. Written by the command line reader, then only read. */
@@ -20,9 +22,9 @@ final class HttpFlags {
     /** 0 stands for the default, which depends on the machine. */
     private int eventLoops;
 
-    private int maxInputSize = 67_108_864;
+    private OptionalInt maxInputSize = OptionalInt.empty();
 
-    private long maxRequestSize = HttpOptions.DEFAULT.maxRequestBytes();
+    private OptionalLong maxRequestSize = OptionalLong.empty();
 
     private Optional<Pattern> forwardedHeaders = Optional.empty();
     private final List<String> restrictions = new ArrayList<>();
@@ -59,14 +61,15 @@ final class HttpFlags {
                 Flag.of(
                         "--http-max-input-size",
                         FlagValue.TEXT_BYTES,
-                        "The largest JSON request. Default: 67108864.",
-                        value -> maxInputSize = value),
+                        "The largest request, inflated if it is coded. Default: 67108864, which bounds JSON alone; see"
+                                + " --http-max-request-size.",
+                        value -> maxInputSize = OptionalInt.of(value)),
                 Flag.of(
                         "--http-max-request-size",
                         FlagValue.BODY_BYTES,
                         "The largest request with its binary tensors, inflated if it is coded; at least as large as"
-                                + " JSON may be. Default: 2147483648.",
-                        value -> maxRequestSize = value),
+                                + " JSON may be. Default: --http-max-input-size if that is given, otherwise 2147483648.",
+                        value -> maxRequestSize = OptionalLong.of(value)),
                 Flag.of(
                         "--http-header-forward-pattern",
                         FlagValue.PATTERN,
@@ -146,11 +149,12 @@ final class HttpFlags {
 
     /** Returns the options; requests in progress may take the given time when the port closes. */
     HttpOptions options(int loops, Duration closeTimeout) {
-        long largest = Math.max(maxInputSize, maxRequestSize);
+        long json = maxInputSize.isPresent() ? maxInputSize.getAsInt() : HttpOptions.DEFAULT.maxJsonBytes();
+        long all = maxRequestSize.orElse(maxInputSize.isPresent() ? json : HttpOptions.DEFAULT.maxRequestBytes());
         HttpOptions options = HttpOptions.DEFAULT
                 .listeningOn(address, port)
                 .withEventLoops(loops)
-                .limitedTo(maxInputSize, largest)
+                .limitedTo(json, Math.max(json, all))
                 .closingWithin(closeTimeout)
                 .securedBy(security);
         return forwardedHeaders.map(options::forwarding).orElse(options);

@@ -73,6 +73,7 @@ final class RunningServer {
     static RunningServer start(ServerFlags flags, EndpointFlags endpoints, Surroundings surroundings)
             throws StartFailure, InterruptedException {
         endpoints.check();
+        endpoints.grpc.read(surroundings.environment());
         surroundings.stop().limit(flags.exitTimeout().plus(MARGIN));
         // Transports and models have nothing to do with each other until both are there: two cores start them at once.
         int loopCount = endpoints.http.eventLoops(surroundings.processors());

@@ -60,6 +60,23 @@ final class GrpcFlagsTest {
     }
 
     @Test
+    void delaysResponsesAsTheEnvironmentSays() throws UsageException, StartFailure {
+        for (var delay : Map.of("2", 2, "0", 0, "", 0).entrySet()) {
+            GrpcFlags flags = read();
+            flags.read(Map.of("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC", delay.getKey()));
+            assertThat(flags.options(Duration.ofSeconds(30)).controlDelay())
+                    .isEqualTo(Duration.ofSeconds(delay.getValue()));
+        }
+        for (String bad : List.of("-1", "two", "1.5", "99999999999")) {
+            assertThatThrownBy(() -> read().read(Map.of("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC", bad)))
+                    .isInstanceOf(StartFailure.class)
+                    .hasMessage("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC: '" + bad
+                            + "' (expected: a whole number, 0 or more, of seconds)");
+        }
+        read("--allow-grpc=false").read(Map.of("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC", "two"));
+    }
+
+    @Test
     void setsHowConnectionsAreKept() throws UsageException, StartFailure {
         GrpcOptions.Connections connections = options(
                         "--grpc-keepalive-time=1",

@@ -2,6 +2,7 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
@@ -9,8 +10,9 @@ import java.util.OptionalLong;
  *
  * @param deadlineNanos when the client loses interest, on the scale of {@link System#nanoTime()}
  * @param headers the headers that become parameters of the requests
+ * @param encoding how responses are compressed; empty for not at all
  */
-record CallOrigin(OptionalLong deadlineNanos, ForwardedHeaders headers) {
+record CallOrigin(OptionalLong deadlineNanos, ForwardedHeaders headers, Optional<String> encoding) {
     /**
      * Says whether an error follows from the deadline of the client. Such a call has no response: the transport ends it
      * as well, a moment later.

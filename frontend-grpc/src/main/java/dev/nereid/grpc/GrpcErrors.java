@@ -68,7 +68,9 @@ final class GrpcErrors {
     static Http2Headers http2(InferenceException error, boolean headersSent) {
         Http2Headers headers = new DefaultHttp2Headers();
         if (!headersSent) {
-            headers.status("200").add("content-type", "application/grpc");
+            headers.status("200")
+                    .add("content-type", "application/grpc")
+                    .add("grpc-accept-encoding", CompressedMessages.ENCODINGS);
         }
         headers.add("grpc-status", Integer.toString(code(error).getCode().value()));
         headers.add("grpc-message", StatusText.encoded(StatusText.cut(error.publicMessage())));

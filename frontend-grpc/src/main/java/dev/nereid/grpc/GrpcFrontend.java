@@ -104,6 +104,9 @@ public final class GrpcFrontend implements AutoCloseable {
         if (server.refusals().changesCodes()) {
             builder.intercept(new BadRequestErrors());
         }
+        if (options.controlDelay().isPositive()) {
+            builder.intercept(new DelayedResponses(options.controlDelay(), timer));
+        }
         Optional<TlsEndpoint> tls = Optional.empty();
         if (options.connections().tls().isPresent()) {
             tls = Optional.of(TlsEndpoint.of(options.connections().tls().get(), timer));
@@ -168,7 +171,8 @@ public final class GrpcFrontend implements AutoCloseable {
                 .handshakeTimeout(limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
-                .decompressorRegistry(GzipMessages.registry(options.messages().maxInboundBytes()))
+                .decompressorRegistry(
+                        CompressedMessages.registry(options.messages().maxInboundBytes()))
                 .compressorRegistry(options.messages().compression().registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())

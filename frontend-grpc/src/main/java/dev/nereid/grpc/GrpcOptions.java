@@ -20,6 +20,7 @@ import java.util.regex.Pattern;
  * @param limits how much clients may hold, and for how long
  * @param policy who may ask what
  * @param closeTimeout how long calls in progress may take when the front end is closed
+ * @param controlDelay how long the responses of methods that do not infer wait, for tests of clients; zero for not at all
  */
 public record GrpcOptions(
         String address,
@@ -28,7 +29,8 @@ public record GrpcOptions(
         Connections connections,
         Limits limits,
         Policy policy,
-        Duration closeTimeout) {
+        Duration closeTimeout,
+        Duration controlDelay) {
     /** Port 8001 of the loopback interface, messages of any size, no encryption, nothing restricted. */
     public static final GrpcOptions DEFAULT = new GrpcOptions(
             "127.0.0.1",
@@ -37,7 +39,8 @@ public record GrpcOptions(
             Connections.DEFAULT,
             Limits.DEFAULT,
             Policy.OPEN,
-            Duration.ofSeconds(30));
+            Duration.ofSeconds(30),
+            Duration.ZERO);
 
     private static final int MAX_PORT = 65_535;
 
@@ -260,6 +263,9 @@ public record GrpcOptions(
         requireNonNull(limits, "limits");
         requireNonNull(policy, "policy");
         requirePositive(closeTimeout, "closeTimeout");
+        if (controlDelay.isNegative()) {
+            throw new IllegalArgumentException("controlDelay: " + controlDelay + " (expected: >= 0)");
+        }
         if (port < 0 || port > MAX_PORT) {
             throw new IllegalArgumentException("port: " + port + " (expected: 0 to " + MAX_PORT + ")");
         }
@@ -273,7 +279,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions listenOn(String newAddress, int newPort) {
-        return new GrpcOptions(newAddress, newPort, messages, connections, limits, policy, closeTimeout);
+        return new GrpcOptions(newAddress, newPort, messages, connections, limits, policy, closeTimeout, controlDelay);
     }
 
     /**
@@ -283,7 +289,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withMessages(Messages changed) {
-        return new GrpcOptions(address, port, changed, connections, limits, policy, closeTimeout);
+        return new GrpcOptions(address, port, changed, connections, limits, policy, closeTimeout, controlDelay);
     }
 
     /**
@@ -304,7 +310,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withConnections(Connections changed) {
-        return new GrpcOptions(address, port, messages, changed, limits, policy, closeTimeout);
+        return new GrpcOptions(address, port, messages, changed, limits, policy, closeTimeout, controlDelay);
     }
 
     /**
@@ -314,7 +320,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withLimits(Limits changed) {
-        return new GrpcOptions(address, port, messages, connections, changed, policy, closeTimeout);
+        return new GrpcOptions(address, port, messages, connections, changed, policy, closeTimeout, controlDelay);
     }
 
     /**
@@ -324,7 +330,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withPolicy(Policy changed) {
-        return new GrpcOptions(address, port, messages, connections, limits, changed, closeTimeout);
+        return new GrpcOptions(address, port, messages, connections, limits, changed, closeTimeout, controlDelay);
     }
 
     /**
@@ -334,7 +340,17 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withCloseTimeout(Duration timeout) {
-        return new GrpcOptions(address, port, messages, connections, limits, policy, timeout);
+        return new GrpcOptions(address, port, messages, connections, limits, policy, timeout, controlDelay);
+    }
+
+    /**
+     * Returns the same options with another delay of responses.
+     *
+     * @param delay how long the responses of methods that do not infer wait; zero for not at all
+     * @return the changed options
+     */
+    public GrpcOptions withControlDelay(Duration delay) {
+        return new GrpcOptions(address, port, messages, connections, limits, policy, closeTimeout, delay);
     }
 
     private static void requirePositive(Duration duration, String name) {

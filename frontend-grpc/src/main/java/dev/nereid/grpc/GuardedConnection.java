@@ -1,6 +1,9 @@
 package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.spi.ErrorCode;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.Attributes;
 import io.netty.buffer.ByteBuf;
@@ -65,6 +68,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Services and methods whose clients may send many messages with one call. */
     private static final AsciiString STREAMING = AsciiString.cached(
             "/" + GRPCInferenceServiceGrpc.getModelStreamInferMethod().getFullMethodName());
+
+    private static final AsciiString ENCODING = AsciiString.cached("grpc-encoding");
 
     private static final AsciiString REFLECTION = AsciiString.cached("/grpc.reflection.");
 
@@ -362,10 +367,24 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             refuse(ctx, streamId, guard.refusal());
             return true;
         }
+        CharSequence encoding = headers.get(ENCODING);
+        if (encoding != null && !CompressedMessages.isKnown(encoding)) {
+            refuse(ctx, streamId, unknownEncoding(encoding));
+            return true;
+        }
         if (isStreaming(headers.path())) {
             stream.setProperty(kind, Kind.STREAMING);
         }
         return false;
+    }
+
+    /** Begins in the words of the transport. */
+    private static InferenceException unknownEncoding(CharSequence encoding) {
+        return InferenceException.refusal(
+                ErrorCode.UNSUPPORTED,
+                RefusalCause.UNSUPPORTED,
+                "Can't find decompressor for " + Quoted.text(encoding.toString()) + " (expected: one of "
+                        + CompressedMessages.ENCODINGS + ")");
     }
 
     private static boolean isStreaming(@Nullable CharSequence path) {

@@ -32,6 +32,7 @@ record InferCalls(
                 : OptionalLong.of(nanoTime.getAsLong() + deadline.timeRemaining(TimeUnit.NANOSECONDS));
         return new CallOrigin(
                 nanos,
-                forwarded.map(pattern -> ForwardedHeaders.of(headers, pattern)).orElse(ForwardedHeaders.NONE));
+                forwarded.map(pattern -> ForwardedHeaders.of(headers, pattern)).orElse(ForwardedHeaders.NONE),
+                compression.encoding(headers));
     }
 }

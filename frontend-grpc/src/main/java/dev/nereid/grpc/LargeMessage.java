@@ -24,12 +24,12 @@ final class LargeMessage implements AutoCloseable {
     static final int MAX_PARSED = 256 << 10;
 
     private final InputStream stream;
-    private final GzipMessages.@Nullable Body body;
+    private final CompressedMessages.@Nullable Body body;
     private final int length;
     private @Nullable TransportMemory memory;
 
     private LargeMessage(
-            InputStream stream, GzipMessages.@Nullable Body body, int length, @Nullable TransportMemory memory) {
+            InputStream stream, CompressedMessages.@Nullable Body body, int length, @Nullable TransportMemory memory) {
         this.stream = stream;
         this.body = body;
         this.length = length;
@@ -55,7 +55,7 @@ final class LargeMessage implements AutoCloseable {
             reserve(length, memory);
             return new LargeMessage(detachable.detach(), null, length, memory);
         }
-        GzipMessages.Body body = GzipMessages.take(stream);
+        CompressedMessages.Body body = CompressedMessages.take(stream);
         if (body == null) {
             return null;
         }

@@ -248,7 +248,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
             }
             isSending = true;
             shared.answered();
-            calls.compression().apply(call);
+            origin.encoding().ifPresent(call::setCompression);
             call.sendHeaders(new Metadata());
             call.sendMessage(message);
             GrpcErrors.succeed(call);

@@ -384,7 +384,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         try (message) {
             if (!headersSent) {
                 headersSent = true;
-                method.compression().apply(call);
+                origin.encoding().ifPresent(call::setCompression);
                 call.sendHeaders(new Metadata());
             }
             sentBytes.add(message.available());

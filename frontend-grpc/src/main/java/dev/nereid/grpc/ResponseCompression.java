@@ -3,10 +3,14 @@ package dev.nereid.grpc;
 import dev.nereid.api.InferResponse;
 import io.grpc.Compressor;
 import io.grpc.CompressorRegistry;
-import io.grpc.ServerCall;
+import io.grpc.Metadata;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
 import java.util.zip.Deflater;
+import java.util.zip.DeflaterOutputStream;
 import java.util.zip.GZIPOutputStream;
 
 /** How much work goes into the compression of inference responses, for clients that take compressed ones. */
@@ -21,6 +25,10 @@ public enum ResponseCompression {
     HIGH(Deflater.BEST_COMPRESSION);
 
     private static final String GZIP = "gzip";
+    private static final String DEFLATE = "deflate";
+
+    private static final Metadata.Key<String> ACCEPTED =
+            Metadata.Key.of("grpc-accept-encoding", Metadata.ASCII_STRING_MARSHALLER);
 
     /** What takes a quarter of a millisecond to compress, about. */
     private static final long MAX_COMPRESSED = 8 << 10;
@@ -36,6 +44,7 @@ public enum ResponseCompression {
         CompressorRegistry registry = CompressorRegistry.newEmptyInstance();
         if (this != NONE) {
             registry.register(new Gzip(level));
+            registry.register(new Deflate(level));
         }
         return registry;
     }
@@ -57,14 +66,26 @@ public enum ResponseCompression {
         return shared.inputs().isEmpty() ? LargeMessage.MAX_COPIED : LargeMessage.MAX_PARSED;
     }
 
-    /** Has a call compress its messages if its client takes that; before its headers are sent. */
-    void apply(ServerCall<?, ?> call) {
-        if (this != NONE) {
-            call.setCompression(GZIP);
+    /**
+     * Chooses how responses are compressed: of what the client takes, gRPC for C++ has gzip for little work and deflate for
+     * more.
+     *
+     * @param headers the headers of the client
+     * @return the name of the encoding; empty for none
+     */
+    Optional<String> encoding(Metadata headers) {
+        String accepted = this == NONE ? null : headers.get(ACCEPTED);
+        if (accepted == null) {
+            return Optional.empty();
         }
+        List<String> encodings =
+                Stream.of(accepted.split(",", -1)).map(String::strip).toList();
+        return Stream.of(this == LOW ? GZIP : DEFLATE, this == LOW ? DEFLATE : GZIP)
+                .filter(encodings::contains)
+                .findFirst();
     }
 
-    /** The compression that every client knows, at a level of choice. */
+    /** The encoding {@code gzip} at a level of choice. */
     private record Gzip(int level) implements Compressor {
         @Override
         public String getMessageEncoding() {
@@ -74,6 +95,26 @@ public enum ResponseCompression {
         @Override
         public OutputStream compress(OutputStream target) throws IOException {
             return new Leveled(target, level);
+        }
+    }
+
+    /** The encoding {@code deflate}, which is the format of zlib, at a level of choice. */
+    private record Deflate(int level) implements Compressor {
+        @Override
+        public String getMessageEncoding() {
+            return DEFLATE;
+        }
+
+        @Override
+        public OutputStream compress(OutputStream target) {
+            return new LeveledZlib(target, level);
+        }
+    }
+
+    private static final class LeveledZlib extends DeflaterOutputStream {
+        LeveledZlib(OutputStream target, int level) {
+            super(target); // whose deflater ends with the stream, unlike one that is given
+            def.setLevel(level);
         }
     }
 

@@ -9,6 +9,7 @@ import dev.nereid.testkit.ReaderProbe;
 import java.io.ByteArrayInputStream;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
@@ -70,7 +71,8 @@ class InferMessageFuzz {
         ModelRef model = ModelRef.parse(message.model(), message.version());
         AssembledCall assembled = new CallAssembler(
                         memory, new FakeInferenceServer(memory).sharedMemory(), MAX_INPUT_BYTES)
-                .assemble(message, model, new CallOrigin(OptionalLong.empty(), ForwardedHeaders.NONE));
+                .assemble(
+                        message, model, new CallOrigin(OptionalLong.empty(), ForwardedHeaders.NONE, Optional.empty()));
         assembled.call().release().run();
     }
 }

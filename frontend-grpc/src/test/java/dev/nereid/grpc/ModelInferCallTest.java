@@ -39,7 +39,7 @@ final class ModelInferCallTest {
                 server,
                 calls,
                 new ResponseArrays(),
-                new CallOrigin(OptionalLong.empty(), ForwardedHeaders.NONE));
+                new CallOrigin(OptionalLong.empty(), ForwardedHeaders.NONE, Optional.empty()));
     }
 
     @Test

@@ -116,6 +116,10 @@ final class PolicyIT {
         assertThat(frontend.server.calls().getLast().call().parameters())
                 .isEqualTo(Map.of("my-header", new ParameterValue.Text("hello")));
 
+        with("my-header", "hello  ").modelInfer(REQUEST);
+        assertThat(frontend.server.calls().getLast().call().parameters())
+                .isEqualTo(Map.of("my-header", new ParameterValue.Text("hello  ")));
+
         with("your-header", "hello").modelInfer(REQUEST);
         assertThat(frontend.server.calls().getLast().call().parameters()).isEmpty();
 

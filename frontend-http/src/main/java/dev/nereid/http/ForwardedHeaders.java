@@ -2,7 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.Quoted;
 import dev.nereid.spi.ParameterValue;
-import io.vertx.core.MultiMap;
+import io.vertx.core.http.HttpServerRequest;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -22,13 +22,17 @@ final class ForwardedHeaders {
      * a proxy that clients cannot get around.
      *
      * @param parameters what the body holds
-     * @param headers the headers, in the case they were sent in
+     * @param request whose headers, in the case they were sent in
      * @param pattern found in the names of those to pass on
      * @throws dev.nereid.api.InferenceException if one of them has a name that means something to the server
      */
-    static Map<String, ParameterValue> add(Map<String, ParameterValue> parameters, MultiMap headers, Pattern pattern) {
+    static Map<String, ParameterValue> add(
+            Map<String, ParameterValue> parameters, HttpServerRequest request, Pattern pattern) {
+        Map<Integer, String> blanks = HeaderBlanks.of(request);
         Map<String, ParameterValue> all = new LinkedHashMap<>(parameters);
-        for (Map.Entry<String, String> header : headers.entries()) {
+        int index = -1;
+        for (Map.Entry<String, String> header : request.headers().entries()) {
+            index++;
             String name = header.getKey();
             if (!pattern.matcher(name).find()) {
                 continue;
@@ -37,7 +41,7 @@ final class ForwardedHeaders {
                 throw JsonFields.invalid(
                         "Header '" + Quoted.text(name) + "' is reserved for Triton usage and cannot be forwarded.");
             }
-            all.put(name, new ParameterValue.Text(text(header.getValue())));
+            all.put(name, new ParameterValue.Text(text(header.getValue()) + blanks.getOrDefault(index, "")));
         }
         return all;
     }

@@ -72,7 +72,10 @@ final class GenerateHandler {
             });
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON);
+                    request,
+                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
+                    HttpErrors.JSON,
+                    options);
         }
     }
 

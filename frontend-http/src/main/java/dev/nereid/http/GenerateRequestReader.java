@@ -71,7 +71,9 @@ final class GenerateRequestReader {
         json.moveTo(at);
         if (json.peek() != '{') {
             throw JsonMistakes.value(
-                    outermost ? JsonFields.NO_MEMBERS : JsonFields.NOT_OBJECT,
+                    outermost
+                            ? JsonFields.NO_MEMBERS
+                            : "Expected JSON object for keyword: '" + NESTED + "': " + JsonFields.NOT_OBJECT,
                     outermost ? "the request" : NESTED,
                     "an object",
                     json.describeValue());
@@ -82,7 +84,7 @@ final class GenerateRequestReader {
             TensorSpec input = specs.get(name);
             RequestLimits.checkRoom("members", inputs.size() + parameters.size(), RequestLimits.MOST_PARTS);
             if (outermost && name.equals(NESTED)) {
-                readMembers(value, false);
+                readNested(value);
             } else if (input != null) {
                 inputs.add(readInput(input, value));
             } else {
@@ -90,6 +92,20 @@ final class GenerateRequestReader {
             }
             json.moveTo(value);
             json.skipValue();
+        }
+    }
+
+    private void readNested(int at) {
+        json.moveTo(at);
+        boolean isObject = json.peek() == '{';
+        try {
+            readMembers(at, false);
+        } catch (InferenceException e) {
+            if (!isObject || e.retryAfter().isPresent()) {
+                throw e;
+            }
+            throw InferenceException.refusal(
+                    e.code(), e.refusalCause(), "Converting keyword: '" + NESTED + "': " + e.publicMessage());
         }
     }
 

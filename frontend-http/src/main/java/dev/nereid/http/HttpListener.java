@@ -56,7 +56,7 @@ final class HttpListener extends VerticleBase {
     @Override
     public Future<?> start() {
         Routes routes = new Routes(
-                options.security().access(),
+                options,
                 new Routes.Handlers(
                         new ServerHandler(server),
                         new ModelHandler(server.models()),
@@ -80,6 +80,9 @@ final class HttpListener extends VerticleBase {
                 },
                 (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
                 System::nanoTime);
+        if (options.forwardedHeaders().isPresent()) {
+            port.keepBlanks();
+        }
         return port.listen(address).onSuccess(listening -> {
             http = port;
             listeners.add(this);
@@ -96,13 +99,13 @@ final class HttpListener extends VerticleBase {
         return requireNonNull(http, "http");
     }
 
-    private static void handle(HttpServerRequest request, Routes routes) {
+    private void handle(HttpServerRequest request, Routes routes) {
         try {
             routes.handle(request);
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(request);
-            UnwantedBody.discard(request);
+            UnwantedBody.discard(request, options);
         }
     }
 }

@@ -97,6 +97,7 @@ final class HttpPort {
     private final PortDrain drain;
     private @Nullable ScheduledFuture<?> ticks;
     private @Nullable RoomyAllocator allocator;
+    private boolean keepsBlanks;
     private long now;
     private long lastTick;
     private long lastMeasured;
@@ -167,6 +168,16 @@ final class HttpPort {
             long tick = tickNanos(bounds.timeouts());
             ticks = loop.scheduleAtFixedRate(this::tick, tick, tick, TimeUnit.NANOSECONDS);
         });
+    }
+
+    /** Has connections keep the blanks at the end of header values; before the port listens. */
+    void keepBlanks() {
+        keepsBlanks = true;
+    }
+
+    /** Says whether connections keep the blanks at the end of header values. */
+    boolean keepsBlanks() {
+        return keepsBlanks;
     }
 
     /** Returns the port that is listened on. May be called on any thread. */

@@ -231,7 +231,7 @@ final class InferExchange {
     private InferCall call(InferRequest read, CallMemory memory) {
         Map<String, ParameterValue> parameters = handler.options()
                 .forwardedHeaders()
-                .map(pattern -> ForwardedHeaders.add(read.parameters(), request.headers(), pattern))
+                .map(pattern -> ForwardedHeaders.add(read.parameters(), request, pattern))
                 .orElse(read.parameters());
         return new InferCall(
                 model, read.id(), read.inputs(), read.outputs().wanted(), parameters, read.options(), memory);
@@ -239,15 +239,15 @@ final class InferExchange {
 
     /** Answers what is wrong with a body of which more may come. */
     private void refuseUnread(InferenceException error) {
-        UnwantedBody.announceClose(request);
+        UnwantedBody.announceClose(request, handler.options());
         refuse(error);
-        UnwantedBody.discard(request);
+        UnwantedBody.discard(request, handler.options());
     }
 
     private void failUnread(Throwable error) {
-        UnwantedBody.announceClose(request);
+        UnwantedBody.announceClose(request, handler.options());
         fail(error);
-        UnwantedBody.discard(request);
+        UnwantedBody.discard(request, handler.options());
     }
 
     /** Answers that the server failed, which must not leave the request without an answer. */

@@ -55,14 +55,17 @@ final class InferHandler {
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.TEXT);
+                    request,
+                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
+                    HttpErrors.TEXT,
+                    options);
         } catch (RuntimeException | Error e) {
             log.atError()
                     .addKeyValue("model", Quoted.text(path.model()))
                     .setCause(e)
                     .log("inference not begun");
             HttpErrors.sendInternal(request);
-            UnwantedBody.discard(request);
+            UnwantedBody.discard(request, options);
         }
     }
 

@@ -18,6 +18,11 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
 
     private static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
 
+    /** What a coding adds to data at most that it cannot compress, besides a part of it. */
+    private static final long CODING_OVERHEAD = 4096;
+
+    private static final long CODING_PART = 1024;
+
     private static final CharSequence KNOWN_CODINGS = HttpHeaders.createOptimized("gzip, deflate");
 
     /**
@@ -36,6 +41,11 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
             head.checkLimits(head.bodyLength, options);
         }
         return head;
+    }
+
+    /** Says whether the headers announce tensors behind the JSON, or in its place. */
+    static boolean isBinary(HttpServerRequest request) {
+        return request.headers().contains(JSON_LENGTH);
     }
 
     /**
@@ -65,11 +75,17 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
                     "request JSON size of " + json + " bytes exceeds the maximum allowed input size of "
                             + options.maxJsonBytes() + " bytes. Use --http-max-input-size to increase the limit.");
         }
-        if (size > options.maxRequestBytes()) {
+        if (size > mostReceived(options)) {
             throw InferenceException.tooLarge((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (")
                     + size + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes()
-                    + " bytes.");
+                    + " bytes." + advice(options));
         }
+    }
+
+    /** Returns how large the body may be as it comes; what cannot be compressed grows a little when it is coded. */
+    private long mostReceived(HttpOptions options) {
+        long most = options.maxRequestBytes();
+        return coding == ContentCoding.IDENTITY ? most : most + CODING_OVERHEAD + most / CODING_PART;
     }
 
     /** Returns how large the body may become when it is inflated. */
@@ -79,9 +95,13 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
 
     /** Returns the error of a body that becomes larger. */
     InferenceException tooMuchInflated(HttpOptions options) {
-        return InferenceException.tooLarge(
-                "Decompressed data size exceeds the maximum allowed value of " + mostInflated(options) + " bytes."
-                        + (jsonLength == UNKNOWN ? " Use --http-max-input-size to increase the limit." : ""));
+        return InferenceException.tooLarge("Decompressed data size exceeds the maximum allowed value of "
+                + mostInflated(options) + " bytes." + advice(options));
+    }
+
+    private String advice(HttpOptions options) {
+        boolean isOfJson = jsonLength == UNKNOWN || options.maxRequestBytes() == options.maxJsonBytes();
+        return " Use --http-max-" + (isOfJson ? "input" : "request") + "-size to increase the limit.";
     }
 
     private void checkJsonLength(long size) {

@@ -26,6 +26,7 @@ final class JsonBody {
     private final HttpServerResponse response;
     private final RequestBody body;
     private final EventLoop loop;
+    private final HttpOptions options;
     private final long maxInlineBytes;
     private final Function<MemorySegment, Prepared> reader;
     /** Whether the body is no longer of interest. */
@@ -51,6 +52,7 @@ final class JsonBody {
             HttpServerRequest request,
             RequestBody body,
             EventLoop loop,
+            HttpOptions options,
             long maxInlineBytes,
             Function<MemorySegment, Prepared> reader) {
         this.server = server;
@@ -58,6 +60,7 @@ final class JsonBody {
         this.response = request.response();
         this.body = body;
         this.loop = loop;
+        this.options = options;
         this.maxInlineBytes = maxInlineBytes;
         this.reader = reader;
     }
@@ -102,10 +105,17 @@ final class JsonBody {
         try {
             head = InferHead.ofJson(request, options);
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON);
+            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON, options);
             return;
         }
-        new JsonBody(server, request, new RequestBody(server.memory(), head, options), loop, maxInlineBytes, reader)
+        new JsonBody(
+                        server,
+                        request,
+                        new RequestBody(server.memory(), head, options),
+                        loop,
+                        options,
+                        maxInlineBytes,
+                        reader)
                 .start();
     }
 
@@ -130,7 +140,7 @@ final class JsonBody {
         } catch (InferenceException e) {
             refused = true;
             body.close();
-            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON);
+            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON, options);
         }
     }
 

@@ -44,7 +44,10 @@ final class RepositoryHandler {
             check(path);
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON);
+                    request,
+                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
+                    HttpErrors.JSON,
+                    options);
             return;
         }
         HttpServerResponse response = request.response();

@@ -35,6 +35,7 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
             .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS);
 
     private final ServerConnection connection;
+    private final @Nullable HeaderBlanks blanks;
     private @Nullable ChannelHandlerContext context;
     private int hosts;
     private boolean hasCoding;
@@ -43,9 +44,10 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
     /** Whether the next content is the first of its request, and no earlier request is in progress. */
     private boolean isHandledAtOnce;
 
-    RequestDecoder(ServerConnection connection) {
+    RequestDecoder(ServerConnection connection, @Nullable HeaderBlanks blanks) {
         super(LIMITS);
         this.connection = connection;
+        this.blanks = blanks;
     }
 
     @Override
@@ -120,10 +122,26 @@ final class RequestDecoder extends VertxHttpRequestDecoder {
             return;
         }
         int before = out.size();
+        int start = bytes.readerIndex();
         super.decode(here, bytes, out);
         int after = out.size();
+        if (blanks != null) {
+            keepBlanks(blanks, bytes, start, out.subList(before, after));
+        }
         if (after > before) {
             inspect(bytes, out, before, after);
+        }
+    }
+
+    private static void keepBlanks(HeaderBlanks blanks, ByteBuf bytes, int start, List<Object> decoded) {
+        blanks.decoded(bytes, start, bytes.readerIndex());
+        for (Object part : decoded) {
+            if (part instanceof HttpRequest request) {
+                blanks.headRead(request.headers());
+            }
+            if (part instanceof LastHttpContent) {
+                blanks.requestRead();
+            }
         }
     }
 

@@ -25,6 +25,7 @@ final class Routes implements Handler<HttpServerRequest> {
 
     private static final int LONGEST_KNOWN = 512;
 
+    private final HttpOptions options;
     private final ApiAccess access;
     private final Handlers handlers;
     /** Paths of inferences that came lately: few are asked for, over and over. */
@@ -50,8 +51,9 @@ final class Routes implements Handler<HttpServerRequest> {
             RepositoryHandler repository,
             SharedMemoryHandler regions) {}
 
-    Routes(ApiAccess access, Handlers handlers) {
-        this.access = access;
+    Routes(HttpOptions options, Handlers handlers) {
+        this.options = options;
+        this.access = options.security().access();
         this.handlers = handlers;
     }
 
@@ -92,9 +94,9 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-            UnwantedBody.announceClose(request);
+            UnwantedBody.announceClose(request, options);
             HttpErrors.sendNotFound(request.response());
-            UnwantedBody.discard(request);
+            UnwantedBody.discard(request, options);
         } else if (admits(request, route.get().resource())) {
             route.get().action().accept(request);
         }
@@ -105,16 +107,16 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
             refused(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            UnwantedBody.announceClose(request);
+            UnwantedBody.announceClose(request, options);
             HttpErrors.sendRestricted(request.response(), missing.get());
-            UnwantedBody.discard(request);
+            UnwantedBody.discard(request, options);
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
-            UnwantedBody.announceClose(request);
+            UnwantedBody.announceClose(request, options);
             HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType());
-            UnwantedBody.discard(request);
+            UnwantedBody.discard(request, options);
             return false;
         }
         return true;
@@ -177,11 +179,11 @@ final class Routes implements Handler<HttpServerRequest> {
     }
 
     /** Makes a route of a response that does not depend on the body; it is written at once or later. */
-    private static Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
+    private Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
         return new Route(resource, request -> {
-            UnwantedBody.allow(request);
+            UnwantedBody.allow(request, options);
             action.accept(request.response());
-            UnwantedBody.discard(request);
+            UnwantedBody.discard(request, options);
         });
     }
 }

@@ -69,7 +69,7 @@ final class ServerConnection implements IdleConnections.Connection {
         this.port = port;
         this.channel = channel;
         this.deadlines = new ConnectionDeadlines(timeouts, port.now());
-        this.decoder = new RequestDecoder(this);
+        this.decoder = new RequestDecoder(this, port.keepsBlanks() ? HeaderBlanks.begin(channel) : null);
         this.queued = QueuedBytes.of(channel);
         this.isLate = isLate;
         ChannelPipeline pipeline = channel.pipeline();

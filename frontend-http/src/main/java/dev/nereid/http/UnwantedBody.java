@@ -18,26 +18,36 @@ import java.util.concurrent.TimeUnit;
  * never see the answer.
  */
 final class UnwantedBody {
-    /** Twice the largest JSON text by default: who missed the limit by a little keeps the connection. */
-    private static final long MOST_READ = 128 << 20;
+    /** So much more than is accepted is read at least, so that a client that missed the limit keeps the connection. */
+    private static final long MIN_EXCESS = 16 << 20;
 
-    /** How long a client may take to notice that the connection is to be closed. */
+    /** Up to here half of the limit is read beyond it: text takes more room than the numbers that it stands for. */
+    private static final long MAX_EXCESS = 64 << 20;
+
+    /** So much is read of text, which is bounded more than tensors are, unless no request may have as much. */
+    private static final long MIN_TEXT = 128 << 20;
+
+    /** How long a client may send nothing, since it may have noticed that the connection is to be closed. */
     private static final long PATIENCE_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
     private final HttpServerRequest request;
+    private final long most;
     private long read;
+    private long seen;
+    private boolean isOver;
 
-    private UnwantedBody(HttpServerRequest request) {
+    private UnwantedBody(HttpServerRequest request, long most) {
         this.request = request;
+        this.most = most;
     }
 
     /**
      * Announces in the head of the answer that the connection will be closed, if too much is to come, or nobody knows
      * how much. To be called before the answer is written.
      */
-    static void announceClose(HttpServerRequest request) {
+    static void announceClose(HttpServerRequest request, HttpOptions options) {
         HttpServerResponse response = request.response();
-        if (!request.isEnded() && !response.headWritten() && (isWaiting(request) || !isSmall(request))) {
+        if (!request.isEnded() && !response.headWritten() && (isWaiting(request) || !isSmall(request, options))) {
             response.putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
         }
     }
@@ -46,17 +56,33 @@ final class UnwantedBody {
      * Reads the rest, up to a point, and closes the connection if that was announced, once both the body has ended and
      * the response was written.
      */
-    static void discard(HttpServerRequest request) {
+    static void discard(HttpServerRequest request, HttpOptions options) {
         if (!request.isEnded()) {
-            new UnwantedBody(request).start();
+            new UnwantedBody(request, mostRead(request, options)).start();
         }
     }
 
+    /** Reads the rest, whatever its size. */
+    static void discard(HttpServerRequest request) {
+        if (!request.isEnded()) {
+            new UnwantedBody(request, Long.MAX_VALUE).start();
+        }
+    }
+
+    private static long mostRead(HttpServerRequest request, HttpOptions options) {
+        long limit = options.maxRequestBytes();
+        if (!InferHead.isBinary(request)) {
+            limit = Math.max(options.maxJsonBytes(), Math.min(limit, MIN_TEXT));
+        }
+        return limit + Math.clamp(limit / 2, MIN_EXCESS, MAX_EXCESS);
+    }
+
     /** Answers a request with an error, whatever its body. */
-    static void refuse(HttpServerRequest request, InferenceException error, CharSequence contentType) {
-        announceClose(request);
+    static void refuse(
+            HttpServerRequest request, InferenceException error, CharSequence contentType, HttpOptions options) {
+        announceClose(request, options);
         HttpErrors.send(request.response(), error, contentType);
-        discard(request);
+        discard(request, options);
     }
 
     /** Has the client send a body that is to be read, if it waits to be told. */
@@ -67,11 +93,11 @@ final class UnwantedBody {
     }
 
     /** Prepares for the answer to a request whose body does not matter: a small one may come. */
-    static void allow(HttpServerRequest request) {
-        if (isWaiting(request) && isSmall(request)) {
+    static void allow(HttpServerRequest request, HttpOptions options) {
+        if (isWaiting(request) && isSmall(request, options)) {
             request.response().writeContinue();
         } else {
-            announceClose(request);
+            announceClose(request, options);
         }
     }
 
@@ -82,22 +108,38 @@ final class UnwantedBody {
     }
 
     private void start() {
-        request.exceptionHandler(lost -> {});
+        request.exceptionHandler(lost -> isOver = true);
         request.handler(this::read);
         if (request.response().headers().contains(HttpHeaders.CONNECTION, HttpHeaders.CLOSE, true)) {
             request.endHandler(end -> close());
-            requireNonNull(Vertx.currentContext(), "context").owner().setTimer(PATIENCE_MILLIS, late -> close());
+            watch(requireNonNull(Vertx.currentContext(), "context").owner());
         }
+    }
+
+    /** Closes the connection when its client sends nothing; for those that are slow there is a time-out. */
+    private void watch(Vertx vertx) {
+        vertx.setTimer(PATIENCE_MILLIS, later -> {
+            if (isOver) {
+                return;
+            }
+            if (read == seen) {
+                close();
+            } else {
+                seen = read;
+                watch(vertx);
+            }
+        });
     }
 
     private void read(Buffer chunk) {
         read += chunk.length();
-        if (read > MOST_READ) {
+        if (read > most) {
             close();
         }
     }
 
     private void close() {
+        isOver = true;
         HttpServerResponse response = request.response();
         if (response.ended() || response.closed()) {
             request.connection().close();
@@ -106,13 +148,13 @@ final class UnwantedBody {
         }
     }
 
-    private static boolean isSmall(HttpServerRequest request) {
+    private static boolean isSmall(HttpServerRequest request, HttpOptions options) {
         String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
         if (length == null) { // without chunks there is no body at all
             return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null;
         }
         try {
-            return Long.parseLong(length) <= MOST_READ;
+            return Long.parseLong(length) <= mostRead(request, options);
         } catch (NumberFormatException e) {
             return false;
         }

@@ -153,10 +153,27 @@ class CodingIT {
         assertError(
                 infer(GZIP + "Inference-Header-Content-Length: 0\r\n", gzip(new byte[(16 << 20) + 1])),
                 400,
-                "Decompressed data size exceeds the maximum allowed value of 16777216 bytes.");
+                "Decompressed data size exceeds the maximum allowed value of 16777216 bytes. Use"
+                        + " --http-max-request-size to increase the limit.");
         assertThat(infer(GZIP + "Inference-Header-Content-Length: 0\r\n", gzip(new byte[16 << 20]))
                         .status())
                 .isEqualTo(200);
+    }
+
+    @Test
+    void takesDataThatCannotBeCompressedUpToTheLimit() throws IOException {
+        byte[] data = new byte[16 << 20];
+        new Random(1).nextBytes(data);
+        byte[] coded = gzip(data);
+
+        assertThat(coded).hasSizeGreaterThan(16 << 20);
+        assertThat(infer(GZIP + "Inference-Header-Content-Length: 0\r\n", coded).status())
+                .isEqualTo(200);
+        assertError(
+                infer(GZIP + "Inference-Header-Content-Length: 0\r\n", new byte[(16 << 20) + (32 << 10)]),
+                400,
+                "Raw input has a byte_size (16809984 bytes) that exceeds the maximum allowed value of 16777216 bytes. Use"
+                        + " --http-max-request-size to increase the limit.");
     }
 
     @Test

@@ -1,10 +1,12 @@
 package dev.nereid.http;
 
 import static dev.nereid.http.HttpConnection.bytes;
+import static dev.nereid.http.HttpConnection.join;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.ParameterValue;
 import java.io.IOException;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -24,6 +26,35 @@ class ForwardedHeadersIT {
                         "x-a", new ParameterValue.Text("1"),
                         "Authorization", new ParameterValue.Text("Bearer é"),
                         "own", new ParameterValue.Bool(true)));
+    }
+
+    @Test
+    void keepsBlanksAtTheEndOfValues() throws IOException {
+        try (RunningFrontend frontend = new RunningFrontend(forwarding("^x-"));
+                HttpConnection connection = frontend.connect()) {
+            String path = "/v2/models/plain/infer";
+            connection.post(
+                    path, "Content-Type: text/plain  \r\nX-B:  1 \t \r\nX-C:2\r\nX-D: \t\r\nx-b: é \r\n", bytes(BODY));
+            // Two at once, in pieces.
+            byte[] more = join(
+                    bytes("GET /v2/health/live HTTP/1.1\r\nHost: x\r\nX-E: 3 \r\n\r\n"),
+                    bytes("POST " + path + " HTTP/1.1\r\nHost: x \r\nX-F: 4   \r\nContent-Length: " + BODY.length()
+                            + " \r\n\r\n" + BODY));
+            connection
+                    .send(Arrays.copyOf(more, more.length - 200))
+                    .send(Arrays.copyOfRange(more, more.length - 200, more.length));
+
+            for (int i = 0; i < 3; i++) {
+                assertThat(connection.receive().status()).isEqualTo(200);
+            }
+            assertThat(frontend.server.calls().getFirst().call().parameters())
+                    .containsEntry("X-B", new ParameterValue.Text("1 \t "))
+                    .containsEntry("X-C", new ParameterValue.Text("2"))
+                    .containsEntry("X-D", new ParameterValue.Text(""))
+                    .containsEntry("x-b", new ParameterValue.Text("é "));
+            assertThat(frontend.server.calls().getLast().call().parameters())
+                    .containsEntry("X-F", new ParameterValue.Text("4   "));
+        }
     }
 
     @Test

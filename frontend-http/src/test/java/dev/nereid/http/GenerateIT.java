@@ -153,7 +153,18 @@ class GenerateIT {
                         + " Unable to parse JSON bytes array: attempt to access JSON non-string as string",
                 "ints | {\"INPUT0\":1,\"sampling\":{\"temp\":1}} | 400 |"
                         + " parameter 'sampling' has invalid type. It should be either 'int', 'bool', or 'string'.",
-                "ints | {\"INPUT0\":1,\"parameters\":3} | 500 | attempt to access JSON non-object as object",
+                "ints | {\"INPUT0\":1,\"parameters\":3} | 500 |"
+                        + " Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object;"
+                        + " parameters: expected an object, got 3",
+                "ints | {\"parameters\":[],\"INPUT0\":1} | 500 | Expected JSON object for keyword: 'parameters'",
+                "ints | {\"INPUT0\":1,\"parameters\":{\"nested\":{\"twice\":1}}} | 400 | Converting keyword: 'parameters':"
+                        + " parameter 'nested' has invalid type. It should be either 'int', 'bool', or 'string'.",
+                "ints | {\"parameters\":{\"INPUT0\":\"a\"}} | 500 | Converting keyword: 'parameters':"
+                        + " Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer",
+                "fixed | {\"parameters\":{\"INPUT0\":[1,2,3,4]}} | 400 | Converting keyword: 'parameters':"
+                        + " The schema can not convert input 'INPUT0' to tensor with proper shape",
+                "ints | {\"INPUT0\":1,\"parameters\":{\"parameters\":{}}} | 400 | Converting keyword: 'parameters':"
+                        + " parameter 'parameters' has invalid type.",
                 "fixed | {\"INPUT0\":[1,2,3,4]} | 400 |"
                         + " The schema can not convert input 'INPUT0' to tensor with proper shape",
                 "fixed | {\"INPUT0\":[1,2,3,4,5,6,7,8,9,10,11,12]} | 400 |"

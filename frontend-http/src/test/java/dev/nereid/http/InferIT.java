@@ -402,14 +402,88 @@ class InferIT {
         assertThat(announce("Inference-Header-Content-Length: 10\r\nContent-Length: 16777217\r\n")
                         .text())
                 .isEqualTo("{\"error\":\"request has a size (16777217 bytes) that exceeds the maximum allowed value of"
-                        + " 16777216 bytes.\"}");
+                        + " 16777216 bytes. Use --http-max-request-size to increase the limit.\"}");
         assertThat(announce("Inference-Header-Content-Length: 0\r\nContent-Length: 16777217\r\n")
                         .text())
                 .isEqualTo("{\"error\":\"Raw input has a byte_size (16777217 bytes) that exceeds the maximum allowed"
-                        + " value of 16777216 bytes.\"}");
+                        + " value of 16777216 bytes. Use --http-max-request-size to increase the limit.\"}");
         assertThat(announce("Inference-Header-Content-Length: 1048577\r\nContent-Length: 1048577\r\n")
                         .text())
                 .contains("request JSON size of 1048577 bytes");
+    }
+
+    @Test
+    void limitsTheWholeBodyAsJsonIfToldSo() throws IOException {
+        try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.limitedTo(1 << 20, 1 << 20))) {
+            String advice =
+                    " bytes) that exceeds the maximum allowed value of 1048576 bytes. Use --http-max-input-size to"
+                            + " increase the limit.";
+            for (String path : List.of(INFER, "/v2/models/plain/infer")) {
+                assertError(post(strict, path, jsonLength(0), 1), 400, "Raw input has a byte_size (1048577" + advice);
+                assertError(post(strict, path, jsonLength(10), 1), 400, "request has a size (1048577" + advice);
+                assertError(post(strict, path, "", 1), 400, "request JSON size of 1048577 bytes exceeds the maximum");
+            }
+            assertThat(post(strict, "/v2/models/plain/infer", jsonLength(0), 0).status())
+                    .isEqualTo(200);
+            for (String path :
+                    List.of("/v2/models/id/generate", "/v2/repository/models/id/load", "/v2/repository/index")) {
+                assertError(post(strict, path, "", 1), 400, "request JSON size of 1048577 bytes exceeds the maximum");
+            }
+        }
+    }
+
+    private static String jsonLength(int length) {
+        return "Inference-Header-Content-Length: " + length + "\r\n";
+    }
+
+    private static HttpConnection.Answer post(RunningFrontend frontend, String path, String headers, int excess)
+            throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            return connection.post(path, headers, new byte[(1 << 20) + excess]).receive();
+        }
+    }
+
+    /** A socket that is closed while data arrives is reset, which its client takes for the end. */
+    @ParameterizedTest
+    @CsvSource({"Content-Length: 17825792, keep-alive", "Transfer-Encoding: chunked, close"})
+    void readsOnToTheLimitAndSixteenMebibytes(String header, String connectionHeader) throws Exception {
+        byte[] piece = new byte[1 << 20];
+        boolean isChunked = header.contains("chunked");
+        try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.limitedTo(1 << 20, 1 << 20));
+                HttpConnection connection = strict.connect()) {
+            connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n"));
+            for (int i = 0; i < 17; i++) {
+                connection.send(isChunked ? join(bytes("100000\r\n"), piece, bytes("\r\n")) : piece);
+            }
+
+            HttpConnection.Answer answer = connection.receive();
+            assertThat(answer.status()).isEqualTo(400);
+            assertThat(answer.headers().getOrDefault("connection", "keep-alive"))
+                    .isEqualTo(connectionHeader);
+            if (isChunked) {
+                connection.send(bytes("0\r\n\r\n"));
+                assertThat(connection.isClosedByServer()).isTrue();
+            } else {
+                assertThat(connection
+                                .post(INFER, "", bytes(ONE_TO_FOUR))
+                                .receive()
+                                .status())
+                        .isEqualTo(200);
+            }
+        }
+    }
+
+    @Test
+    void closesTheConnectionOfABodyThatIsMuchTooLarge() throws IOException {
+        try (RunningFrontend strict = new RunningFrontend(RunningFrontend.OPTIONS.limitedTo(1 << 20, 1 << 20));
+                HttpConnection connection = strict.connect()) {
+            connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 17825793\r\n\r\n"));
+
+            HttpConnection.Answer answer = connection.receive();
+
+            assertThat(answer.status()).isEqualTo(400);
+            assertThat(answer.header("connection")).isEqualTo("close");
+        }
     }
 
     @Test

@@ -5,9 +5,13 @@ import dev.nereid.spi.ErrorCode;
 import io.grpc.Codec;
 import io.grpc.Decompressor;
 import io.grpc.DecompressorRegistry;
+import io.netty.util.AsciiString;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.Locale;
 import java.util.zip.GZIPInputStream;
+import java.util.zip.InflaterInputStream;
+import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,15 +20,34 @@ import org.jspecify.annotations.Nullable;
  * <p>The transport asks for decompression when a message is first looked at, and wraps what it gets. So what is made while
  * {@link #take} looks at a message belongs to that message.
  */
-final class GzipMessages implements Decompressor {
+final class CompressedMessages implements Decompressor {
+    /** What a server understands, as it tells its clients and writes into errors. */
+    static final String ENCODINGS = "identity,deflate,gzip";
+
     private static final ThreadLocal<@Nullable Body> LAST = new ThreadLocal<>();
 
     /** What makes 256 KiB at most, which an event loop may do. */
     private static final int SMALL_BYTES = 256;
 
+    /** How a message is compressed. */
+    private enum Format {
+        /** The format of zlib, as the protocol has it. */
+        DEFLATE,
+        GZIP;
+
+        private InputStream inflate(InputStream compressed) throws IOException {
+            return switch (this) {
+                case DEFLATE -> new ZlibInput(compressed);
+                case GZIP -> new GZIPInputStream(compressed);
+            };
+        }
+    }
+
+    private final Format format;
     private final int maxBytes;
 
-    private GzipMessages(int maxBytes) {
+    private CompressedMessages(Format format, int maxBytes) {
+        this.format = format;
         this.maxBytes = maxBytes;
     }
 
@@ -35,18 +58,26 @@ final class GzipMessages implements Decompressor {
      */
     static DecompressorRegistry registry(int maxBytes) {
         return DecompressorRegistry.emptyInstance()
-                .with(new GzipMessages(maxBytes), true)
-                .with(Codec.Identity.NONE, false);
+                .with(Codec.Identity.NONE, true)
+                .with(new CompressedMessages(Format.DEFLATE, maxBytes), true)
+                .with(new CompressedMessages(Format.GZIP, maxBytes), true);
+    }
+
+    /** Says whether a server understands an encoding. */
+    static boolean isKnown(CharSequence encoding) {
+        return AsciiString.contentEquals("gzip", encoding)
+                || AsciiString.contentEquals("deflate", encoding)
+                || AsciiString.contentEquals("identity", encoding);
     }
 
     @Override
     public String getMessageEncoding() {
-        return "gzip";
+        return format.name().toLowerCase(Locale.ROOT);
     }
 
     @Override
     public InputStream decompress(InputStream compressed) throws IOException {
-        Body body = new Body(compressed, maxBytes);
+        Body body = new Body(compressed, format, maxBytes);
         LAST.set(body);
         return body;
     }
@@ -67,13 +98,15 @@ final class GzipMessages implements Decompressor {
     /** A compressed message. Confined to one thread at a time. */
     static final class Body extends InputStream {
         private final InputStream compressed;
+        private final Format format;
         private final int compressedBytes;
         private final int maxBytes;
         private long read;
         private @Nullable InputStream inflated;
         private boolean taken;
 
-        private Body(InputStream compressed, int maxBytes) throws IOException {
+        private Body(InputStream compressed, Format format, int maxBytes) throws IOException {
+            this.format = format;
             this.maxBytes = maxBytes;
             this.compressed = compressed;
             this.compressedBytes = compressed.available();
@@ -87,7 +120,7 @@ final class GzipMessages implements Decompressor {
         private InputStream inflated() throws IOException {
             InputStream stream = inflated;
             if (stream == null) {
-                stream = new GZIPInputStream(compressed);
+                stream = format.inflate(compressed);
                 inflated = stream;
             }
             return stream;
@@ -129,7 +162,27 @@ final class GzipMessages implements Decompressor {
 
         /** Gives back the memory of a message that was taken over. */
         void release() throws IOException {
-            compressed.close();
+            if (inflated != null) {
+                inflated.close(); // and what is compressed with it
+            } else {
+                compressed.close();
+            }
+        }
+    }
+
+    /** Inflates the format of zlib. Fails where a dictionary is needed, which would look like the end. */
+    private static final class ZlibInput extends InflaterInputStream {
+        ZlibInput(InputStream compressed) {
+            super(compressed);
+        }
+
+        @Override
+        public int read(byte[] target, int offset, int count) throws IOException {
+            int done = super.read(target, offset, count);
+            if (done < 0 && inf.needsDictionary()) {
+                throw new ZipException("a dictionary is needed");
+            }
+            return done;
         }
     }
 }
