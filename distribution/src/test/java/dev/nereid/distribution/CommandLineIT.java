@@ -38,9 +38,9 @@ final class CommandLineIT {
             assertThat(result.status()).isNotZero();
             assertThat(lastLine(result.err()))
                     .isEqualTo(
-                            "nereid serve: failed to start %3$s service: Unavailable - Socket '127.0.0.1:%2$d' already in use;"
-                                    + " --%1$s-port: %2$d (expected: a free port)"
-                                            .formatted(name, taken.getLocalPort(), service));
+                            ("nereid serve: failed to start %3$s service: Unavailable - Socket '127.0.0.1:%2$d' already in"
+                                            + " use; --%1$s-port: %2$d (expected: a free port)")
+                                    .formatted(name, taken.getLocalPort(), service));
         }
     }
 
