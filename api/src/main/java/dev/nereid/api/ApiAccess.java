@@ -36,6 +36,18 @@ public final class ApiAccess {
      *     was restricted before
      */
     public static ApiAccess parse(List<String> restrictions) {
+        return parse("protocol", restrictions);
+    }
+
+    /**
+     * Reads restrictions as users write them: {@code group[,group...]:header=secret}.
+     *
+     * @param kind what errors call the groups: {@code api} over HTTP, {@code protocol} over gRPC
+     * @param restrictions the texts, none for no restriction
+     * @return who may use what
+     * @throws IllegalArgumentException as {@link #parse(List)}
+     */
+    public static ApiAccess parse(String kind, List<String> restrictions) {
         Map<ApiGroup, Rule> rules = new EnumMap<>(ApiGroup.class);
         for (String text : restrictions) {
             int colon = text.indexOf(':');
@@ -46,10 +58,11 @@ public final class ApiAccess {
             Rule rule = new Rule(text.substring(colon + 1, equal), text.substring(equal + 1));
             for (String name : text.substring(0, colon).split(",", -1)) {
                 ApiGroup group = ApiGroup.ofText(name)
-                        .orElseThrow(() -> new IllegalArgumentException(
-                                "'" + name + "' (expected: one of " + Arrays.toString(ApiGroup.values()) + ")"));
+                        .orElseThrow(() -> new IllegalArgumentException("unknown restricted " + kind + " '" + name
+                                + "' (expected: one of " + Arrays.toString(ApiGroup.values()) + ")"));
                 if (rules.put(group, rule) != null) {
-                    throw new IllegalArgumentException("'" + name + "': restricted twice (expected: once)");
+                    throw new IllegalArgumentException(
+                            "restricted " + kind + " '" + name + "' can not be specified in multiple config groups");
                 }
             }
         }

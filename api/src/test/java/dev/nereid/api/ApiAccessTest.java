@@ -46,11 +46,11 @@ final class ApiAccessTest {
                 ":a=b | ':a=b' (expected: group[,group...]:header=secret)",
                 "health:=b | 'health:=b' (expected: group[,group...]:header=secret)",
                 "health:a | 'health:a' (expected: group[,group...]:header=secret)",
-                "wealth:a=b | 'wealth' (expected: one of [health, metadata, inference, shared-memory, model-config,"
+                "wealth:a=b | unknown restricted protocol 'wealth' (expected: one of [health, metadata, inference, shared-memory, model-config,"
                         + " model-repository, statistics, trace, logging])",
-                "health,:a=b | '' (expected: one of [health, metadata, inference, shared-memory, model-config,"
+                "health,:a=b | unknown restricted protocol '' (expected: one of [health, metadata, inference, shared-memory, model-config,"
                         + " model-repository, statistics, trace, logging])",
-                "health,health:a=b | 'health': restricted twice (expected: once)",
+                "health,health:a=b | restricted protocol 'health' can not be specified in multiple config groups",
             })
     void refusesWhatIsNoRestriction(String text, String error) {
         assertThatThrownBy(() -> ApiAccess.parse(List.of(text)))

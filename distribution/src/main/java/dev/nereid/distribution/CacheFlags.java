@@ -45,7 +45,8 @@ final class CacheFlags {
         if (localBytes.isPresent()) {
             if (!settings.isEmpty()) {
                 throw new StartFailure(
-                        "--response-cache-byte-size: given with --cache-config (expected: --cache-config alone)");
+                        "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please"
+                                + " provide one or the other (expected: --cache-config alone; both are incompatible flags).");
             }
             return localBytes.map(CacheOptions::local);
         }
@@ -56,8 +57,8 @@ final class CacheFlags {
         Map<String, String> values = new HashMap<>();
         for (FlagValue.CacheSetting setting : settings) {
             if (!setting.cache().equals(cache)) {
-                throw new StartFailure("--cache-config: " + setting.cache() + " (expected: one cache, and " + cache
-                        + " was given before)");
+                throw new StartFailure("--cache-config: found multiple cache configurations, but only a single cache is"
+                        + " currently supported: " + setting.cache() + ", and " + cache + " was given before");
             }
             values.put(setting.key(), setting.value());
         }

@@ -30,7 +30,7 @@ final class EndpointFlags {
     void check() throws StartFailure {
         http.check();
         grpc.check();
-        List<Claim> claims = new ArrayList<>();
+        List<Claim> claims = new ArrayList<>(); // an endpoint that is off may have any port
         if (http.allow) {
             claims.add(new Claim("--http-port", http.address, http.port));
         }
@@ -41,6 +41,7 @@ final class EndpointFlags {
             claims.add(new Claim("--metrics-port", metricsAddress(), metrics.port));
         }
         for (int i = 0; i < claims.size(); i++) {
+            FlagValue.checkPort(claims.get(i).flag, claims.get(i).port);
             for (Claim earlier : claims.subList(0, i)) {
                 claims.get(i).checkAgainst(earlier);
             }

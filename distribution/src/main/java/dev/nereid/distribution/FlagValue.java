@@ -1,13 +1,11 @@
 package dev.nereid.distribution;
 
-import dev.nereid.api.ApiAccess;
 import dev.nereid.grpc.ResponseCompression;
 import dev.nereid.server.RateLimitOptions;
 import dev.nereid.server.host.HostSetting;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -25,6 +23,7 @@ import java.util.regex.PatternSyntaxException;
  */
 record FlagValue<T>(String label, String expected, Function<String, Optional<T>> reader) {
     private static final int LAST_PORT = 65_535;
+    private static final String PORT_EXPECTED = "a port from 0 to " + LAST_PORT + ", 0 for any that is free";
 
     /** A truth value as the reference server writes it. */
     static final FlagValue<Boolean> TRUTH =
@@ -34,9 +33,9 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
                 default -> Optional.empty();
             });
 
-    /** A port. */
-    static final FlagValue<Integer> PORT = new FlagValue<>(
-            "PORT", "a port from 0 to 65535, 0 for any that is free", text -> whole(text, 0, LAST_PORT));
+    /** A port; {@link #checkPort} tells whether there is one of that number. */
+    static final FlagValue<Integer> PORT =
+            new FlagValue<>("PORT", PORT_EXPECTED, text -> whole(text, Integer.MIN_VALUE, Integer.MAX_VALUE));
 
     /** A number of something that there must be. */
     static final FlagValue<Integer> COUNT =
@@ -89,17 +88,6 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     static final FlagValue<Integer> INFER_THREADS =
             new FlagValue<>("N", "a whole number from 2 to 128", text -> whole(text, 2, 128));
 
-    /** A restriction of parts of a protocol, read further by whoever collects them. */
-    static final FlagValue<String> RESTRICTION = new FlagValue<>(
-            "PART[,PART]:KEY=VALUE", "parts of the protocol, a key and a value: health,metadata:key=value", text -> {
-                try {
-                    ApiAccess.parse(List.of(text));
-                    return Optional.of(text);
-                } catch (IllegalArgumentException e) {
-                    return Optional.empty();
-                }
-            });
-
     /** How much responses are compressed. */
     static final FlagValue<ResponseCompression> COMPRESSION =
             new FlagValue<>("LEVEL", "none, low, medium or high", text -> switch (text.toLowerCase(Locale.ROOT)) {
@@ -125,15 +113,17 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
             text -> text.equalsIgnoreCase("none") ? Optional.of("none") : Optional.empty());
 
     /** A setting for one backend, or for all. */
-    static final FlagValue<BackendSetting> BACKEND_SETTING =
-            new FlagValue<>("[BACKEND,]KEY=VALUE", "[backend,]key=value", BackendSetting::read);
+    static final FlagValue<BackendSetting> BACKEND_SETTING = new FlagValue<>(
+            "[BACKEND,]KEY=VALUE",
+            "--backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'",
+            BackendSetting::read);
 
     /** A setting of something. */
     static final FlagValue<Setting> SETTING = new FlagValue<>("KEY=VALUE", "key=value", Setting::read);
 
     /** A setting of the cache of responses. */
-    static final FlagValue<CacheSetting> CACHE_SETTING =
-            new FlagValue<>("CACHE,KEY=VALUE", "cache,key=value", CacheSetting::read);
+    static final FlagValue<CacheSetting> CACHE_SETTING = new FlagValue<>(
+            "CACHE,KEY=VALUE", "--cache-config option format is '<cache name>,<setting>=<value>'", CacheSetting::read);
 
     /** Where threads of instances run. */
     static final FlagValue<HostSetting> HOST_SETTING =
@@ -172,6 +162,13 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
     });
     /** A file; whether it exists is found out by whoever reads it. */
     static final FlagValue<Path> FILE = new FlagValue<>("FILE", "the name of a file", FOLDER.reader());
+
+    /** Refuses a number that no port has; to be called for the ports that are to be opened. */
+    static void checkPort(String flag, int port) throws StartFailure {
+        if (port < 0 || port > LAST_PORT) {
+            throw new StartFailure(flag + ": '" + port + "' (expected: " + PORT_EXPECTED + ")");
+        }
+    }
 
     /** Any text that is not empty. */
     static FlagValue<String> text(String label) {
@@ -220,7 +217,7 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
         private static Optional<BackendSetting> read(String text) {
             int equal = text.indexOf('=');
             int comma = text.substring(0, Math.max(0, equal)).indexOf(',');
-            if (comma == 0 || equal <= comma + 1) {
+            if (comma == 0 || equal <= comma + 1 || equal == text.length() - 1) {
                 return Optional.empty();
             }
             String backend = comma < 0 ? "" : text.substring(0, comma);
@@ -240,7 +237,7 @@ record FlagValue<T>(String label, String expected, Function<String, Optional<T>>
         private static Optional<CacheSetting> read(String text) {
             int comma = text.indexOf(',');
             int equal = text.indexOf('=');
-            return comma > 0 && equal > comma + 1
+            return comma > 0 && equal > comma + 1 && equal < text.length() - 1
                     ? Optional.of(new CacheSetting(
                             text.substring(0, comma), text.substring(comma + 1, equal), text.substring(equal + 1)))
                     : Optional.empty();

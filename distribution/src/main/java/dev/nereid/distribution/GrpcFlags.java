@@ -91,7 +91,7 @@ final class GrpcFlags {
                         value -> forwardedHeaders = Optional.of(value)),
                 Flag.of(
                         "--grpc-restricted-protocol",
-                        FlagValue.RESTRICTION,
+                        FlagValue.text("PART[,PART]:KEY=VALUE"),
                         "Parts of the protocol that only clients may use which send the header"
                                 + " triton-grpc-protocol-KEY with this value. May be repeated. The parts: health,"
                                 + " metadata, inference, shared-memory, model-config, model-repository, statistics,"
@@ -222,6 +222,7 @@ final class GrpcFlags {
 
     /** Checks what no flag can check alone. */
     void check() throws StartFailure {
+        access();
         if (!allow || !useSsl) {
             return;
         }
@@ -284,7 +285,7 @@ final class GrpcFlags {
                         tls()));
     }
 
-    /** Reads all restrictions together: each was read alone when it was given, but two can contradict each other. */
+    /** Reads all restrictions together, since two can contradict each other. */
     private ApiAccess access() throws StartFailure {
         try {
             return ApiAccess.parse(restrictions);

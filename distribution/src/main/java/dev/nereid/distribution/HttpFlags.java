@@ -118,11 +118,11 @@ final class HttpFlags {
     /** Checks what depends on several flags. */
     void check() throws StartFailure {
         try {
-            security = HttpSecurity.NONE.withAccess(ApiAccess.parse(restrictions));
+            security = HttpSecurity.NONE.withAccess(ApiAccess.parse("api", restrictions));
         } catch (IllegalArgumentException e) {
             throw new StartFailure("--http-restricted-api: " + e.getMessage(), e);
         }
-        if (isEncrypted()) {
+        if (allow && isEncrypted()) {
             security = security.withTls(HttpTls.of(
                     file("--http-server-cert", certificate),
                     file("--http-server-key", key),

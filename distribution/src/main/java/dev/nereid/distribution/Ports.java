@@ -117,7 +117,7 @@ final class Ports {
                             .options(loops.count(), closeTimeout)
                             .connecting(flags.connections.http(limiter, closeTimeout)));
         } catch (IOException e) {
-            throw refused("http", flags.http.address, flags.http.port, e);
+            throw refused("http", "HTTP", flags.http.address, flags.http.port, e);
         } catch (IllegalArgumentException e) {
             throw new StartFailure("--" + e.getMessage(), e);
         }
@@ -135,7 +135,7 @@ final class Ports {
         } catch (TlsFilesException e) {
             throw new StartFailure("--grpc-use-ssl: " + e.getMessage(), e);
         } catch (IOException e) {
-            throw refused("grpc", flags.grpc.address, flags.grpc.port, e);
+            throw refused("grpc", "GRPC", flags.grpc.address, flags.grpc.port, e);
         }
         grpc = Optional.of(new Endpoint(flags.grpc.address, frontend.port()));
         List<ConnectionCounts> others = List.copyOf(counts); // the limiter counts all ports that it bounds
@@ -168,18 +168,21 @@ final class Ports {
                     flags.connections.metrics(metricsLimiter),
                     List.copyOf(counts));
         } catch (IOException e) {
-            throw refused("metrics", address, flags.metrics.port, e);
+            throw refused("metrics", "Metrics", address, flags.metrics.port, e);
         }
         metrics = Optional.of(new Endpoint(address, endpoint.port()));
         last = endpoint::close;
     }
 
-    private static StartFailure refused(String name, String address, int port, IOException cause) {
+    private static StartFailure refused(String name, String service, String address, int port, IOException cause) {
         String flag = "--" + name + "-port: " + port;
         String authority = new Endpoint(address, port).authority();
         for (Throwable reason = cause; reason != null; reason = reason.getCause()) {
             if (String.valueOf(reason.getMessage()).contains(IN_USE)) {
-                return new StartFailure(flag + " (expected: a free port; " + authority + " is in use)", cause);
+                return new StartFailure(
+                        "failed to start " + service + " service: Unavailable - Socket '" + authority
+                                + "' already in use; " + flag + " (expected: a free port)",
+                        cause);
             }
         }
         return new StartFailure(

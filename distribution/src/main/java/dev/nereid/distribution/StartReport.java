@@ -58,12 +58,13 @@ record StartReport(List<BackendStatus> backends, ModelCatalog models, MemoryRepo
     }
 
     private static TextTable modelTable(List<ModelStatus> index) {
-        TextTable table = new TextTable("MODEL", "VERSION", "STATE", "REASON");
+        TextTable table = new TextTable("MODEL", "VERSION", "STATUS");
         for (ModelStatus status : index) {
             String version = status.version().isPresent()
                     ? String.valueOf(status.version().getAsLong())
                     : "-";
-            table.add(status.name(), version, status.state().name(), status.reason());
+            String reason = status.reason().isEmpty() ? "" : ": " + status.reason();
+            table.add(status.name(), version, status.state().name() + reason);
         }
         return table;
     }

@@ -42,18 +42,22 @@ final class CacheFlagsTest {
     void refusesTwoCaches() {
         assertThatThrownBy(() -> options("--cache-config=local,size=1", "--cache-config=redis,host=a"))
                 .isInstanceOf(StartFailure.class)
-                .hasMessage("--cache-config: redis (expected: one cache, and local was given before)");
+                .hasMessage("--cache-config: found multiple cache configurations, but only a single cache is currently"
+                        + " supported: redis, and local was given before");
         assertThatThrownBy(() -> options("--cache-config=local,size=1", "--response-cache-byte-size=1"))
                 .isInstanceOf(StartFailure.class)
-                .hasMessage("--response-cache-byte-size: given with --cache-config (expected: --cache-config alone)");
+                .hasMessage(
+                        "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please"
+                                + " provide one or the other (expected: --cache-config alone; both are incompatible flags).");
     }
 
     @Test
     void refusesASettingWithoutCacheKeyOrValue() {
-        for (String wrong : List.of("local", "size=1", ",size=1", "local,=1", "local,size", "")) {
+        for (String wrong : List.of("local", "size=1", ",size=1", "local,=1", "local,size", "local,size=", "")) {
             assertThatThrownBy(() -> options("--cache-config=" + wrong))
                     .isInstanceOf(UsageException.class)
-                    .hasMessage("--cache-config: '" + wrong + "' (expected: cache,key=value)");
+                    .hasMessage("--cache-config: '" + wrong + "' (expected: --cache-config option format is '<cache"
+                            + " name>,<setting>=<value>')");
         }
     }
 }

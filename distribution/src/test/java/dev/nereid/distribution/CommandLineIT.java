@@ -12,6 +12,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the installed command says when it cannot do what it is asked. */
@@ -29,15 +30,17 @@ final class CommandLineIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"http", "grpc", "metrics"})
-    void namesThePortThatIsInUse(String name) throws IOException, InterruptedException {
+    @CsvSource({"http, HTTP", "grpc, GRPC", "metrics, Metrics"})
+    void namesThePortThatIsInUse(String name, String service) throws IOException, InterruptedException {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             InstalledServer.Result result = serve(name, taken.getLocalPort());
 
             assertThat(result.status()).isNotZero();
             assertThat(lastLine(result.err()))
-                    .isEqualTo("nereid serve: --%1$s-port: %2$d (expected: a free port; 127.0.0.1:%2$d is in use)"
-                            .formatted(name, taken.getLocalPort()));
+                    .isEqualTo(
+                            ("nereid serve: failed to start %3$s service: Unavailable - Socket '127.0.0.1:%2$d' already in"
+                                            + " use; --%1$s-port: %2$d (expected: a free port)")
+                                    .formatted(name, taken.getLocalPort(), service));
         }
     }
 
@@ -70,7 +73,9 @@ final class CommandLineIT {
         assertThat(result.status()).isNotZero();
         assertThat(lastLine(result.err()))
                 .startsWith("nereid serve: models: broken (expected: every model loads; reasons in the table above)");
-        assertThat(result.out()).containsPattern("(?m)^broken +(1|-) +UNAVAILABLE +.*config.pbtxt.*$");
+        assertThat(result.out())
+                .containsPattern(
+                        "(?m)^broken +(1|-) +UNAVAILABLE: Internal: failed to read text proto from .*config.pbtxt.*$");
     }
 
     @Test
@@ -81,7 +86,8 @@ final class CommandLineIT {
                 folder, "--exit-on-error=false", "--model-repository=" + InstalledServer.MODELS)) {
             assertThat(server.out())
                     .containsPattern("(?m)^add_sub +1 +READY$")
-                    .containsPattern("(?m)^broken +(1|-) +UNAVAILABLE +.*config.pbtxt.*$");
+                    .containsPattern(
+                            "(?m)^broken +(1|-) +UNAVAILABLE: Internal: failed to read text proto from .*config.pbtxt.*$");
             assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(400);
         }
     }

@@ -36,7 +36,10 @@ final class CommandRunnerTest {
             serve --wrong=1 | nereid serve: --wrong: unknown flag; see nereid serve --help
             serve models | nereid serve: 'models': unexpected (expected: flags only); see nereid serve --help
             serve --http-port=x | nereid serve: --http-port: 'x' (expected: a port from 0 to 65535, 0 for any that is free); see nereid serve --help
-            serve --grpc-port 65536 | nereid serve: --grpc-port: '65536' (expected: a port from 0 to 65535, 0 for any that is free); see nereid serve --help
+            serve --grpc-port 65536 | nereid serve: --grpc-port: '65536' (expected: a port from 0 to 65535, 0 for any that is free)
+            serve --metrics-port=-1 | nereid serve: --metrics-port: '-1' (expected: a port from 0 to 65535, 0 for any that is free)
+            serve --allow-http=0 --http-port=70000 --allow-grpc=0 --grpc-port=-1 --allow-metrics=0 --metrics-port=70000 | nereid serve: --model-repository: missing (expected: --model-repository=DIR)
+            serve --allow-http=0 --http-use-ssl=1 --allow-grpc=0 --grpc-use-ssl=1 --http-address=no.where | nereid serve: --model-repository: missing (expected: --model-repository=DIR)
             serve --exit-on-error=yes | nereid serve: --exit-on-error: 'yes' (expected: true, on, 1, false, off or 0); see nereid serve --help
             serve --http-thread-count=0 | nereid serve: --http-thread-count: '0' (expected: a whole number, 1 or more); see nereid serve --help
             serve --http-max-input-size=0 | nereid serve: --http-max-input-size: '0' (expected: a number of bytes from 1 to 2147483647); see nereid serve --help
@@ -44,15 +47,17 @@ final class CommandRunnerTest {
             serve --http-header-forward-pattern=( | nereid serve: --http-header-forward-pattern: '(' (expected: a regular expression); see nereid serve --help
             serve --exit-timeout-secs=soon | nereid serve: --exit-timeout-secs: 'soon' (expected: a whole number of seconds); see nereid serve --help
             serve --model-control-mode=poll | nereid serve: --model-control-mode: 'poll' (expected: none, the only mode that this version has); see nereid serve --help
-            serve --backend-config=x | nereid serve: --backend-config: 'x' (expected: [backend,]key=value); see nereid serve --help
-            serve --backend-config=,x=1 | nereid serve: --backend-config: ',x=1' (expected: [backend,]key=value); see nereid serve --help
+            serve --backend-config=x | nereid serve: --backend-config: 'x' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
+            serve --backend-config=,x=1 | nereid serve: --backend-config: ',x=1' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
             serve --http-port | nereid serve: --http-port: missing (expected: --http-port=PORT); see nereid serve --help
             serve | nereid serve: --model-repository: missing (expected: --model-repository=DIR)
             serve --model-repository=nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
             serve --model-store nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
             serve --model-repository=src --backend-directory=nowhere | nereid serve: --backend-directory: nowhere (expected: an existing folder)
-            serve --grpc-restricted-protocol=health | nereid serve: --grpc-restricted-protocol: 'health' (expected: parts of the protocol, a key and a value: health,metadata:key=value); see nereid serve --help
-            serve --grpc-restricted-protocol=all:k=v | nereid serve: --grpc-restricted-protocol: 'all:k=v' (expected: parts of the protocol, a key and a value: health,metadata:key=value); see nereid serve --help
+            serve --backend-config=x= | nereid serve: --backend-config: 'x=' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
+            serve --grpc-restricted-protocol=health | nereid serve: --grpc-restricted-protocol: 'health' (expected: group[,group...]:header=secret)
+            serve --grpc-restricted-protocol=model-reposit,health:k=v --grpc-restricted-protocol=metadata,health:k=v | nereid serve: --grpc-restricted-protocol: unknown restricted protocol 'model-reposit' (expected: one of [health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging])
+            serve --allow-grpc=0 --grpc-restricted-protocol=model-repository,health:k=v --grpc-restricted-protocol=metadata,health:k=v | nereid serve: --grpc-restricted-protocol: restricted protocol 'health' can not be specified in multiple config groups
             serve --grpc-header-forward-pattern=( | nereid serve: --grpc-header-forward-pattern: '(' (expected: a regular expression); see nereid serve --help
             serve --grpc-infer-thread-count=1 | nereid serve: --grpc-infer-thread-count: '1' (expected: a whole number from 2 to 128); see nereid serve --help
             serve --grpc-infer-allocation-pool-size=-1 | nereid serve: --grpc-infer-allocation-pool-size: '-1' (expected: a whole number, 0 or more); see nereid serve --help
@@ -65,13 +70,12 @@ final class CommandRunnerTest {
             serve --model-repository=src --grpc-use-ssl-mutual=1 --grpc-server-cert=c --grpc-server-key=k | nereid serve: --grpc-root-cert: missing (expected: --grpc-root-cert=FILE, since gRPC is to be encrypted)
             serve --model-repository=src --http-port=9 --grpc-port=9 | nereid serve: --grpc-port: 9 (expected: another port than --http-port)
             serve --model-repository=src --metrics-port=8000 | nereid serve: --metrics-port: 8000 (expected: another port than --http-port)
-            serve --http-restricted-api=wealth:a=b | nereid serve: --http-restricted-api: 'wealth' (expected: one of [health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging])
-            serve --http-restricted-api=health:a=b --http-restricted-api=health:c=d | nereid serve: --http-restricted-api: 'health': restricted twice (expected: once)
+            serve --http-restricted-api=wealth:a=b | nereid serve: --http-restricted-api: unknown restricted api 'wealth' (expected: one of [health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging])
+            serve --http-restricted-api=health:a=b --http-restricted-api=health:c=d | nereid serve: --http-restricted-api: restricted api 'health' can not be specified in multiple config groups
             serve --http-use-ssl=1 | nereid serve: --http-server-cert: missing (expected: --http-server-cert=FILE)
             serve --http-use-ssl=1 --http-server-cert=a | nereid serve: --http-server-key: missing (expected: --http-server-key=FILE)
             serve --http-use-ssl-mutual=1 --http-server-cert=a --http-server-key=b | nereid serve: --http-root-cert: missing (expected: --http-root-cert=FILE)
             serve --host-policy=cpu | nereid serve: --host-policy: 'cpu' (expected: policy,cpu-cores=0-3,8 or policy,numa-node=N); see nereid serve --help
-            serve --model-repository=src --host-policy=p,cpu-cores=1 --host-policy=p,cpu-cores=0 | nereid serve: --host-policy: p,cpu-cores=0 (expected: each setting of a policy once)
             serve --log-warning=off | nereid serve: --log-warning: false (expected: true while --log-info is true)
             serve --log-info=0 --log-error=0 | nereid serve: --log-error: false (expected: true while --log-warning is true)
             demo --wrong | nereid demo: --wrong: unknown flag; see nereid demo --help

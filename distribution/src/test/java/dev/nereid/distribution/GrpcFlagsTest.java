@@ -128,7 +128,8 @@ final class GrpcFlagsTest {
 
         assertThatThrownBy(() -> flags.options(Duration.ZERO))
                 .isInstanceOf(StartFailure.class)
-                .hasMessage("--grpc-restricted-protocol: 'health': restricted twice (expected: once)");
+                .hasMessage("--grpc-restricted-protocol: restricted protocol 'health' can not be specified in"
+                        + " multiple config groups");
     }
 
     @Test

@@ -41,7 +41,7 @@ final class ServeIT {
                 .containsPattern("(?m)^onnxruntime +onnx +AVAILABLE$")
                 .containsPattern("(?m)^tensorrt +tensorrt +UNAVAILABLE +not available: .+$")
                 .containsPattern("(?m)^tensorflow +tensorflow +UNAVAILABLE +not available: .+$")
-                .containsPattern("(?m)^MODEL +VERSION +STATE +REASON$")
+                .containsPattern("(?m)^MODEL +VERSION +STATUS$")
                 .containsPattern("(?m)^add_sub +1 +READY$")
                 .containsPattern("(?m)^digits +1 +READY$")
                 .containsPattern("(?m)^HTTP +http://127.0.0.1:\\d+$")

@@ -68,7 +68,7 @@ final class WarmupIT {
 
         assertThatThrownBy(() -> TestServer.of(models).start())
                 .isInstanceOf(InferenceException.class)
-                .hasMessageContaining("sum version 1: failed to run warmup sample 'half': ")
+                .hasMessageContaining("sum version 1: Invalid argument: failed to run warmup sample 'half': ")
                 .hasMessageContaining("INPUT1");
     }
 

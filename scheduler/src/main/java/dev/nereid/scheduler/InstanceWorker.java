@@ -109,7 +109,7 @@ final class InstanceWorker implements Runnable {
             instances.place();
             for (int i = 0; i < instances.size(); i++) {
                 PluginInstance instance = instances.next();
-                samples.warm(batch -> warm(instance, batch));
+                samples.warm(instance.name(), batch -> warm(instance, batch));
             }
         });
     }

@@ -153,6 +153,12 @@ public final class ModelScheduler implements AutoCloseable {
             scheduler.watchdog.ifPresent(dog -> dog.add(scheduler.watch));
             scheduler.threads.start(scheduler.first.workers(), scheduler.first.warmup());
             scheduler.threads.serve(scheduler.first.workers()::contains);
+            if (plan.policy()
+                    .dynamic()) { // scripts look for this text of the reference server, which has such a thread
+                LOG.debug(
+                        "Starting dynamic-batcher thread for {} at nice 0...",
+                        plan.settings().name());
+            }
             return scheduler;
         } catch (RuntimeException | Error e) { // such as no memory for another thread
             scheduler.close();

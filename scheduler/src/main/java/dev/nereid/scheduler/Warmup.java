@@ -14,6 +14,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The warm-up of the instances that start together. Safe for use by any thread.
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  * in the warm-up itself, which goes on when every call is answered to the end and has given its memory back.
  */
 final class Warmup {
+    private static final Logger LOG = LoggerFactory.getLogger(Warmup.class);
     private static final Outcome WARM = new Outcome.Warm();
 
     private final ModelScope model;
@@ -133,11 +136,18 @@ final class Warmup {
     /**
      * Has an instance execute all samples, until one of them fails here or on another instance.
      *
+     * @param name the name of the instance
      * @param instance executes a batch
      */
-    void warm(Consumer<ExecutionBatch> instance) {
+    void warm(String name, Consumer<ExecutionBatch> instance) {
         for (WarmupSample sample : samples) {
-            for (int i = 0; i < sample.executions() && !hasFailed(); i++) {
+            for (int i = 1; i <= sample.executions() && !hasFailed(); i++) {
+                LOG.debug(
+                        "model '{}' instance {} is running warmup sample '{}' for iteration {}",
+                        model.settings().name(),
+                        name,
+                        sample.name(),
+                        i);
                 execute(sample, instance);
             }
         }

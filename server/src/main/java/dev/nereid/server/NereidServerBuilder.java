@@ -9,7 +9,6 @@ import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
-import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.LoadOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Path;
@@ -67,9 +66,7 @@ public final class NereidServerBuilder {
         return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_REQUEST);
     }
 
-    NereidServerBuilder() {
-        backendConfig(PluginEnvironment.ALL_BACKENDS, "default-max-batch-size", "4");
-    }
+    NereidServerBuilder() {}
 
     /**
      * Sets the folders that hold models. Required.

@@ -78,8 +78,9 @@ final class ClassificationTest {
         models.model("m", "backend: \"recording\"\n" + TENSORS);
 
         assertThatThrownBy(() -> builder().start())
-                .hasMessage("failed to load all models:\n"
-                        + "  m version 1: failed to open text file for read labels.txt: No such file or directory");
+                .hasMessage(
+                        "failed to load all models:\n"
+                                + "  m version 1: Internal: failed to open text file for read labels.txt: No such file or directory");
     }
 
     @Test

@@ -76,7 +76,7 @@ final class CustomBatchingTest {
         models.recording(
                 "m", DYNAMIC + "instance_group { count: 2 kind: KIND_CPU }\n" + parameter("fail_instance", "m_0_1"));
 
-        assertReason("m", "no room for an instance");
+        assertReason("m", "Unavailable: no room for an instance");
 
         assertThat(Files.readAllLines(events))
                 .endsWith("close m_0_0", "close strategy of m/1", "close m/1", "close backend");
@@ -87,9 +87,9 @@ final class CustomBatchingTest {
             delimiter = '|',
             quoteCharacter = '"',
             value = {
-                "fail | no table of costs",
-                "null | plugin 'recording': Model.batching returned null",
-                "crash | plugin 'recording': Model.batching failed: java.lang.NoClassDefFoundError: Missing"
+                "fail | Unavailable: no table of costs",
+                "null | Internal: plugin 'recording': Model.batching returned null",
+                "crash | Internal: plugin 'recording': Model.batching failed: java.lang.NoClassDefFoundError: Missing"
             })
     void failsTheLoadWhenTheStrategyCannotBeMade(String strategy, String reason) throws Exception {
         models.recording("m", "dynamic_batching {}\n" + parameter("strategy", strategy));

@@ -156,7 +156,8 @@ final class ModelLoadTest {
                             "load good/1 on [cpu]",
                             "instance good_0_0 on cpu");
             assertThat(server.models().index())
-                    .containsExactly(unavailable("broken", 1, "no room for an instance"), ready("good", 1));
+                    .containsExactly(
+                            unavailable("broken", 1, "Unavailable: no room for an instance"), ready("good", 1));
             assertThat(server.isReady()).isFalse();
             assertThat(Answer.to(server, "good", 1, 2).response().values()).containsExactly(1f, 2f);
         }
@@ -173,11 +174,11 @@ final class ModelLoadTest {
         try (NereidServer server = builder().exitOnError(false).start()) {
             assertThat(server.models().index())
                     .containsExactly(
-                            unavailable("a", 1, "the model's file is broken"),
+                            unavailable("a", 1, "Internal: the model's file is broken"),
                             unavailable(
                                     "b",
                                     1,
-                                    "plugin 'recording': Backend.load failed:"
+                                    "Internal: plugin 'recording': Backend.load failed:"
                                             + " java.lang.IllegalStateException: a bug"),
                             ready("c", 1));
             assertThat(Answer.to(server, "a", 1).error().publicMessage())
@@ -190,11 +191,11 @@ final class ModelLoadTest {
         models.recording("m", "version_policy { all {} }\n" + parameter("fail_load", "2"), 1, 2, 3);
 
         try (NereidServer server = builder().exitOnError(false).start()) {
-            String reason = "not served, since another version of this load failed: [2]";
+            String reason = "Unavailable: not served, since another version of this load failed: [2]";
             assertThat(server.models().index())
                     .containsExactly(
                             unavailable("m", 1, reason),
-                            unavailable("m", 2, "the model's file is broken"),
+                            unavailable("m", 2, "Internal: the model's file is broken"),
                             unavailable("m", 3, reason));
             assertThat(events()).containsSubsequence("close m/3", "close m/1").doesNotContain("close m/2");
         }
@@ -211,8 +212,8 @@ final class ModelLoadTest {
                         InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                 .hasMessage("""
                         failed to load all models:
-                          a version 1: the model's file is broken
-                          b: 'max_batch_size' must be non-negative value for b""");
+                          a version 1: Internal: the model's file is broken
+                          b: Invalid argument: 'max_batch_size' must be non-negative value for b""");
         assertThat(events()).endsWith("close c_0_0", "close c/1", "close backend");
     }
 
@@ -258,7 +259,7 @@ final class ModelLoadTest {
         assertReason(
                 "m",
                 OptionalLong.of(1),
-                "unable to find backend library for backend 'nowhere', try specifying"
+                "Invalid argument: unable to find backend library for backend 'nowhere', try specifying"
                         + " runtime on the model configuration.");
     }
 
@@ -269,7 +270,7 @@ final class ModelLoadTest {
 
         try (NereidServer server = builder().exitOnError(false).start()) {
             assertThat(server.models().index().getFirst().reason())
-                    .startsWith("unable to find backend library for backend 'nowhere'")
+                    .startsWith("Invalid argument: unable to find backend library for backend 'nowhere'")
                     .contains("Plugin 'nowhere' is broken: nowhere.jar: not a readable jar");
             assertThat(server.backends()).hasSize(2);
         }
@@ -286,7 +287,9 @@ final class ModelLoadTest {
                 .backendConfig("recording", "fail_create", "yes")
                 .start()) {
             assertThat(server.models().index())
-                    .containsExactly(unavailable("a", 1, "no device"), unavailable("b", 1, "no device"));
+                    .containsExactly(
+                            unavailable("a", 1, "Unavailable: no device"),
+                            unavailable("b", 1, "Unavailable: no device"));
         }
 
         assertThat(events()).containsExactly("create", "create");
@@ -322,7 +325,7 @@ final class ModelLoadTest {
 
         try (NereidServer server = builder().exitOnError(false).start()) {
             assertThat(server.models().index().getFirst().reason())
-                    .contains("m/config.pbtxt")
+                    .startsWith("Internal: failed to read text proto from m/config.pbtxt")
                     .contains("2:17");
         }
     }
@@ -338,19 +341,20 @@ final class ModelLoadTest {
                     .containsExactly(
                             tuple(
                                     "ensemble",
-                                    "ensemble scheduling is not supported by this version,"
+                                    "Unsupported: ensemble scheduling is not supported by this version,"
                                             + " model 'ensemble' asks for it"),
                             tuple(
                                     "sequence",
-                                    "sequence batching is not supported by this version,"
+                                    "Unsupported: sequence batching is not supported by this version,"
                                             + " model 'sequence' asks for it"));
         }
     }
 
     @Test
     void refusesANativeBatchStrategy() throws Exception {
-        String problem = "batching strategies in native code are not supported, model '%s' asks for one by %s"
-                + " (expected: one that its backend makes in Model.batching)";
+        String problem =
+                "Unsupported: batching strategies in native code are not supported, model '%s' asks for one by %s"
+                        + " (expected: one that its backend makes in Model.batching)";
         models.recording("asked", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
         models.recording("brought", "dynamic_batching {}\n");
         Files.createFile(models.root().resolve("brought/1/batchstrategy.so"));
@@ -378,7 +382,7 @@ final class ModelLoadTest {
 
         try (NereidServer server = builder().exitOnError(false).start()) {
             assertThat(server.models().index().getFirst().reason())
-                    .startsWith("instance group m_0 of model m has kind KIND_GPU but ");
+                    .startsWith("Invalid argument: instance group m_0 of model m has kind KIND_GPU but ");
         }
     }
 
@@ -411,7 +415,10 @@ final class ModelLoadTest {
     void refusesAModelOfPassiveInstancesOnly() throws Exception {
         models.recording("m", "instance_group { kind: KIND_CPU passive: true }");
 
-        assertReason("m", OptionalLong.of(1), "model 'm' has passive instances only (expected: one that runs)");
+        assertReason(
+                "m",
+                OptionalLong.of(1),
+                "Invalid argument: model 'm' has passive instances only (expected: one that runs)");
         assertThat(events()).endsWith("close m_0_0", "close m/1", "close backend");
     }
 
@@ -433,7 +440,10 @@ final class ModelLoadTest {
     void refusesAModelWithoutConfigurationThatNobodyCompletes() throws Exception {
         models.model("m.recording", "");
 
-        assertReason("m.recording", OptionalLong.of(1), "model configuration is not provided for model 'm.recording'");
+        assertReason(
+                "m.recording",
+                OptionalLong.of(1),
+                "Not found: model configuration is not provided for model 'm.recording'");
     }
 
     @Test

@@ -88,7 +88,7 @@ final class RaggedModelTest {
         try (NereidServer server = builder().exitOnError(false).start()) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::reason)
-                    .containsExactly("unknown source input name 'INPUT1' for m");
+                    .containsExactly("Invalid argument: unknown source input name 'INPUT1' for m");
         }
     }
 

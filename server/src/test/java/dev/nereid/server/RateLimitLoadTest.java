@@ -101,7 +101,7 @@ final class RateLimitLoadTest {
             assertThat(reasons(server))
                     .containsExactly(Map.entry(
                             "m",
-                            "Resource count for \"R\" is limited to 3 which will prevent scheduling of one or more model"
+                            "Invalid argument: Resource count for \"R\" is limited to 3 which will prevent scheduling of one or more model"
                                     + " instances, the minimum required count is 4"));
             assertThat(Answer.to(server, "fits", 1).response().values()).containsExactly(1f);
         }
@@ -118,7 +118,7 @@ final class RateLimitLoadTest {
                 .exitOnError(false)
                 .rateLimit(new RateLimitOptions(List.of()))
                 .start()) {
-            assertThat(reasons(server)).containsExactly(Map.entry("m", BOTH_KINDS));
+            assertThat(reasons(server)).containsExactly(Map.entry("m", "Invalid argument: " + BOTH_KINDS));
         }
     }
 
@@ -132,7 +132,7 @@ final class RateLimitLoadTest {
                 .modelLoadThreads(1)
                 .rateLimit(new RateLimitOptions(List.of()))
                 .start()) {
-            assertThat(reasons(server)).containsExactly(Map.entry("b", BOTH_KINDS));
+            assertThat(reasons(server)).containsExactly(Map.entry("b", "Invalid argument: " + BOTH_KINDS));
         }
     }
 

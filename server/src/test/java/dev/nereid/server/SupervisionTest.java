@@ -136,8 +136,9 @@ final class SupervisionTest {
         try (NereidServer server =
                 builder(SupervisionOptions.DEFAULT).exitOnError(false).start()) {
             assertThat(server.models().index().getFirst().reason())
-                    .isEqualTo("model 'm': parameter 'execution_watchdog_secs': 'soon' (expected: a whole number of"
-                            + " seconds, 0 or more)");
+                    .isEqualTo(
+                            "Invalid argument: model 'm': parameter 'execution_watchdog_secs': 'soon' (expected: a whole number of"
+                                    + " seconds, 0 or more)");
         }
     }
 
@@ -157,9 +158,11 @@ final class SupervisionTest {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
-                            tuple("config", "failed to read text proto from config/config.pbtxt: not a regular file"),
+                            tuple(
+                                    "config",
+                                    "Invalid argument: failed to read text proto from config/config.pbtxt: not a regular file"),
                             tuple("good", ""),
-                            tuple("labels", "failed to open text file for read pipe: not a regular file"));
+                            tuple("labels", "Internal: failed to open text file for read pipe: not a regular file"));
             assertThat(Answer.to(server, "good", 4).response().values()).containsExactly(4f);
         }
     }

@@ -94,7 +94,8 @@ final class WarmupLoadTest {
             ModelStatus status = server.models().index().getFirst();
             assertThat(status.state()).isEqualTo(ModelStatus.State.UNAVAILABLE);
             assertThat(status.reason())
-                    .isEqualTo("failed to run warmup sample 'good and bad': broken m_0_1; broken m_0_1; ");
+                    .isEqualTo(
+                            "Invalid argument: failed to run warmup sample 'good and bad': broken m_0_1; broken m_0_1; ");
             assertThat(events("close")).containsExactlyInAnyOrder("close m_0_0", "close m_0_1", "close m/1");
             assertThat(events("close")).endsWith("close m/1");
             assertThat(server.memory().bytesInUse()).isZero();
@@ -113,7 +114,7 @@ final class WarmupLoadTest {
         try (NereidServer server = builder().exitOnError(false).start()) {
             assertThat(server.models().index().getFirst().reason())
                     .isEqualTo(
-                            "failed to run warmup sample 'b': failed to open text file for read gone: No such file or"
+                            "Internal: failed to run warmup sample 'b': failed to open text file for read gone: No such file or"
                                     + " directory; ");
             assertThat(events("execute")).isEmpty();
             assertThat(events("close")).containsExactly("close m_0_0", "close m/1");
@@ -133,7 +134,7 @@ final class WarmupLoadTest {
         server.closeWithin(Duration.ofSeconds(30)); // would throw if the time were over
 
         assertThat(server.models().index().getFirst().reason())
-                .isEqualTo("warm-up of model 'm' ended: its instances are closed");
+                .isEqualTo("Unavailable: warm-up of model 'm' ended: its instances are closed");
         assertThat(events("close")).containsExactly("close m_0_0", "close m/1", "close backend");
     }
 

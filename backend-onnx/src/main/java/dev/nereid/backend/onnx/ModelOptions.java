@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
  * How one model is to be run, as its configuration and the backend's options say. Immutable.
@@ -46,6 +47,7 @@ record ModelOptions(OrtSessionOptions session, Map<String, String> run) {
     private static final String ARENA = "enable_mem_arena";
     private static final String PATTERN = "enable_mem_pattern";
     private static final String SHRINKAGE = "memory.enable_memory_arena_shrinkage";
+    private static final String DEVICE_ALLOCATOR = "session.use_device_allocator_for_initializers";
     private static final String CPU_ARENA = "cpu:0";
     private static final String SESSION_PREFIX = "session.";
 
@@ -54,8 +56,9 @@ record ModelOptions(OrtSessionOptions session, Map<String, String> run) {
         ModelSettings settings = context.settings();
         OptionValues values =
                 new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
-        refuseAccelerators(settings);
+        refuseAccelerators(context);
         refuseDevices(context);
+        report(context);
         boolean parallel = isParallel(values);
         boolean arena = values.truth(ARENA).orElse(true);
         OrtSessionOptions session = new OrtSessionOptions(
@@ -104,24 +107,23 @@ record ModelOptions(OrtSessionOptions session, Map<String, String> run) {
 
     private static boolean isParallel(OptionValues values) throws BackendException {
         int mode = values.number(EXECUTION_MODE).orElse(0);
-        if (mode > 1) {
-            throw values.refused(EXECUTION_MODE, "0 for one operator after another, or 1 for several at a time");
+        if (mode != 0 && mode != 1) {
+            throw values.refused(
+                    "Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got "
+                            + mode + " .",
+                    EXECUTION_MODE,
+                    "0 for one operator after another, or 1 for several at a time");
         }
         return mode == 1;
     }
 
-    private static OrtSessionOptions.GraphLevel graphLevel(ModelSettings settings) throws BackendException {
-        int level = settings.graphLevel().orElse(0);
-        return switch (level) {
-            case 0 -> OrtSessionOptions.GraphLevel.ALL;
+    /** As on the reference server, any other level means all optimizations. */
+    private static OrtSessionOptions.GraphLevel graphLevel(ModelSettings settings) {
+        return switch (settings.graphLevel().orElse(0)) {
             case -1 -> OrtSessionOptions.GraphLevel.BASIC;
             case 1 -> OrtSessionOptions.GraphLevel.EXTENDED;
             case 2 -> OrtSessionOptions.GraphLevel.DISABLED;
-            default ->
-                throw OnnxErrors.cannotLoad(
-                        settings.name(),
-                        "optimization.graph.level: " + level
-                                + " (expected: 0 for all, 1 for extended, -1 for basic, 2 for no optimizations)");
+            default -> OrtSessionOptions.GraphLevel.ALL;
         };
     }
 
@@ -178,12 +180,47 @@ record ModelOptions(OrtSessionOptions session, Map<String, String> run) {
         };
     }
 
-    private static void refuseAccelerators(ModelSettings settings) throws BackendException {
-        for (ModelSettings.Accelerator accelerator : settings.accelerators()) {
-            throw OnnxErrors.cannotLoad(
-                    settings.name(),
-                    "unknown Execution Accelerator '" + accelerator.name() + "' is requested for " + accelerator.kind()
-                            + " (expected: none, this ONNX Runtime computes on the CPU alone)");
+    /** Accelerators of GPUs are for instances on GPUs; the reference server does not look at them for others. */
+    private static void refuseAccelerators(ModelContext context) throws BackendException {
+        boolean hasGpu = context.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU);
+        for (ModelSettings.Accelerator accelerator : context.settings().accelerators()) {
+            if (accelerator.kind() == Device.Kind.GPU && !hasGpu) {
+                logAtLoad(
+                        context,
+                        System.Logger.Level.WARNING,
+                        () -> "execution accelerator '" + accelerator.name()
+                                + "' for GPUs has no effect: no instance runs on one");
+                continue;
+            }
+            throw OnnxErrors.invalid("unknown Execution Accelerator '" + accelerator.name() + "' is requested; for "
+                    + accelerator.kind() + " (expected: none, this ONNX Runtime computes on the CPU alone)");
+        }
+    }
+
+    /** Reports options in words that scripts look for. */
+    private static void report(ModelContext context) {
+        Map<String, String> parameters = context.settings().parameters();
+        for (String name : List.of(ARENA, PATTERN, SHRINKAGE)) {
+            if (parameters.containsKey(name)) {
+                logAtLoad(
+                        context,
+                        System.Logger.Level.DEBUG,
+                        () -> "Configuring " + name + " to " + parameters.get(name));
+            }
+        }
+        if (parameters.containsKey(DEVICE_ALLOCATOR)) {
+            logAtLoad(
+                    context,
+                    System.Logger.Level.DEBUG,
+                    () -> "Configuring '" + DEVICE_ALLOCATOR + "' to '" + parameters.get(DEVICE_ALLOCATOR) + "' for '"
+                            + context.settings().name() + "'");
+        }
+    }
+
+    /** Logs a text, but not while the configuration is completed, when there are no instances yet. */
+    private static void logAtLoad(ModelContext context, System.Logger.Level level, Supplier<String> text) {
+        if (!context.instances().isEmpty()) {
+            context.logger().log(level, text);
         }
     }
 

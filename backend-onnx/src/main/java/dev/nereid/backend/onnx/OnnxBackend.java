@@ -59,12 +59,17 @@ final class OnnxBackend implements Backend {
     @Override
     public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
         if (!OnnxCompletion.isNeeded(context.settings())) {
+            context.logger()
+                    .log(
+                            System.Logger.Level.INFO,
+                            "skipping model configuration auto-complete for '"
+                                    + context.settings().name() + "': inputs and outputs already specified");
             return Optional.empty();
         }
         ModelOptions modelOptions = ModelOptions.of(context, options);
         try (OrtSession session =
                 OrtSession.open(library, OnnxModelPath.of(context), modelOptions.forReadingTheSignature())) {
-            return Optional.of(OnnxCompletion.of(context.settings(), session, options.defaultMaxBatchSize()));
+            return Optional.of(OnnxCompletion.of(context, session, options.defaultMaxBatchSize()));
         } catch (OrtException e) {
             throw OnnxErrors.of(e);
         }

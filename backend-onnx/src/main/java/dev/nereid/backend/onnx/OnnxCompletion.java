@@ -2,6 +2,7 @@ package dev.nereid.backend.onnx;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -14,34 +15,37 @@ final class OnnxCompletion {
 
     /** Tells whether inputs or outputs are missing in a configuration; otherwise nothing at all is completed. */
     static boolean isNeeded(ModelSettings settings) {
-        return settings.inputs().isEmpty() || settings.outputs().isEmpty();
+        return settings.inputs().isEmpty() && settings.batchInputs().isEmpty()
+                || settings.outputs().isEmpty();
     }
 
     /**
      * Returns batching as far as the model allows it, and whichever of inputs and outputs the configuration lacks.
      *
+     * @param context the model
      * @param defaultMaxBatchSize the largest batch where the configuration has none
      */
-    static ModelCompletion of(ModelSettings settings, OrtSession session, int defaultMaxBatchSize)
+    static ModelCompletion of(ModelContext context, OrtSession session, int defaultMaxBatchSize)
             throws BackendException {
-        // First the types: a model of types that cannot be served is refused for them, not for its batches.
-        List<TensorSpec> plainInputs = specs(session.requiredInputs(), false);
-        List<TensorSpec> plainOutputs = specs(session.outputs(), false);
-        int maxBatchSize = maxBatchSize(settings, session, defaultMaxBatchSize);
+        ModelSettings settings = context.settings();
+        OnnxTensors.requireTensors(session.requiredInputs());
+        OnnxTensors.requireTensors(session.outputs());
+        int maxBatchSize = maxBatchSize(context, session, Math.max(0, defaultMaxBatchSize));
         boolean batches = maxBatchSize > 0;
         ModelCompletion completion = ModelCompletion.EMPTY.withMaxBatchSize(maxBatchSize);
-        if (settings.inputs().isEmpty()) {
-            completion = completion.withInputs(batches ? specs(session.requiredInputs(), true) : plainInputs);
+        if (settings.inputs().isEmpty() && settings.batchInputs().isEmpty()) {
+            completion = completion.withInputs(specs(session.requiredInputs(), "input", batches));
         }
         if (settings.outputs().isEmpty()) {
-            completion = completion.withOutputs(batches ? specs(session.outputs(), true) : plainOutputs);
+            completion = completion.withOutputs(specs(session.outputs(), "output", batches));
         }
         return maxBatchSize > 1 ? completion.withDynamicBatching() : completion;
     }
 
     /** A configured 0 counts as none, as in the reference server. */
-    private static int maxBatchSize(ModelSettings settings, OrtSession session, int defaultMaxBatchSize)
+    private static int maxBatchSize(ModelContext context, OrtSession session, int defaultMaxBatchSize)
             throws BackendException {
+        ModelSettings settings = context.settings();
         boolean canBatch = session.requiredInputs().stream().allMatch(OnnxCompletion::hasBatchDimension)
                 && session.outputs().stream().allMatch(OnnxCompletion::hasBatchDimension);
         if (!canBatch && settings.batches()) {
@@ -51,29 +55,41 @@ final class OnnxCompletion {
         if (!canBatch) {
             return 0;
         }
-        return settings.batches() ? settings.maxBatchSize() : defaultMaxBatchSize;
+        if (settings.batches()) {
+            return settings.maxBatchSize();
+        }
+        // Verbatim from the reference server, since scripts look for it.
+        context.logger()
+                .log(
+                        System.Logger.Level.WARNING,
+                        "autofilled max_batch_size to " + defaultMaxBatchSize + " for model '" + settings.name()
+                                + "' since batching is supporrted but no max_batch_size is specified in model"
+                                + " configuration. Must specify max_batch_size to utilize autofill with a larger max"
+                                + " batch size");
+        return defaultMaxBatchSize;
     }
 
     private static boolean hasBatchDimension(OrtTensorInfo info) {
         return !info.dims().isEmpty() && info.dims().getFirst() == Shape.VARIABLE;
     }
 
-    private static List<TensorSpec> specs(List<OrtTensorInfo> infos, boolean batches) throws BackendException {
+    private static List<TensorSpec> specs(List<OrtTensorInfo> infos, String role, boolean batches)
+            throws BackendException {
         List<TensorSpec> specs = new ArrayList<>();
         for (OrtTensorInfo info : infos) {
-            specs.add(spec(info, batches));
+            specs.add(spec(info, role, batches));
         }
         return specs;
     }
 
     /** A tensor without dimensions of its own is configured as [1], and in a batch reshaped to what the model wants. */
-    private static TensorSpec spec(OrtTensorInfo info, boolean batches) throws BackendException {
+    private static TensorSpec spec(OrtTensorInfo info, String role, boolean batches) throws BackendException {
         Shape shape = OnnxTensors.shape(info);
         Shape dims = batches ? shape.dropFirst() : shape;
         if (dims.rank() > 0) {
-            return TensorSpec.of(info.name(), OnnxTensors.dataType(info), dims);
+            return TensorSpec.of(info.name(), OnnxTensors.dataType(info, role), dims);
         }
-        TensorSpec single = TensorSpec.of(info.name(), OnnxTensors.dataType(info), Shape.of(1));
+        TensorSpec single = TensorSpec.of(info.name(), OnnxTensors.dataType(info, role), Shape.of(1));
         return batches ? single.withReshape(Shape.SCALAR) : single;
     }
 }

@@ -92,8 +92,8 @@ final class OnnxInstance implements ModelInstance {
     private void take(OnnxSignature.Output output, Batch batch) throws BackendException, OrtException {
         OrtValue value = execution.takeOutput(output.index());
         try {
-            Shape shape =
-                    output.scalarShape().isPresent() ? output.scalarShape().get() : Shape.of(value.shape());
+            Shape given = Shape.of(value.shape());
+            Shape shape = given.rank() == 0 ? output.scalarShape().orElse(given) : given;
             if (output.type() == DataType.BYTES) {
                 value.copyStrings(batch.allocateBytes(output.name(), shape, value.stringBytes())
                         .data());

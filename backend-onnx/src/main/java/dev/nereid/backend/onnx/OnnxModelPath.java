@@ -27,7 +27,9 @@ final class OnnxModelPath {
         String shown = model + "/" + context.settings().version() + "/" + file.getFileName();
         if (!Files.exists(file)) {
             throw new BackendException(
-                    ErrorCode.NOT_FOUND, "unable to find '" + shown + "' for model instance '" + model + "'");
+                    ErrorCode.INTERNAL,
+                    "failed to stat file " + shown + ": unable to find '" + shown + "' for model instance '" + model
+                            + "'");
         }
         if (!Files.isRegularFile(file) && !Files.isDirectory(file)) { // to open a pipe would wait for its writer
             throw new BackendException(
@@ -39,9 +41,9 @@ final class OnnxModelPath {
             return OrtModelFile.resolve(file);
         } catch (IOException e) {
             throw new BackendException(
-                    ErrorCode.NOT_FOUND,
-                    "unable to find the model in '" + shown + "' for model instance '" + model
-                            + "': expected model.onnx, or exactly one file that ends with .onnx",
+                    ErrorCode.UNAVAILABLE,
+                    "unable to find '" + shown + "/" + DEFAULT_FILENAME + "' for model instance '" + model
+                            + "' (expected: model.onnx, or exactly one file that ends with .onnx)",
                     e);
         }
     }

@@ -23,7 +23,7 @@ final class OnnxSignature {
      * An input of the model.
      *
      * @param index its place in the model
-     * @param isScalar whether the model wants no dimensions, where requests have dimensions of 1
+     * @param isScalar whether the model is given no dimensions, where requests have dimensions of 1
      */
     record Input(int index, boolean isScalar) {}
 
@@ -47,7 +47,7 @@ final class OnnxSignature {
         batches = settings.batches();
         List<OrtTensorInfo> modelInputs = session.inputs();
         for (int i = 0; i < modelInputs.size(); i++) {
-            inputs.put(modelInputs.get(i).name(), new Input(i, isScalar(modelInputs.get(i))));
+            inputs.put(modelInputs.get(i).name(), new Input(i, hasNoDimensions(settings, modelInputs.get(i))));
         }
         boolean followsItems = settings.batchInputs().isEmpty()
                 && settings.inputs().stream().noneMatch(input -> input.is(TensorSpec.Trait.RAGGED));
@@ -61,9 +61,9 @@ final class OnnxSignature {
         }
     }
 
-    private Output output(int index, OrtTensorInfo info, TensorSpec spec, boolean inputsFixed) throws BackendException {
-        DataType type = OnnxTensors.dataType(info);
-        Optional<Shape> scalarShape = isScalar(info) ? Optional.of(spec.backendDims()) : Optional.empty();
+    private Output output(int index, OrtTensorInfo info, TensorSpec spec, boolean inputsFixed) {
+        DataType type = spec.type();
+        Optional<Shape> scalarShape = info.dims().isEmpty() ? Optional.of(spec.backendDims()) : Optional.empty();
         boolean isKnown = inputsFixed && isFixed(info) && type.isFixedSize();
         Optional<Shape> knownShape =
                 isKnown ? Optional.of(scalarShape.orElseGet(() -> OnnxTensors.shape(info))) : Optional.empty();
@@ -75,8 +75,13 @@ final class OnnxSignature {
         return info.hasShape() && info.dims().stream().skip(batches ? 1 : 0).noneMatch(dim -> dim == Shape.VARIABLE);
     }
 
-    private static boolean isScalar(OrtTensorInfo info) {
-        return info.hasShape() && info.dims().isEmpty();
+    /**
+     * Whether the model is given no dimensions. As on the reference server, it is given none as well if it does not say
+     * how many there are, unless it takes texts or batches.
+     */
+    private static boolean hasNoDimensions(ModelSettings settings, OrtTensorInfo info) {
+        return info.dims().isEmpty()
+                && (info.hasShape() || !settings.batches() && info.type() != OrtElementType.STRING);
     }
 
     /** Returns the place of an input. */

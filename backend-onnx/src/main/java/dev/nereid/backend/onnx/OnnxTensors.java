@@ -4,6 +4,7 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
+import java.util.List;
 import java.util.Optional;
 
 /** What types and shapes of ONNX Runtime are called in configurations and on the wire. Stateless. */
@@ -45,22 +46,32 @@ final class OnnxTensors {
     }
 
     /**
+     * Refuses inputs and outputs of a model that are no tensors, also where the configuration does not name them.
+     *
+     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if one is none
+     */
+    static void requireTensors(List<OrtTensorInfo> infos) throws BackendException {
+        for (OrtTensorInfo info : infos) {
+            if (info.kind() != OrtTensorInfo.Kind.TENSOR) {
+                throw new BackendException(
+                        ErrorCode.UNSUPPORTED,
+                        "Unsupported ONNX Type '" + kindName(info.kind()) + "' for I/O '" + info.name()
+                                + "', expected 'ONNX_TYPE_TENSOR'.");
+            }
+        }
+    }
+
+    /**
      * Returns the data type of a model's input or output.
      *
-     * @throws BackendException {@link ErrorCode#UNSUPPORTED} if it is no tensor, or of a type without a name on the
-     *     wire
+     * @param role what it is called in the error: {@code input} or {@code output}
+     * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if its type has no name on the wire
      */
-    static DataType dataType(OrtTensorInfo info) throws BackendException {
-        if (info.kind() != OrtTensorInfo.Kind.TENSOR) {
-            throw new BackendException(
-                    ErrorCode.UNSUPPORTED,
-                    "Unsupported ONNX Type '" + kindName(info.kind()) + "' for I/O '" + info.name()
-                            + "', expected 'ONNX_TYPE_TENSOR'.");
-        }
+    static DataType dataType(OrtTensorInfo info, String role) throws BackendException {
         return dataType(info.type())
-                .orElseThrow(() -> new BackendException(
-                        ErrorCode.UNSUPPORTED,
-                        "unsupported datatype " + info.type() + " for I/O '" + info.name() + "'"));
+                .orElseThrow(() -> OnnxErrors.invalid("model " + role + " '" + info.name()
+                        + "' must specify 'data_type' (expected: a type of the protocol; the model has " + info.type()
+                        + ")"));
     }
 
     /** Returns the dimensions of a model's input or output; none where the model does not say how many there are. */
@@ -70,13 +81,12 @@ final class OnnxTensors {
 
     private static String kindName(OrtTensorInfo.Kind kind) {
         return switch (kind) {
-            case UNKNOWN -> "ONNX_TYPE_UNKNOWN";
+            case UNKNOWN, OPTIONAL -> "ONNX_TYPE_UNKNOWN";
             case TENSOR -> "ONNX_TYPE_TENSOR";
             case SEQUENCE -> "ONNX_TYPE_SEQUENCE";
             case MAP -> "ONNX_TYPE_MAP";
             case OPAQUE -> "ONNX_TYPE_OPAQUE";
             case SPARSE_TENSOR -> "ONNX_TYPE_SPARSETENSOR";
-            case OPTIONAL -> "ONNX_TYPE_OPTIONAL";
         };
     }
 }

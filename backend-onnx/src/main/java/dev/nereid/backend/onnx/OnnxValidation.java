@@ -24,14 +24,17 @@ final class OnnxValidation {
     /** Refuses a configuration that does not agree with its model, in the words of the reference server. */
     static void check(ModelSettings settings, OrtSession session) throws BackendException {
         OnnxValidation validation = new OnnxValidation(settings, session);
+        OnnxTensors.requireTensors(session.inputs());
+        validation.checkCount();
         validation.checkInputs();
+        OnnxTensors.requireTensors(session.outputs());
         validation.checkOutputs();
     }
 
     private void checkInputs() throws BackendException {
         for (TensorSpec spec : settings.inputs()) {
-            OrtTensorInfo info = find(spec, session.inputs(), "input");
             checkOptional(spec);
+            OrtTensorInfo info = find(spec, session.inputs(), "input");
             checkType(spec, info, "input");
             if (spec.is(TensorSpec.Trait.RAGGED)) {
                 checkRagged(spec, info);
@@ -69,6 +72,41 @@ final class OnnxValidation {
                 + infos.stream().map(OrtTensorInfo::name).sorted().collect(Collectors.joining(", "))));
     }
 
+    /** Refuses a configuration with more or fewer inputs than the model needs; optional ones do not count. */
+    private void checkCount() throws BackendException {
+        int provided = session.requiredInputs().size();
+        List<TensorSpec> required = settings.inputs().stream()
+                .filter(spec -> !spec.is(TensorSpec.Trait.OPTIONAL))
+                .toList();
+        int expected = required.size()
+                + settings.batchInputs().stream()
+                        .mapToInt(input -> input.names().size())
+                        .sum();
+        if (expected > provided || expected < provided && !hasSequences()) {
+            Set<String> configured = required.stream().map(TensorSpec::name).collect(Collectors.toSet());
+            settings.batchInputs().forEach(input -> configured.addAll(input.names()));
+            Set<String> model =
+                    session.requiredInputs().stream().map(OrtTensorInfo::name).collect(Collectors.toSet());
+            throw wrongCount(expected, difference(model, configured), difference(configured, model));
+        }
+    }
+
+    private static List<String> difference(Set<String> names, Set<String> without) {
+        return names.stream().filter(name -> !without.contains(name)).sorted().toList();
+    }
+
+    private BackendException wrongCount(int expected, List<String> missing, List<String> surplus) {
+        String detail = missing.isEmpty()
+                ? "not needed by the model: " + String.join(", ", surplus)
+                : "not required by the configuration: " + String.join(", ", missing);
+        return refused("configuration expects " + expected + " inputs, model provides "
+                + session.requiredInputs().size() + " (" + detail + ")");
+    }
+
+    private boolean hasSequences() {
+        return settings.json().contains("\"sequence_batching\"");
+    }
+
     /**
      * Refuses a model with an input that nothing would be passed to. Control and state tensors of sequences stand
      * elsewhere in the configuration than inputs: whatever a configuration of sequences names is taken for provided.
@@ -77,7 +115,7 @@ final class OnnxValidation {
         Set<String> derived = settings.batchInputs().stream()
                 .flatMap(input -> input.names().stream())
                 .collect(Collectors.toSet());
-        boolean hasSequences = settings.json().contains("\"sequence_batching\"");
+        boolean hasSequences = hasSequences();
         List<String> missing = session.requiredInputs().stream()
                 .map(OrtTensorInfo::name)
                 .filter(name -> settings.input(name).isEmpty())
@@ -85,36 +123,33 @@ final class OnnxValidation {
                 .filter(name -> !hasSequences || !settings.json().contains('"' + name + '"'))
                 .toList();
         if (!missing.isEmpty()) {
-            throw refused("configuration expects " + settings.inputs().size() + " inputs, model provides "
-                    + session.requiredInputs().size() + " (not in the configuration: " + String.join(", ", missing)
-                    + ")");
+            throw wrongCount(settings.inputs().size(), missing, List.of());
         }
     }
 
     private void checkOptional(TensorSpec spec) throws BackendException {
-        if (!spec.is(TensorSpec.Trait.OPTIONAL)) {
-            return;
-        }
-        if (settings.batches()) {
+        if (spec.is(TensorSpec.Trait.OPTIONAL) && settings.batches()) {
             throw refused("optional input '" + spec.name() + "' is not supported for models that support batching");
-        }
-        if (session.requiredInputs().stream().anyMatch(info -> info.name().equals(spec.name()))) {
-            throw refused("optional input '" + spec.name() + "' has no value in the model to be used instead");
         }
     }
 
     private void checkType(TensorSpec spec, OrtTensorInfo info, String role) throws BackendException {
-        DataType type = OnnxTensors.dataType(info);
-        if (type != spec.type()) {
+        Optional<DataType> type = OnnxTensors.dataType(info.type());
+        if (!type.equals(Optional.of(spec.type()))) {
             throw refused("configuration expects datatype " + spec.type().configName() + " for " + role + " '"
-                    + spec.name() + "', model provides " + type.configName());
+                    + spec.name() + "', model provides TYPE_"
+                    + type.map(DataType::name).orElse("<invalid>"));
         }
     }
 
     private void checkRagged(TensorSpec spec, OrtTensorInfo info) throws BackendException {
+        if (spec.is(TensorSpec.Trait.OPTIONAL)) {
+            throw refused("configuration expects model provides input with shape [-1] for ragged input '" + spec.name()
+                    + "', which is not supported for optional input");
+        }
         Shape shape = OnnxTensors.shape(info);
         if (shape.rank() != 1 || shape.dim(0) != Shape.VARIABLE) {
-            throw refused("configuration expects model provides input with shape [-1] for ragged input '" + spec.name()
+            throw refused("configuration expects model provides input with shape [-1]  for ragged input '" + spec.name()
                     + "', model provides " + shape);
         }
     }
@@ -153,13 +188,13 @@ final class OnnxValidation {
      * @param exact whether the configuration must leave open what the model leaves open, as for outputs
      */
     private void checkDims(TensorSpec spec, OrtTensorInfo info, boolean exact) throws BackendException {
-        if (!info.hasShape()) {
-            return; // the model takes or gives anything
-        }
         Shape model = OnnxTensors.shape(info);
         Shape configured = spec.backendDims();
         if (model.rank() == 0) {
             checkScalar(spec, configured);
+            if (info.hasShape() && settings.batches()) {
+                throw hasNoBatch(spec, model); // it would give one item, whatever the size of the batch
+            }
         } else if (settings.batches()) {
             checkBatch(spec, model, configured, exact);
         } else if (!fits(model, configured, exact)) {
@@ -167,10 +202,8 @@ final class OnnxValidation {
         }
     }
 
+    /** A model that does not say how many dimensions there are counts as one without, as ONNX Runtime reports it. */
     private void checkScalar(TensorSpec spec, Shape configured) throws BackendException {
-        if (settings.batches()) {
-            throw hasNoBatch(spec, Shape.SCALAR);
-        }
         for (int i = 0; i < configured.rank(); i++) {
             if (configured.dim(i) != 1) {
                 throw refused("scalar tensor '" + spec.name()

@@ -5,6 +5,8 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * Reads options that are given as text. Immutable.
@@ -13,25 +15,30 @@ import java.util.OptionalInt;
  * @param where what the options belong to, as the beginning of messages: empty, or ending in a blank
  */
 record OptionValues(Map<String, String> values, String where) {
+    private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+)");
+
     OptionValues {
         values = Map.copyOf(values);
     }
 
-    /** Returns a whole number, 0 or more; empty if the option is not given. */
+    /**
+     * Returns the whole number that the value begins with, as the reference server reads it; empty if the option is not
+     * given.
+     */
     OptionalInt number(String name) throws BackendException {
         String text = values.get(name);
         if (text == null) {
             return OptionalInt.empty();
         }
+        Matcher matcher = NUMBER.matcher(text);
         try {
-            int number = Integer.parseInt(text.strip());
-            if (number >= 0) {
-                return OptionalInt.of(number);
+            if (matcher.lookingAt()) {
+                return OptionalInt.of(Integer.parseInt(matcher.group(1)));
             }
         } catch (NumberFormatException e) {
             // said below
         }
-        throw refused(name, "a whole number, 0 or more");
+        throw refused("failed to convert '" + text + "' to integral number", name, "a whole number");
     }
 
     /** Returns a truth value, in the words of the reference server; empty if the option is not given. */
@@ -40,11 +47,16 @@ record OptionValues(Map<String, String> values, String where) {
         if (text == null) {
             return Optional.empty();
         }
-        return switch (text.strip().toLowerCase(Locale.ROOT)) {
+        return switch (text.toLowerCase(Locale.ROOT)) {
             case "1", "true", "on" -> Optional.of(true);
             case "0", "false", "off" -> Optional.of(false);
-            default -> throw refused(name, "true or false");
+            default -> throw refused("failed to convert '" + text + "' to boolean", name, "true or false");
         };
+    }
+
+    /** Returns what is wrong with the value of an option, the text of the reference server first. */
+    BackendException refused(String text, String name, String expected) {
+        return OnnxErrors.invalid(text + "; " + where + name + " (expected: " + expected + ")");
     }
 
     /** Returns what is wrong with the value of an option. */

@@ -79,19 +79,49 @@ class ModelOptionsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"-1, BASIC", "0, ALL", "1, EXTENDED", "2, DISABLED"})
+    @CsvSource({"-1, BASIC", "0, ALL", "1, EXTENDED", "2, DISABLED", "3, ALL", "-2, ALL"})
     void mapsGraphLevels(int level, OrtSessionOptions.GraphLevel expected) throws BackendException {
         assertThat(of(settings().graphLevel(level)).session().execution().level())
                 .isEqualTo(expected);
     }
 
     @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "intra_op_thread_count | two | failed to convert 'two' to integral number; PREFIX (expected: a whole"
+                        + " number)",
+                "inter_op_thread_count | 2147483648 | failed to convert '2147483648' to integral number; PREFIX"
+                        + " (expected: a whole number)",
+                "execution_mode | 2 | Invalid configuration value provided. Expected values for  execution_mode are 0"
+                        + " or 1 but got 2 .; PREFIX (expected: 0 for one operator after another, or 1 for several at a"
+                        + " time)",
+                "enable_mem_arena | yes | failed to convert 'yes' to boolean; PREFIX (expected: true or false)",
+                "enable_mem_pattern | '' | failed to convert '' to boolean; PREFIX (expected: true or false)",
+            })
+    void refusesValuesInTheWordsOfTheReference(String name, String value, String message) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> of(settings().parameter(name, value)))
+                .withMessage(message.replace("PREFIX", "unable to load model 'm', parameter " + name))
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    @Test
+    void readsNumbersAsTheReferenceDoes() throws BackendException {
+        OrtThreads threads = of(settings()
+                        .parameter("intra_op_thread_count", " 3 of them")
+                        .parameter("inter_op_thread_count", "-1"))
+                .session()
+                .threads();
+
+        assertThat(threads.intraOp()).isEqualTo(3);
+        assertThat(threads.interOp())
+                .isEqualTo(of(settings()).session().threads().interOp());
+    }
+
+    @ParameterizedTest
     @CsvSource({
-        "intra_op_thread_count, two, 'a whole number, 0 or more'",
-        "inter_op_thread_count, -1, 'a whole number, 0 or more'",
-        "execution_mode, 2, '0 for one operator after another, or 1 for several at a time'",
-        "enable_mem_arena, yes, 'true or false'",
-        "enable_mem_pattern, '', 'true or false'",
         "memory.enable_memory_arena_shrinkage, cpu:0;gpu:0, 'cpu:0, the only arena on a machine without GPUs'",
     })
     void refusesValuesThatMakeNoSense(String name, String value, String expected) {
@@ -110,21 +140,53 @@ class ModelOptionsTest {
                         + " false)");
     }
 
-    @Test
-    void refusesAGraphLevelThatDoesNotExist() {
-        assertRefused(
-                settings().graphLevel(3),
-                "optimization.graph.level: 3 (expected: 0 for all, 1 for extended, -1 for basic, 2 for no"
-                        + " optimizations)");
+    @ParameterizedTest
+    @CsvSource({"openvino", "anything"})
+    void refusesAcceleratorsThatAreNotThere(String name) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() ->
+                        of(settings().accelerator(new ModelSettings.Accelerator(Device.Kind.CPU, name, Map.of()))))
+                .withMessage("unknown Execution Accelerator '" + name + "' is requested; for CPU (expected: none, this"
+                        + " ONNX Runtime computes on the CPU alone)");
     }
 
     @ParameterizedTest
-    @CsvSource({"GPU, tensorrt", "GPU, cuda", "CPU, openvino", "CPU, anything"})
-    void refusesAcceleratorsThatAreNotThere(Device.Kind kind, String name) {
-        assertRefused(
-                settings().accelerator(new ModelSettings.Accelerator(kind, name, Map.of())),
-                "unknown Execution Accelerator '" + name + "' is requested for " + kind
-                        + " (expected: none, this ONNX Runtime computes on the CPU alone)");
+    @CsvSource({"tensorrt", "cuda", "anything"})
+    void looksAtAcceleratorsOfGpusOnlyForInstancesOnThem(String name) throws BackendException {
+        ModelSettings settings = settings()
+                .accelerator(new ModelSettings.Accelerator(Device.Kind.GPU, name, Map.of()))
+                .build();
+        BackendOptions options = new BackendOptions(2, 0, 0, false, 4);
+        FakeModelContext context = TestBackend.model(settings, 1);
+
+        assertThat(ModelOptions.of(context, options).session()).isNotNull();
+        assertThat(context.logger().lines())
+                .containsExactly(
+                        "WARNING execution accelerator '" + name + "' for GPUs has no effect: no instance runs on one");
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> ModelOptions.of(TestBackend.model(settings, new Device(Device.Kind.GPU, 0)), options))
+                .withMessageStartingWith("unknown Execution Accelerator '" + name + "' is requested");
+    }
+
+    @Test
+    void reportsOptionsThatScriptsLookFor() throws BackendException {
+        FakeModelContext context = TestBackend.model(
+                settings()
+                        .parameter("enable_mem_arena", "1")
+                        .parameter("enable_mem_pattern", "1")
+                        .parameter("memory.enable_memory_arena_shrinkage", "cpu:0")
+                        .parameter("session.use_device_allocator_for_initializers", "1")
+                        .build(),
+                1);
+
+        ModelOptions.of(context, new BackendOptions(2, 0, 0, false, 4));
+
+        assertThat(context.logger().lines())
+                .containsExactly(
+                        "DEBUG Configuring enable_mem_arena to 1",
+                        "DEBUG Configuring enable_mem_pattern to 1",
+                        "DEBUG Configuring memory.enable_memory_arena_shrinkage to cpu:0",
+                        "DEBUG Configuring 'session.use_device_allocator_for_initializers' to '1' for 'm'");
     }
 
     @Test

@@ -53,15 +53,17 @@ class OnnxBackendProviderTest {
 
     @ParameterizedTest
     @CsvSource({
-        "intra_op_thread_count, -1, 'a whole number, 0 or more'",
-        "inter_op_thread_count, many, 'a whole number, 0 or more'",
-        "default-max-batch-size, 1.5, 'a whole number, 0 or more'",
-        "enable-global-threadpool, 2, 'true or false'",
+        "intra_op_thread_count, '', integral number, a whole number",
+        "inter_op_thread_count, many, integral number, a whole number",
+        "default-max-batch-size, -9999999999, integral number, a whole number",
+        "enable-global-threadpool, 2, boolean, true or false",
     })
-    void refusesSettingsThatMakeNoSense(String name, String value, String expected) {
+    void refusesSettingsThatMakeNoSense(String name, String value, String type, String expected) {
         assertThatExceptionOfType(BackendException.class)
                 .isThrownBy(() -> new OnnxBackendProvider().create(TestBackend.context(Map.of(name, value))))
-                .withMessage("backend-config onnxruntime,%s: '%s' (expected: %s)", name, value, expected)
+                .withMessage(
+                        "failed to convert '%s' to %s; backend-config onnxruntime,%s (expected: %s)",
+                        value, type, name, expected)
                 .extracting(BackendException::code)
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }

@@ -182,16 +182,16 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void passesAnyShapeWhereTheModelSaysNothing() throws BackendException {
+    void givesAScalarInTheShapeOfTheConfigurationWhereTheModelSaysNothing() throws BackendException {
         ModelSettingsBuilder settings = settings("unknown_rank.onnx")
-                .input(TensorSpec.of("input", DataType.FP32, Shape.of(-1, -1, -1)))
-                .output(TensorSpec.of("output", DataType.FP32, Shape.of(-1, -1, -1)));
+                .input(TensorSpec.of("input", DataType.FP32, Shape.of(1)))
+                .output(TensorSpec.of("output", DataType.FP32, Shape.of(1, 1)));
 
-        try (FakeBatch batch =
-                batch(settings, request(1, "output").with("input", floats(Shape.of(1, 2, 2), 1, 2, 3, 4)))) {
+        try (FakeBatch batch = batch(settings, request(1, "output").with("input", floats(Shape.of(1), 2.5f)))) {
             backend.instance(settings).execute(batch);
 
-            assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(1, 2, 2));
+            assertThat(batch.outputs().get("output").shape()).isEqualTo(Shape.of(1, 1));
+            assertThat(floats(batch, "output")).containsExactly(2.5f);
         }
     }
 

@@ -69,8 +69,8 @@ class OnnxModelTest {
 
         assertRefused(
                 new FakeModelContext(addSub("").build(), directory),
-                ErrorCode.NOT_FOUND,
-                "unable to find 'm/1/model.onnx' for model instance 'm'");
+                ErrorCode.INTERNAL,
+                "failed to stat file m/1/model.onnx: unable to find 'm/1/model.onnx' for model instance 'm'");
     }
 
     @Test
@@ -93,9 +93,9 @@ class OnnxModelTest {
 
         assertRefused(
                 new FakeModelContext(addSub("").build(), directory),
-                ErrorCode.NOT_FOUND,
-                "unable to find the model in 'm/1/model.onnx' for model instance 'm': expected model.onnx, or exactly"
-                        + " one file that ends with .onnx");
+                ErrorCode.UNAVAILABLE,
+                "unable to find 'm/1/model.onnx/model.onnx' for model instance 'm' (expected: model.onnx, or exactly"
+                        + " one file that ends with .onnx)");
     }
 
     @Test

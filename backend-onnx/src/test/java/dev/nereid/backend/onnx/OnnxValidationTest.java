@@ -12,6 +12,8 @@ import dev.nereid.spi.ModelSettingsBuilder;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class OnnxValidationTest {
     private static final TensorSpec A = fp32("a", Shape.of(4));
@@ -51,11 +53,30 @@ class OnnxValidationTest {
     }
 
     @Test
+    void countsInputsBeforeItLooksAtTheirNames() {
+        assertRefused(
+                settings("add_sub.onnx")
+                        .input(A)
+                        .input(B)
+                        .input(fp32("extra", Shape.of(4)))
+                        .output(SUM),
+                "unable to load model 'm', configuration expects 3 inputs, model provides 2 (not needed by the model:"
+                        + " extra)");
+        assertRefused(
+                settings("default_input.onnx")
+                        .input(fp32("input", Shape.of(2)))
+                        .input(fp32("bias", Shape.of(2)))
+                        .output(fp32("output", Shape.of(2))),
+                "unable to load model 'm', configuration expects 2 inputs, model provides 1 (not needed by the model:"
+                        + " bias)");
+    }
+
+    @Test
     void refusesAnInputThatIsMissing() {
         assertRefused(
                 settings("add_sub.onnx").input(A).output(SUM),
-                "unable to load model 'm', configuration expects 1 inputs, model provides 2 (not in the configuration:"
-                        + " b)");
+                "unable to load model 'm', configuration expects 1 inputs, model provides 2 (not required by the"
+                        + " configuration: b)");
     }
 
     @Test
@@ -70,8 +91,8 @@ class OnnxValidationTest {
     void takesOnlyAConfigurationOfSequencesForProvidingMore() {
         assertRefused(
                 settings("add_sub.onnx").input(A).output(SUM).json("{\"metric_tags\":{\"b\":\"b\"}}"),
-                "unable to load model 'm', configuration expects 1 inputs, model provides 2 (not in the configuration:"
-                        + " b)");
+                "unable to load model 'm', configuration expects 1 inputs, model provides 2 (not required by the"
+                        + " configuration: b)");
     }
 
     @Test
@@ -83,6 +104,12 @@ class OnnxValidationTest {
                         .output(SUM),
                 "unable to load model 'm', configuration expects datatype TYPE_INT32 for input 'a', model provides"
                         + " TYPE_FP32");
+        assertRefused(
+                settings("identity_string.onnx")
+                        .input(fp32("input", Shape.of(-1)))
+                        .output(fp32("output", Shape.of(-1))),
+                "unable to load model 'm', configuration expects datatype TYPE_FP32 for input 'input', model provides"
+                        + " TYPE_BYTES");
         assertRefused(
                 settings("add_sub.onnx").input(A).input(B).output(TensorSpec.of("sum", DataType.BYTES, Shape.of(4))),
                 "unable to load model 'm', configuration expects datatype TYPE_STRING for output 'sum', model provides"
@@ -143,6 +170,26 @@ class OnnxValidationTest {
                         + " the model doesn't support batching. Model configuration provided: [1,2].");
     }
 
+    /** ONNX Runtime says of both that they have 0 dimensions, and the reference server asks for no more. */
+    @ParameterizedTest
+    @CsvSource({"2", "-1"})
+    void takesAModelThatDoesNotTellItsDimensionsForScalar(long dim) throws BackendException {
+        String text = "', should only provide 1 in the model configuration when the model doesn't support batching."
+                + " Model configuration provided: [" + dim + "].";
+
+        assertRefused(
+                settings("unknown_rank.onnx")
+                        .input(fp32("input", Shape.of(dim)))
+                        .output(fp32("output", Shape.of(1))),
+                "unable to load model 'm', scalar tensor 'input" + text);
+        assertRefused(
+                settings("unknown_rank.onnx").input(fp32("input", Shape.of(1))).output(fp32("output", Shape.of(dim))),
+                "unable to load model 'm', scalar tensor 'output" + text);
+        assertAccepted(settings("unknown_rank.onnx")
+                .input(fp32("input", Shape.of(1, 1)))
+                .output(fp32("output", Shape.of(1))));
+    }
+
     @Test
     void refusesOptionalInputsThatCannotBeLeftOut() {
         assertRefused(
@@ -150,14 +197,16 @@ class OnnxValidationTest {
                         .input(A)
                         .input(B.with(TensorSpec.Trait.OPTIONAL))
                         .output(SUM),
-                "unable to load model 'm', optional input 'b' has no value in the model to be used instead");
+                "unable to load model 'm', configuration expects 1 inputs, model provides 2 (not required by the"
+                        + " configuration: b)");
         assertRefused(
                 settings("batched_add_sub.onnx")
                         .maxBatchSize(2)
                         .input(A)
-                        .input(B.with(TensorSpec.Trait.OPTIONAL))
+                        .input(B)
+                        .input(fp32("c", Shape.of(4)).with(TensorSpec.Trait.OPTIONAL))
                         .output(SUM),
-                "unable to load model 'm', optional input 'b' is not supported for models that support batching");
+                "unable to load model 'm', optional input 'c' is not supported for models that support batching");
     }
 
     @Test
@@ -167,7 +216,7 @@ class OnnxValidationTest {
                         .input(A.with(TensorSpec.Trait.RAGGED))
                         .input(B)
                         .output(SUM),
-                "unable to load model 'm', configuration expects model provides input with shape [-1] for ragged input"
+                "unable to load model 'm', configuration expects model provides input with shape [-1]  for ragged input"
                         + " 'a', model provides [4]");
     }
 
@@ -182,8 +231,19 @@ class OnnxValidationTest {
                 java.util.List.of());
 
         assertThatExceptionOfType(BackendException.class)
-                .isThrownBy(() -> OnnxTensors.dataType(complex))
-                .withMessage("unsupported datatype COMPLEX64 for I/O 'c'");
+                .isThrownBy(() -> OnnxTensors.dataType(complex, "input"))
+                .withMessage("model input 'c' must specify 'data_type' (expected: a type of the protocol; the model has"
+                        + " COMPLEX64)");
+    }
+
+    @Test
+    void refusesOutputsThatAreNoTensorsWhateverIsConfigured() {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> assertAccepted(settings("sequence.onnx").input(fp32("input", Shape.of(2)))))
+                .withMessage("Unsupported ONNX Type 'ONNX_TYPE_SEQUENCE' for I/O 'output', expected"
+                        + " 'ONNX_TYPE_TENSOR'.")
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.UNSUPPORTED);
     }
 
     private static void assertAccepted(ModelSettingsBuilder settings) throws BackendException {

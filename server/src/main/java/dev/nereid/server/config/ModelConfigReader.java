@@ -44,9 +44,8 @@ public final class ModelConfigReader {
      * @param repository the repository that the file belongs to; errors name the file relative to it
      * @param file the file
      * @return what the file says, nothing added
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with line, column and what was expected if the text
-     *     is no configuration, {@link ErrorCode#NOT_FOUND} if there is no such file, {@link ErrorCode#INTERNAL} if it
-     *     cannot be read
+     * @throws InferenceException {@link ErrorCode#INTERNAL}, with line, column and what was expected if the text is no
+     *     configuration
      */
     public static ModelConfig read(Path repository, Path file) {
         String shown =
@@ -54,14 +53,12 @@ public final class ModelConfigReader {
         try {
             return parse(shown, Files.readString(file));
         } catch (NoSuchFileException e) {
-            throw failure(ErrorCode.NOT_FOUND, shown, "there is no such file");
+            throw new InferenceException(
+                    ErrorCode.INTERNAL, "failed to open text file for read " + shown + ": No such file or directory");
         } catch (java.nio.charset.CharacterCodingException e) {
-            throw failure(ErrorCode.INVALID_ARGUMENT, shown, "bytes that are no UTF-8 (expected: UTF-8 text)");
+            throw failure(shown, "bytes that are no UTF-8 (expected: UTF-8 text)");
         } catch (IOException e) {
-            throw failure(
-                    ErrorCode.INTERNAL,
-                    shown,
-                    "the file cannot be read: " + e.getClass().getSimpleName());
+            throw failure(shown, "the file cannot be read: " + e.getClass().getSimpleName());
         }
     }
 
@@ -71,8 +68,8 @@ public final class ModelConfigReader {
      * @param shown how errors name the text, for instance {@code simple/config.pbtxt}
      * @param text the configuration in protobuf's text format
      * @return what the text says, nothing added
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with line, column and what was expected if the text
-     *     is no configuration
+     * @throws InferenceException {@link ErrorCode#INTERNAL} with line, column and what was expected if the text is no
+     *     configuration
      */
     public static ModelConfig parse(String shown, String text) {
         String plain = text.startsWith(BYTE_ORDER_MARK) ? text.substring(1) : text;
@@ -80,12 +77,12 @@ public final class ModelConfigReader {
         try {
             PARSER.merge(plain, config);
         } catch (TextFormat.ParseException e) {
-            throw failure(ErrorCode.INVALID_ARGUMENT, shown, new TextFormatError(e, plain).describe());
+            throw failure(shown, new TextFormatError(e, plain).describe());
         }
         return config.build();
     }
 
-    private static InferenceException failure(ErrorCode code, String shown, String reason) {
-        return new InferenceException(code, "failed to read text proto from " + shown + ": " + reason);
+    private static InferenceException failure(String shown, String reason) {
+        return new InferenceException(ErrorCode.INTERNAL, "failed to read text proto from " + shown + ": " + reason);
     }
 }

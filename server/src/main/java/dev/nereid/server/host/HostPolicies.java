@@ -6,11 +6,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
 import org.slf4j.Logger;
@@ -58,29 +57,27 @@ public final class HostPolicies {
      *
      * @param settings the settings of all policies; where one has both, its processors count, and not its node
      * @return the policies
-     * @throws IllegalArgumentException if a setting is given twice, or names what the machine does not have
+     * @throws IllegalArgumentException if a setting names what the machine does not have
      */
     public static HostPolicies of(List<HostSetting> settings) {
         return new HostPolicies(processors(settings, MACHINE), ThreadAffinity.ofTheSystem(), HostPolicies::warn);
     }
 
     /**
-     * Looks up the processors of each policy.
+     * Looks up the processors of each policy. Of a setting that is given twice the last value counts.
      *
      * @param machine the folder in which the operating system tells of processors and nodes; may be missing
      */
     static Map<String, CpuSet> processors(List<HostSetting> settings, Path machine) {
         Map<String, CpuSet> policies = new HashMap<>();
-        Set<String> given = new HashSet<>();
-        for (HostSetting setting : settings) {
-            if (!given.add(setting.policy() + "," + setting.name())) {
-                throw new IllegalArgumentException(setting + " (expected: each setting of a policy once)");
-            }
+        Map<String, HostSetting> last = new LinkedHashMap<>();
+        settings.forEach(setting -> last.put(setting.policy() + "," + setting.name(), setting));
+        for (HostSetting setting : last.values()) {
             if (setting.name().equals(HostSetting.CPU_CORES)) {
                 policies.put(setting.policy(), processors(setting, machine));
             } else {
                 CpuSet node = node(setting, machine);
-                if (!given.contains(setting.policy() + "," + HostSetting.CPU_CORES)) {
+                if (!last.containsKey(setting.policy() + "," + HostSetting.CPU_CORES)) {
                     policies.put(setting.policy(), node);
                 }
             }

@@ -6,11 +6,18 @@ import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What one backend may use of the server. Immutable. */
 final class PluginBackendContext implements BackendContext {
+    private static final Logger LOG = LoggerFactory.getLogger(PluginBackendContext.class);
+    private static final String MAX_BATCH_SIZE = "default-max-batch-size";
+    private static final String DEFAULT_MAX_BATCH_SIZE = "4";
+
     private final PluginSource plugin;
     private final PluginEnvironment environment;
     private final Map<String, String> settings;
@@ -19,8 +26,21 @@ final class PluginBackendContext implements BackendContext {
     PluginBackendContext(String backend, PluginSource plugin, PluginEnvironment environment) {
         this.plugin = plugin;
         this.environment = environment;
-        settings = environment.settingsOf(backend);
+        settings = withDefaults(environment.settingsOf(backend));
         logger = new PluginLogger(backend);
+    }
+
+    /** Adds what the server sets for every backend; the log says so in words that scripts look for. */
+    private static Map<String, String> withDefaults(Map<String, String> settings) {
+        String given = settings.get(MAX_BATCH_SIZE);
+        if (given != null) {
+            LOG.debug("Found overwritten default setting: {},{}", MAX_BATCH_SIZE, given);
+            return settings;
+        }
+        LOG.debug("Adding default backend config setting: {},{}", MAX_BATCH_SIZE, DEFAULT_MAX_BATCH_SIZE);
+        Map<String, String> all = new HashMap<>(settings);
+        all.put(MAX_BATCH_SIZE, DEFAULT_MAX_BATCH_SIZE);
+        return Map.copyOf(all);
     }
 
     @Override

@@ -93,24 +93,20 @@ record ModelDirectory(Path root, String name) {
 
     private Optional<Long> version(String folder) {
         if (!DIGITS.matcher(folder).matches()) {
-            return ignored(folder, "a version is a whole number");
+            return ignored("ignore version directory '{}' which fails to convert to integral number", folder);
         }
         if (folder.startsWith("0") && folder.length() > 1) {
-            return ignored(folder, "a version has no leading zero");
+            return ignored("ignore version directory '{}' which contains leading zeros in its directory name", folder);
         }
         try {
             return Optional.of(Long.parseLong(folder));
         } catch (NumberFormatException e) {
-            return ignored(folder, "a version is at most " + Long.MAX_VALUE);
+            return ignored("ignore version directory '{}' which fails to convert to integral number", folder);
         }
     }
 
-    private Optional<Long> ignored(String folder, String reason) {
-        LOG.atWarn()
-                .addKeyValue("model", name)
-                .addKeyValue("folder", folder)
-                .addKeyValue("reason", reason)
-                .log("folder in model ignored");
+    private Optional<Long> ignored(String text, String folder) {
+        LOG.atWarn().addKeyValue("model", name).log(text, folder);
         return Optional.empty();
     }
 

@@ -6,6 +6,7 @@ import dev.nereid.api.ModelStatus;
 import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.spi.BackendException;
+import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -229,10 +230,11 @@ public final class ModelLifecycle {
     }
 
     private void close(ServedModel model) {
+        String name = model.config().getName();
         try {
             model.close();
+            LOG.info("successfully unloaded '{}' version {}", name, model.version());
         } finally {
-            String name = model.config().getName();
             models.change(
                     name, entry -> entry.with(model.version(), new VersionState.Unavailable(VersionState.UNLOADED)));
         }
@@ -256,7 +258,7 @@ public final class ModelLifecycle {
             models.put(name, ModelEntry.of(name, new VersionState.Unavailable(VersionState.UNLOADED)));
             return;
         }
-        String reason;
+        InferenceException failure;
         try {
             PreparedModel prepared;
             try (LoadWatch.Step _ = watch.begin(name, OptionalLong.empty(), "prepare")) {
@@ -265,12 +267,12 @@ public final class ModelLifecycle {
             loadVersions(prepared);
             return;
         } catch (InferenceException e) {
-            reason = e.publicMessage();
+            failure = e;
         } catch (RuntimeException | VirtualMachineError e) {
-            reason = unexpected(name, e);
+            failure = unexpected(name, e);
         }
-        LOG.atError().addKeyValue("model", name).addKeyValue("reason", reason).log("model failed to load");
-        models.put(name, ModelEntry.of(name, new VersionState.Unavailable(reason)));
+        LOG.error("Poll failed for model directory '{}': {}", name, failure.publicMessage());
+        models.put(name, ModelEntry.of(name, VersionState.Unavailable.of(failure.code(), failure.publicMessage())));
     }
 
     private void loadVersions(PreparedModel prepared) {
@@ -287,32 +289,28 @@ public final class ModelLifecycle {
     private VersionState loadVersion(PreparedModel prepared, long version) {
         String name = prepared.directory().name();
         long started = nanoTime.getAsLong();
-        String reason;
+        LOG.info("loading: {}:{}", name, version);
+        InferenceException failure;
         try {
             ServedModel served;
             try (LoadWatch.Step _ = watch.begin(name, OptionalLong.of(version), "load")) {
                 served = loader.load(prepared, version);
             }
             LOG.atInfo()
-                    .addKeyValue("model", name)
-                    .addKeyValue("version", version)
                     .addKeyValue("backend", prepared.config().getBackend())
                     .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - started))
-                    .log("model loaded");
+                    .log("successfully loaded '{}' version {}", name, version);
             return new VersionState.Ready(served);
         } catch (BackendException e) {
-            reason = String.valueOf(e.getMessage());
+            failure = new InferenceException(e.code(), String.valueOf(e.getMessage()));
         } catch (InferenceException e) {
-            reason = e.publicMessage();
+            failure = e;
         } catch (RuntimeException | VirtualMachineError e) {
-            reason = unexpected(name, e); // such as a model that is too large for the heap: others may fit
+            failure = unexpected(name, e); // such as a model that is too large for the heap: others may fit
         }
-        LOG.atError()
-                .addKeyValue("model", name)
-                .addKeyValue("version", version)
-                .addKeyValue("reason", reason)
-                .log("model failed to load");
-        return new VersionState.Unavailable(reason);
+        var state = VersionState.Unavailable.of(failure.code(), failure.publicMessage());
+        LOG.error("failed to load '{}' version {}: {}", name, version, state.reason());
+        return state;
     }
 
     /** Closes the versions that were loaded if another was not. */
@@ -321,21 +319,21 @@ public final class ModelLifecycle {
                 .filter(version -> states.get(version) instanceof VersionState.Unavailable)
                 .toList();
         if (!failed.isEmpty()) {
-            String reason = "not served, since another version of this load failed: " + failed;
+            VersionState.Unavailable unloaded = VersionState.Unavailable.of(
+                    ErrorCode.UNAVAILABLE, "not served, since another version of this load failed: " + failed);
             states.reversed().forEach((version, state) -> {
                 if (state instanceof VersionState.Ready(ServedModel model)) {
                     model.close();
                 }
             });
-            states.replaceAll((version, state) ->
-                    state instanceof VersionState.Ready ? new VersionState.Unavailable(reason) : state);
+            states.replaceAll((version, state) -> state instanceof VersionState.Ready ? unloaded : state);
         }
         return states;
     }
 
-    private String unexpected(String model, Throwable failure) {
+    private InferenceException unexpected(String model, Throwable failure) {
         fatalErrors.check(failure);
         LOG.atError().addKeyValue("model", model).setCause(failure).log("load failed unexpectedly");
-        return "internal error: " + failure;
+        return new InferenceException(ErrorCode.INTERNAL, "internal error: " + failure);
     }
 }

@@ -1,6 +1,7 @@
 package dev.nereid.server.repository;
 
 import dev.nereid.api.ModelStatus;
+import dev.nereid.spi.ErrorCode;
 
 /** How far one version of a model is. */
 sealed interface VersionState {
@@ -22,7 +23,25 @@ sealed interface VersionState {
      *
      * @param reason why not
      */
-    record Unavailable(String reason) implements VersionState {}
+    record Unavailable(String reason) implements VersionState {
+        /** Describes a load that failed as the reference server does: the status first, then the message. */
+        static Unavailable of(ErrorCode code, String message) {
+            return new Unavailable(status(code) + ": " + message);
+        }
+
+        private static String status(ErrorCode code) {
+            return switch (code) {
+                case UNKNOWN -> "Unknown";
+                case INTERNAL -> "Internal";
+                case NOT_FOUND -> "Not found";
+                case INVALID_ARGUMENT -> "Invalid argument";
+                case UNAVAILABLE -> "Unavailable";
+                case UNSUPPORTED -> "Unsupported";
+                case ALREADY_EXISTS -> "Already exists";
+                case CANCELLED -> "Cancelled";
+            };
+        }
+    }
 
     /** The state as clients see it. */
     default ModelStatus.State state() {

@@ -73,7 +73,7 @@ class ModelConfigReaderTest {
         InferenceException error = failure(text);
 
         assertThat(error.publicMessage()).startsWith(START + message).doesNotContain("\n");
-        assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(error.code()).isEqualTo(ErrorCode.INTERNAL);
     }
 
     static final List<Arguments> GRAMMAR = List.of(
@@ -160,12 +160,12 @@ class ModelConfigReaderTest {
         Path model = Files.createDirectories(repository.resolve("simple"));
         Path file = model.resolve("config.pbtxt");
 
-        assertThat(failure(() -> ModelConfigReader.read(file)).code()).isEqualTo(ErrorCode.NOT_FOUND);
+        assertThat(failure(() -> ModelConfigReader.read(file)).code()).isEqualTo(ErrorCode.INTERNAL);
 
         Files.write(file, "name: \"\u00ff\"".getBytes(StandardCharsets.ISO_8859_1));
         InferenceException broken = failure(() -> ModelConfigReader.read(file));
         assertThat(broken.publicMessage()).isEqualTo(START + "bytes that are no UTF-8 (expected: UTF-8 text)");
-        assertThat(broken.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(broken.code()).isEqualTo(ErrorCode.INTERNAL);
     }
 
     private static InferenceException failure(String text) {

@@ -122,12 +122,10 @@ final class HostPoliciesTest {
     }
 
     @Test
-    void refusesASettingThatIsGivenTwice() {
-        assertRefused(
-                "p,cpu-cores=2 (expected: each setting of a policy once)",
-                "p,cpu-cores=1",
-                "q,cpu-cores=1",
-                "p,cpu-cores=2");
+    void theLastValueOfASettingCounts() {
+        assertThat(HostPolicies.processors(
+                        settings("p,cpu-cores=9", "q,cpu-cores=1", "p,numa-node=1", "p,cpu-cores=2"), machine))
+                .containsOnly(Map.entry("p", cpus("2")), Map.entry("q", cpus("1")));
     }
 
     @Test

@@ -1,0 +1,138 @@
+package dev.nereid.distribution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import inference.GRPCInferenceServiceGrpc;
+import inference.RepositoryIndexRequest;
+import inference.RepositoryIndexResponse.ModelIndex;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Texts of the reference server that scripts look for, in the log, the report of the start and the index. */
+final class ReferenceTextsIT {
+    private static final Path SUM = TestPlaces.checkout().resolve("examples/models/add_sub/1/model.onnx");
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void reasonsBeginWithTheStatusEverywhere() throws Exception {
+        write("broken/1/model.onnx", "this is no model");
+        write("lost/config.pbtxt", "backend: \"onnxruntime\"");
+        Files.createDirectories(folder.resolve("lost/1"));
+        write("wrong/config.pbtxt", "backend: \"onnxruntime\"\nmax_batch_size: -1");
+        write("wrong/1/model.onnx", "");
+        write("series/config.pbtxt", "backend: \"onnxruntime\"\nsequence_batching {}");
+        write("series/1/model.onnx", "");
+        List<String> reasons = List.of(
+                "Internal: onnx runtime error 7: ",
+                "Internal: failed to stat file lost/1/model.onnx",
+                "Unsupported: sequence batching is not supported",
+                "Invalid argument: 'max_batch_size' must be non-negative value for wrong");
+
+        try (InstalledServer server = InstalledServer.serve(folder, "--exit-on-error=false")) {
+            String http = server.post("/v2/repository/index", "").body();
+            assertThat(reasons).allSatisfy(reason -> {
+                assertThat(http).contains("\"reason\":\"" + reason);
+                assertThat(server.out()).containsPattern("(?m)^\\w+ +[1-] +UNAVAILABLE: " + reason);
+            });
+            assertThat(overGrpc(server.address("gRPC")))
+                    .hasSize(reasons.size())
+                    .allSatisfy(model -> assertThat(model.getReason())
+                            .matches(reason -> reasons.stream().anyMatch(reason::startsWith)));
+            assertThat(server.errSoFar())
+                    .contains("failed to load 'broken' version 1: Internal: onnx runtime error 7: ")
+                    .contains("Poll failed for model directory 'wrong': 'max_batch_size' must be");
+        }
+    }
+
+    @Test
+    void theLogTellsOfBatchersWarmupsAndDefaults() throws Exception {
+        write("sum/config.pbtxt", """
+                backend: "onnxruntime"
+                max_batch_size: 8
+                dynamic_batching {}
+                instance_group { kind: KIND_CPU count: 1 }
+                model_warmup {
+                  name: "zero sample" batch_size: 1 count: 2
+                  inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } }
+                  inputs { key: "INPUT1" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } }
+                }
+                parameters { key: "enable_mem_arena" value { string_value: "1" } }
+                """);
+        copySum("sum");
+        copySum("auto");
+        Files.createDirectories(folder.resolve("auto/007"));
+        Files.createDirectories(folder.resolve("auto/abc"));
+
+        try (InstalledServer server = InstalledServer.serve(folder, "--log-verbose=1")) {
+            assertThat(server.errSoFar())
+                    .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 1\n")
+                    .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 2\n")
+                    .doesNotContain("failed to run warmup")
+                    .contains("Starting dynamic-batcher thread for sum at nice 0...\n")
+                    .contains("Starting dynamic-batcher thread for auto at nice 0...\n")
+                    .contains("Adding default backend config setting: default-max-batch-size,4\n")
+                    .contains("autofilled max_batch_size to 4 for model 'auto' since batching is supporrted but no"
+                            + " max_batch_size is specified in model configuration.")
+                    .contains("Configuring enable_mem_arena to 1\n")
+                    .contains("ignore version directory '007' which contains leading zeros in its directory name\n")
+                    .contains("ignore version directory 'abc' which fails to convert to integral number\n")
+                    .contains("successfully loaded 'sum' version 1\n");
+        }
+    }
+
+    @Test
+    void theLogTellsOfAnotherDefaultAndOnlyWhenAsked() throws Exception {
+        copySum("auto");
+
+        try (InstalledServer server = InstalledServer.serve(
+                folder,
+                "--log-verbose=1",
+                "--backend-config=default-max-batch-size=7",
+                "--backend-config=default-max-batch-size=8")) {
+            assertThat(server.errSoFar())
+                    .contains("Found overwritten default setting: default-max-batch-size,8\n")
+                    .doesNotContain("Adding default backend config setting");
+            assertThat(server.get("/v2/models/auto/config").body()).contains("\"max_batch_size\":8");
+        }
+        try (InstalledServer server =
+                InstalledServer.serve(folder, "--backend-config=onnxruntime,default-max-batch-size=0")) {
+            assertThat(server.errSoFar()).doesNotContain("dynamic-batcher", "default setting");
+            assertThat(server.get("/v2/models/auto/config").body())
+                    .contains("\"max_batch_size\":0")
+                    .doesNotContain("dynamic_batching");
+        }
+    }
+
+    private static List<ModelIndex> overGrpc(String address) {
+        ManagedChannel channel = Grpc.newChannelBuilder(address, InsecureChannelCredentials.create())
+                .build();
+        try {
+            return GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                    .repositoryIndex(RepositoryIndexRequest.getDefaultInstance())
+                    .getModelsList();
+        } finally {
+            channel.shutdownNow();
+        }
+    }
+
+    private void copySum(String model) throws IOException {
+        Path file = folder.resolve(model).resolve("1/model.onnx");
+        Files.createDirectories(file.getParent());
+        Files.copy(SUM, file);
+    }
+
+    private void write(String name, String text) throws IOException {
+        Path file = folder.resolve(name);
+        Files.createDirectories(file.getParent());
+        Files.writeString(file, text);
+    }
+}
