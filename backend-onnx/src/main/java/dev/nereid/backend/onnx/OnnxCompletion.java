@@ -15,7 +15,7 @@ final class OnnxCompletion {
 
     /** Tells whether inputs or outputs are missing in a configuration; otherwise nothing at all is completed. */
     static boolean isNeeded(ModelSettings settings) {
-        return settings.inputs().isEmpty() && settings.batchInputs().isEmpty()
+        return (settings.inputs().isEmpty() && settings.batchInputs().isEmpty())
                 || settings.outputs().isEmpty();
     }
 

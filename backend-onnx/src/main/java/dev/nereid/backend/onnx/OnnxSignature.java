@@ -43,7 +43,7 @@ final class OnnxSignature {
     private final Map<String, Output> outputs = new HashMap<>();
 
     /** Puts the names together; configuration and model were found to agree by {@link OnnxValidation}. */
-    OnnxSignature(ModelSettings settings, OrtSession session) throws BackendException {
+    OnnxSignature(ModelSettings settings, OrtSession session) {
         batches = settings.batches();
         List<OrtTensorInfo> modelInputs = session.inputs();
         for (int i = 0; i < modelInputs.size(); i++) {
@@ -81,7 +81,7 @@ final class OnnxSignature {
      */
     private static boolean hasNoDimensions(ModelSettings settings, OrtTensorInfo info) {
         return info.dims().isEmpty()
-                && (info.hasShape() || !settings.batches() && info.type() != OrtElementType.STRING);
+                && (info.hasShape() || (!settings.batches() && info.type() != OrtElementType.STRING));
     }
 
     /** Returns the place of an input. */

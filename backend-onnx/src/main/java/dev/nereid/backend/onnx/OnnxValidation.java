@@ -82,7 +82,7 @@ final class OnnxValidation {
                 + settings.batchInputs().stream()
                         .mapToInt(input -> input.names().size())
                         .sum();
-        if (expected > provided || expected < provided && !hasSequences()) {
+        if (expected > provided || (expected < provided && !hasSequences())) {
             Set<String> configured = required.stream().map(TensorSpec::name).collect(Collectors.toSet());
             settings.batchInputs().forEach(input -> configured.addAll(input.names()));
             Set<String> model =
