@@ -40,7 +40,7 @@ final class SharedRegionIT {
     private static final int SECONDS = 60;
     private static final int IN = 8;
 
-    private enum Wire {
+    enum Wire {
         HTTP,
         GRPC
     }
