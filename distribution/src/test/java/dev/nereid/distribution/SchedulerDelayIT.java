@@ -120,10 +120,12 @@ final class SchedulerDelayIT {
     }
 
     private static Future<ModelInferResponse> grpc(ManagedChannel channel) {
-        return GRPCInferenceServiceGrpc.newFutureStub(channel)
-                .modelInfer(Ask.of("batched")
-                        .input("INPUT0", "FP32", TensorBytes.floats(1, 2), 1, 2)
-                        .overGrpc());
+        return CompletableFuture.supplyAsync(
+                () -> GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                        .modelInfer(Ask.of("batched")
+                                .input("INPUT0", "FP32", TensorBytes.floats(1, 2), 1, 2)
+                                .overGrpc()),
+                InstalledServer.BLOCKING);
     }
 
     private static boolean pending(InstalledServer server) {

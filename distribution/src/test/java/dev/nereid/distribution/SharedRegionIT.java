@@ -3,17 +3,20 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import com.google.common.util.concurrent.ListenableFuture;
 import dev.nereid.api.ModelRef;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelInferRequest;
 import inference.ModelInferRequest.InferInputTensor;
 import inference.ModelInferRequest.InferRequestedOutputTensor;
+import inference.ModelInferResponse;
 import inference.SystemSharedMemoryRegisterRequest;
 import inference.SystemSharedMemoryStatusRequest;
 import inference.SystemSharedMemoryUnregisterRequest;
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
 import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -40,7 +43,7 @@ final class SharedRegionIT {
     private static final int SECONDS = 60;
     private static final int IN = 8;
 
-    private enum Wire {
+    enum Wire {
         HTTP,
         GRPC
     }
@@ -139,13 +142,16 @@ final class SharedRegionIT {
         CompletableFuture<Void> executing = ask(Wire.HTTP, "one", "out", IN);
         Eventually.holds("executing", SECONDS, () -> GatedPlugin.isWaitedAt(gate));
         register("left");
-        ListenableFuture<?> call =
-                GRPCInferenceServiceGrpc.newFutureStub(channel).modelInfer(overGrpc("one", "left", IN));
+        ClientCall<ModelInferRequest, ModelInferResponse> call =
+                channel.newCall(GRPCInferenceServiceGrpc.getModelInferMethod(), CallOptions.DEFAULT);
+        call.start(new ClientCall.Listener<>() {}, new Metadata());
+        call.sendMessage(overGrpc("one", "left", IN));
+        call.halfClose();
         Eventually.holds("waiting", SECONDS, () -> waits("one"));
         post("/v2/systemsharedmemory/unregister", "");
         assertThat(regions()).containsOnlyKeys("in", "left", "out");
 
-        call.cancel(true);
+        call.cancel("leaving", null);
 
         Eventually.holds("withdrawn", SECONDS, () -> !regions().containsKey("left"));
         assertThat(regions()).containsOnlyKeys("in", "out");
