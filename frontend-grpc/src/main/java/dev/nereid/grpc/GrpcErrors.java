@@ -2,13 +2,17 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
+import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Headers;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletionException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,6 +40,36 @@ final class GrpcErrors {
         Metadata trailers = new Metadata();
         error.retryAfter().ifPresent(pause -> trailers.put(RETRY_PUSHBACK, Long.toString(pause.toMillis())));
         call.close(status(error), trailers);
+    }
+
+    /**
+     * Returns a call whose response or error is sent at another time.
+     *
+     * @param later takes what sends it, once it is complete
+     */
+    static <Q, R> ServerCall<Q, R> postponed(ServerCall<Q, R> call, Consumer<Runnable> later) {
+        List<Runnable> steps = new ArrayList<>(3);
+        return new SimpleForwardingServerCall<>(call) {
+            @Override
+            public void sendHeaders(Metadata headers) {
+                steps.add(() -> super.sendHeaders(headers));
+            }
+
+            @Override
+            public void sendMessage(R message) {
+                steps.add(() -> super.sendMessage(message));
+            }
+
+            @Override
+            public void close(Status status, Metadata trailers) {
+                steps.add(() -> super.close(status, trailers));
+                later.accept(() -> {
+                    if (!isCancelled()) {
+                        steps.forEach(Runnable::run);
+                    }
+                });
+            }
+        };
     }
 
     /** Returns the error for bytes that are no message. */
