@@ -46,7 +46,7 @@ final class CacheFlags {
             if (!settings.isEmpty()) {
                 throw new StartFailure(
                         "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please"
-                                + " provide one or the other (expected: --cache-config alone; both are incompatible flags).");
+                                + " provide one or the other: these are incompatible flags.");
             }
             return localBytes.map(CacheOptions::local);
         }

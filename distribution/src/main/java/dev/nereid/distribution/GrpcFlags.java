@@ -109,8 +109,8 @@ final class GrpcFlags {
                 Flag.of(
                         "--grpc-infer-response-compression-level",
                         FlagValue.COMPRESSION,
-                        "How much inference responses are compressed, with gzip or deflate, for clients that take these."
-                                + " Default: none.",
+                        "How much inference responses are compressed, with gzip or deflate, for clients that take"
+                                + " these. Default: none.",
                         value -> compression = value),
                 Flag.of(
                         "--grpc-max-response-pool-size",

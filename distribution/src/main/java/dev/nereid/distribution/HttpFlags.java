@@ -68,7 +68,8 @@ final class HttpFlags {
                         "--http-max-request-size",
                         FlagValue.BODY_BYTES,
                         "The largest request with its binary tensors, inflated if it is coded; at least as large as"
-                                + " JSON may be. Default: --http-max-input-size if that is given, otherwise 2147483648.",
+                                + " JSON may be. Default: --http-max-input-size if that is given, otherwise"
+                                + " 2147483648.",
                         value -> maxRequestSize = OptionalLong.of(value)),
                 Flag.of(
                         "--http-header-forward-pattern",

@@ -48,7 +48,7 @@ final class CacheFlagsTest {
                 .isInstanceOf(StartFailure.class)
                 .hasMessage(
                         "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please"
-                                + " provide one or the other (expected: --cache-config alone; both are incompatible flags).");
+                                + " provide one or the other: these are incompatible flags.");
     }
 
     @Test

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Compares the inputs and outputs of a configuration with those of its model. Immutable. */
 final class OnnxValidation {
@@ -75,31 +76,34 @@ final class OnnxValidation {
     /** Refuses a configuration with more or fewer inputs than the model needs; optional ones do not count. */
     private void checkCount() throws BackendException {
         int provided = session.requiredInputs().size();
-        List<TensorSpec> required = settings.inputs().stream()
-                .filter(spec -> !spec.is(TensorSpec.Trait.OPTIONAL))
-                .toList();
-        int expected = required.size()
-                + settings.batchInputs().stream()
-                        .mapToInt(input -> input.names().size())
-                        .sum();
+        int expected = configuredInputs().size();
         if (expected > provided || (expected < provided && !hasSequences())) {
-            Set<String> configured = required.stream().map(TensorSpec::name).collect(Collectors.toSet());
-            settings.batchInputs().forEach(input -> configured.addAll(input.names()));
+            Set<String> configured = Set.copyOf(configuredInputs());
             Set<String> model =
                     session.requiredInputs().stream().map(OrtTensorInfo::name).collect(Collectors.toSet());
-            throw wrongCount(expected, difference(model, configured), difference(configured, model));
+            throw wrongCount(difference(model, configured), difference(configured, model));
         }
+    }
+
+    /** Returns the names of the inputs that every execution has: those that are not optional, and derived ones. */
+    private List<String> configuredInputs() {
+        return Stream.concat(
+                        settings.inputs().stream()
+                                .filter(spec -> !spec.is(TensorSpec.Trait.OPTIONAL))
+                                .map(TensorSpec::name),
+                        settings.batchInputs().stream().flatMap(input -> input.names().stream()))
+                .toList();
     }
 
     private static List<String> difference(Set<String> names, Set<String> without) {
         return names.stream().filter(name -> !without.contains(name)).sorted().toList();
     }
 
-    private BackendException wrongCount(int expected, List<String> missing, List<String> surplus) {
+    private BackendException wrongCount(List<String> missing, List<String> surplus) {
         String detail = missing.isEmpty()
                 ? "not needed by the model: " + String.join(", ", surplus)
                 : "not required by the configuration: " + String.join(", ", missing);
-        return refused("configuration expects " + expected + " inputs, model provides "
+        return refused("configuration expects " + configuredInputs().size() + " inputs, model provides "
                 + session.requiredInputs().size() + " (" + detail + ")");
     }
 
@@ -112,18 +116,15 @@ final class OnnxValidation {
      * elsewhere in the configuration than inputs: whatever a configuration of sequences names is taken for provided.
      */
     private void checkComplete() throws BackendException {
-        Set<String> derived = settings.batchInputs().stream()
-                .flatMap(input -> input.names().stream())
-                .collect(Collectors.toSet());
+        List<String> configured = configuredInputs();
         boolean hasSequences = hasSequences();
         List<String> missing = session.requiredInputs().stream()
                 .map(OrtTensorInfo::name)
-                .filter(name -> settings.input(name).isEmpty())
-                .filter(name -> !derived.contains(name))
+                .filter(name -> !configured.contains(name))
                 .filter(name -> !hasSequences || !settings.json().contains('"' + name + '"'))
                 .toList();
         if (!missing.isEmpty()) {
-            throw wrongCount(settings.inputs().size(), missing, List.of());
+            throw wrongCount(missing, List.of());
         }
     }
 

@@ -210,6 +210,17 @@ class OnnxValidationTest {
     }
 
     @Test
+    void refusesAnOptionalInputThatTheModelNeedsThoughTheNumbersAgree() {
+        assertRefused(
+                settings("default_input.onnx")
+                        .input(fp32("input", Shape.of(2)).with(TensorSpec.Trait.OPTIONAL))
+                        .input(fp32("bias", Shape.of(2)))
+                        .output(fp32("output", Shape.of(2))),
+                "unable to load model 'm', configuration expects 1 inputs, model provides 1 (not required by the"
+                        + " configuration: input)");
+    }
+
+    @Test
     void refusesRaggedInputsOfAnyShapeButOne() {
         assertRefused(
                 settings("add_sub.onnx")

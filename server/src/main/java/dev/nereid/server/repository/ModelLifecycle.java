@@ -233,7 +233,10 @@ public final class ModelLifecycle {
         String name = model.config().getName();
         try {
             model.close();
-            LOG.info("successfully unloaded '{}' version {}", name, model.version());
+            LOG.atInfo()
+                    .addKeyValue("model", name)
+                    .addKeyValue("version", model.version())
+                    .log("successfully unloaded '{}' version {}", name, model.version());
         } finally {
             models.change(
                     name, entry -> entry.with(model.version(), new VersionState.Unavailable(VersionState.UNLOADED)));
@@ -271,7 +274,9 @@ public final class ModelLifecycle {
         } catch (RuntimeException | VirtualMachineError e) {
             failure = unexpected(name, e);
         }
-        LOG.error("Poll failed for model directory '{}': {}", name, failure.publicMessage());
+        LOG.atError()
+                .addKeyValue("model", name)
+                .log("Poll failed for model directory '{}': {}", name, failure.publicMessage());
         models.put(name, ModelEntry.of(name, VersionState.Unavailable.of(failure.code(), failure.publicMessage())));
     }
 
@@ -297,6 +302,8 @@ public final class ModelLifecycle {
                 served = loader.load(prepared, version);
             }
             LOG.atInfo()
+                    .addKeyValue("model", name)
+                    .addKeyValue("version", version)
                     .addKeyValue("backend", prepared.config().getBackend())
                     .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(nanoTime.getAsLong() - started))
                     .log("successfully loaded '{}' version {}", name, version);
@@ -309,7 +316,10 @@ public final class ModelLifecycle {
             failure = unexpected(name, e); // such as a model that is too large for the heap: others may fit
         }
         var state = VersionState.Unavailable.of(failure.code(), failure.publicMessage());
-        LOG.error("failed to load '{}' version {}: {}", name, version, state.reason());
+        LOG.atError()
+                .addKeyValue("model", name)
+                .addKeyValue("version", version)
+                .log("failed to load '{}' version {}: {}", name, version, state.reason());
         return state;
     }
 
