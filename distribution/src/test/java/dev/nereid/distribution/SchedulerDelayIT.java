@@ -97,6 +97,7 @@ final class SchedulerDelayIT {
         return InstalledServer.serve(
                 Map.of(SchedulerDelay.VARIABLE, requests),
                 models(),
+                "--exit-timeout-secs=600", // a stop does not wait for it
                 "--backend-directory=" + GatedPlugin.pack(folder.resolve("plugins")));
     }
 

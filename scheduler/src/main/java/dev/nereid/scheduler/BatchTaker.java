@@ -67,6 +67,13 @@ final class BatchTaker {
         held = number;
     }
 
+    /** Ends the hold, and says whether there was one. */
+    boolean endHold() {
+        boolean ended = isHeld();
+        held = 0;
+        return ended;
+    }
+
     /** Takes note that a request was added. */
     void added() {
         if (held <= requests.length()) {

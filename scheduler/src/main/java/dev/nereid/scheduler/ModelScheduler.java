@@ -110,6 +110,14 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
+    /**
+     * Lets instances take what waits, though fewer requests do than {@link SchedulerEnvironment#schedulerDelay} asks for:
+     * to be called when a stop begins. Never blocks; may be called by any thread.
+     */
+    public void endDelay() {
+        queue.endHold();
+    }
+
     private InstanceGroup firstGroup(List<PluginInstance> instances, List<WarmupSample> warmup) {
         try {
             return group(instances, warmup);

@@ -87,6 +87,18 @@ final class RequestQueue {
         }
     }
 
+    /** Ends what {@link #hold} began: what waits may be taken at once. */
+    void endHold() {
+        lock.lock();
+        try {
+            if (taker.endHold()) {
+                seats.callAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /**
      * Adds a request, unless it could not be executed any more. If anything is thrown, it is not in the queue.
      *

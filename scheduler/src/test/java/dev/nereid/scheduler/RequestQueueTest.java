@@ -275,6 +275,19 @@ final class RequestQueueTest {
     }
 
     @Test
+    void wakesAnInstanceWhenTheHoldEnds() {
+        queue(BatchPlanner.oneByOne());
+        queue.hold(2);
+        Waiter waiter = idle();
+        offer("a");
+        assertThat(waiter.thread.getState()).as("asleep without an end").isEqualTo(Thread.State.WAITING);
+
+        queue.endHold();
+
+        assertThat(waiter.batch()).containsExactly("a");
+    }
+
+    @Test
     void piledUpRequestsWaitForAFreeInstance() {
         queue(new BatchPlanner(8, List.of(), 0));
         Seat busy = queue.batches().seat(() -> {}, () -> 0);

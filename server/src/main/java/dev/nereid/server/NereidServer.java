@@ -307,6 +307,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
+        lifecycle.endDelay();
     }
 
     /**

@@ -150,6 +150,11 @@ public final class ModelLifecycle {
         updates.updateInstances(model);
     }
 
+    /** Ends the delay of schedulers, if there is one: a stop has begun, and no more requests may come. Never blocks. */
+    public void endDelay() {
+        models.ready().forEach(ServedModel::endDelay);
+    }
+
     /**
      * Ends loading and updates, with the execution that it is at if one is at its warm-up, lets every model answer the
      * calls it has, and closes it. Blocks meanwhile. Called once.

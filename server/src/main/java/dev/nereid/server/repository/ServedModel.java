@@ -189,6 +189,11 @@ public final class ServedModel implements AutoCloseable {
                 scheduler.overdueTotal());
     }
 
+    /** Lets instances take what waits, whatever delay of schedulers was asked for. Never blocks. */
+    void endDelay() {
+        scheduler.endDelay();
+    }
+
     /**
      * Answers all calls that are not answered, executed or not, and takes no more. {@link #close} waits for the
      * backend.
