@@ -19,7 +19,8 @@ public interface ResponseObserver {
 
     /**
      * Takes a failed response of a decoupled model: the call goes on, and other responses may follow. Never called for
-     * other models. Does nothing by default.
+     * other models. Does nothing by default: an observer that wraps another one has to forward it, or the client never
+     * hears of it.
      *
      * @param error what went wrong with this response
      */

@@ -34,12 +34,12 @@ public interface ResponseSender {
 
     /**
      * Sends a failed response: the client is told the error in place of outputs, and the request goes on. Any number of
-     * responses, failed ones too, may follow, until the sender is ended. Does nothing of consequence once the sender was
-     * ended or the client withdrew the request. The caller keeps the error. Never blocks.
+     * responses, failed ones too, may follow, until the sender is ended. Does nothing, and counts nothing, once the
+     * sender was ended or the client withdrew the request. The caller keeps the error. Never blocks.
      *
      * <p>The response counts as failed in the statistics of responses, in its place among those that were sent: it is
-     * not to be {@linkplain #report reported} too. Whether the request counts as a success or as a failure is decided by
-     * its end alone. To end the request with an error, call {@link #fail}.
+     * not to be {@linkplain #report reported} too. Whether the request counts as a success or as a failure is decided
+     * by its end alone. To end the request with an error, call {@link #fail}.
      *
      * @param error what went wrong with this response
      */
@@ -49,8 +49,8 @@ public interface ResponseSender {
     void complete();
 
     /**
-     * Ends the request with an error: no more responses follow. For an error of one response, after which others follow,
-     * see {@link #sendError}.
+     * Ends the request with an error: no more responses follow. For an error of one response, after which others
+     * follow, see {@link #sendError}.
      *
      * @param error what went wrong
      */
@@ -59,8 +59,8 @@ public interface ResponseSender {
     /**
      * Tells where a response spent its time, for the statistics of the model: the first report of a request counts for
      * its first response, and so on; those that {@link #sendError} sent are left out, since they are counted. Backends
-     * need not report; what is not reported is not in these statistics. May be called on any thread, before or after the
-     * response is sent, also after the end of the request. Never blocks.
+     * need not report; what is not reported is not in these statistics. May be called on any thread, before or after
+     * the response is sent, also after the end of the request. Never blocks.
      *
      * @param report the times of the response
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if the times are out of order; nothing is counted

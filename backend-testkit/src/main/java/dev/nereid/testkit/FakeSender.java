@@ -1,5 +1,7 @@
 package dev.nereid.testkit;
 
+import static java.util.Objects.requireNonNull;
+
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.spi.BackendException;
@@ -125,6 +127,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
 
     @Override
     public void sendError(BackendException error) {
+        requireNonNull(error, "error");
         lock.lock();
         try {
             if (!ended && !cancelled) {
@@ -170,6 +173,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
 
     @Override
     public void fail(BackendException error) {
+        requireNonNull(error, "error");
         lock.lock();
         try {
             if (!ended) {

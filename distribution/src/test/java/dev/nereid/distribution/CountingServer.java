@@ -132,6 +132,11 @@ final class CountingServer implements InferenceServer {
         }
 
         @Override
+        public void onFailedResponse(InferenceException error) {
+            observer.onFailedResponse(error);
+        }
+
+        @Override
         public void onEnd() {
             observer.onEnd();
             end.happened();

@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delays the responses of all methods with one response but {@code ModelInfer}, so that tests can see how clients time out.
- * Immutable; blocks no thread.
+ * Delays the responses of all methods with one response but {@code ModelInfer}, so that tests can see how clients time
+ * out. Immutable; blocks no thread.
  */
 final class DelayedResponses implements ServerInterceptor {
     private static final String INFER =
@@ -44,8 +44,16 @@ final class DelayedResponses implements ServerInterceptor {
             return next.startCall(call, headers);
         }
         AtomicReference<@Nullable Future<?>> sending = new AtomicReference<>();
-        ServerCall<Q, R> delayed = GrpcErrors.postponed(
-                call, send -> sending.set(timer.schedule(send, delay.toNanos(), TimeUnit.NANOSECONDS)));
+        ServerCall<Q, R> delayed = GrpcErrors.postponed(call, send -> {
+            if (call.isCancelled()) {
+                return;
+            }
+            Future<?> waiting = timer.schedule(send, delay.toNanos(), TimeUnit.NANOSECONDS);
+            sending.set(waiting);
+            if (call.isCancelled()) { // meanwhile: what hears of it may have seen nothing to cancel
+                waiting.cancel(false);
+            }
+        });
         return new SimpleForwardingServerCallListener<>(next.startCall(delayed, headers)) {
             @Override
             public void onCancel() {

@@ -20,7 +20,8 @@ import java.util.regex.Pattern;
  * @param limits how much clients may hold, and for how long
  * @param policy who may ask what
  * @param closeTimeout how long calls in progress may take when the front end is closed
- * @param controlDelay how long the responses of methods that do not infer wait, for tests of clients; zero for not at all
+ * @param controlDelay how long the responses of methods that do not infer wait, for tests of clients; zero for not at
+ *     all
  */
 public record GrpcOptions(
         String address,

@@ -163,7 +163,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         if (prepared.error() != null) {
             refuse(prepared.names(), prepared.isDecoupled(), prepared.error());
         } else if (assembled != null) {
-            Optional<StreamedRequest> request = enter(prepared.names(), prepared.isDecoupled(), prepared.bytes());
+            Optional<StreamedRequest> request =
+                    enter(prepared.names(), prepared.isDecoupled(), prepared.bytes(), assembled.shared());
             if (request.isPresent()) {
                 request.get().ask(method.server(), assembled);
             } else {
@@ -174,11 +175,12 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
 
     private void refuse(StreamedRequest.Names names, boolean isDecoupled, InferenceException error) {
         InferenceException told = method.server().refusals().refuse(RequestProtocol.GRPC, error);
-        enter(names, isDecoupled, 0).ifPresent(request -> request.refuse(told));
+        enter(names, isDecoupled, 0, SharedTensors.NONE).ifPresent(request -> request.refuse(told));
     }
 
-    private Optional<StreamedRequest> enter(StreamedRequest.Names names, boolean isDecoupled, long bytes) {
-        StreamedRequest request = new StreamedRequest(this, names, isDecoupled);
+    private Optional<StreamedRequest> enter(
+            StreamedRequest.Names names, boolean isDecoupled, long bytes, SharedTensors shared) {
+        StreamedRequest request = new StreamedRequest(this, names, isDecoupled, shared);
         Optional<StreamOutbox.Lane> lane = outbox.open(request, isDecoupled, bytes);
         lane.ifPresent(request::enter);
         return lane.map(_ -> request);
@@ -203,7 +205,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     public void onCancel() {
         isOver = true;
         sentBytes.clear();
-        abandon();
+        abandon(outbox.close());
     }
 
     @Override
@@ -317,9 +319,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         }
         InferenceException error = fatal.get();
         if (error != null) {
-            ended = true;
-            GrpcErrors.fail(call, error);
-            abandon();
+            endWith(error);
         } else if (outbox.isDone()) {
             ended = true;
             GrpcErrors.succeed(call);
@@ -398,20 +398,30 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     /** Ends a call that cannot be written to. */
     private void breakOff() {
         if (!ended) {
-            ended = true;
             try {
-                GrpcErrors.fail(call, new InferenceException(ErrorCode.INTERNAL, "internal error"));
+                endWith(new InferenceException(ErrorCode.INTERNAL, "internal error"));
             } catch (IllegalStateException _) {
                 LOG.debug("call was ended by the transport");
-            } finally {
-                abandon();
             }
         }
     }
 
-    /** Lets go of all that was not written, and of all that was not answered. */
-    private void abandon() {
+    /** Ends the call with an error, which is the last response to all requests that were not answered. */
+    private void endWith(InferenceException error) {
         StreamOutbox.Remains remains = outbox.close();
+        ended = true;
+        try {
+            for (StreamedRequest request : remains.requests()) {
+                request.shared().answered();
+            }
+            GrpcErrors.fail(call, error);
+        } finally {
+            abandon(remains);
+        }
+    }
+
+    /** Lets go of all that was not written, and of all that was not answered. */
+    private static void abandon(StreamOutbox.Remains remains) {
         for (Outgoing outgoing : remains.waiting()) {
             if (outgoing instanceof Outgoing.Response response) {
                 response.response().close();

@@ -67,8 +67,8 @@ public enum ResponseCompression {
     }
 
     /**
-     * Chooses how responses are compressed: of what the client takes, gRPC for C++ has gzip for little work and deflate for
-     * more.
+     * Chooses how responses are compressed: of what the client takes, gRPC for C++ has gzip for little work and deflate
+     * for more.
      *
      * @param headers the headers of the client
      * @return the name of the encoding; empty for none

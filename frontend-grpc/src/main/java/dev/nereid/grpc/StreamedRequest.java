@@ -27,19 +27,20 @@ final class StreamedRequest implements ResponseObserver {
     private final ModelStreamInferCall stream;
     private final Names names;
     private final boolean isDecoupled;
+    private final SharedTensors shared;
 
     // Written before the request is asked.
     private StreamOutbox.@Nullable Lane lane;
-    private SharedTensors shared = SharedTensors.NONE;
     private boolean wantsEmptyFinal;
 
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
 
-    StreamedRequest(ModelStreamInferCall stream, Names names, boolean isDecoupled) {
+    StreamedRequest(ModelStreamInferCall stream, Names names, boolean isDecoupled, SharedTensors shared) {
         this.stream = stream;
         this.names = names;
         this.isDecoupled = isDecoupled;
+        this.shared = shared;
     }
 
     Names names() {
@@ -61,7 +62,6 @@ final class StreamedRequest implements ResponseObserver {
 
     /** Asks the server, which owns the call's memory from now on. */
     void ask(InferenceServer server, AssembledCall assembled) {
-        shared = assembled.shared();
         wantsEmptyFinal = assembled.wantsEmptyFinal();
         Cancellation handle = server.infer(assembled.call(), this);
         cancellation = handle;

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +23,9 @@ final class RecordedStream extends ServerCall<Parsed<InferMessage>, InferRespons
     final AtomicInteger requested = new AtomicInteger();
     volatile boolean ready = true;
     volatile @Nullable Status status;
+
+    /** Is told of each message and of the end, before the client is; nobody by default. */
+    Consumer<String> journal = _ -> {};
 
     private final AtomicBoolean busy = new AtomicBoolean();
     private boolean headersSent;
@@ -58,6 +62,7 @@ final class RecordedStream extends ServerCall<Parsed<InferMessage>, InferRespons
     public void sendMessage(InferResponseMessage message) {
         alone(() -> {
             failIfBroken();
+            journal.accept("message");
             if (!headersSent || status != null) {
                 throw new AssertionError("message out of order");
             }
@@ -81,6 +86,7 @@ final class RecordedStream extends ServerCall<Parsed<InferMessage>, InferRespons
             if (status != null) {
                 throw new AssertionError("closed twice");
             }
+            journal.accept(result.getCode().name());
             status = result;
         });
     }

@@ -2,11 +2,11 @@ package dev.nereid.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.SharedMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.FakeSharedMemory;
 import dev.nereid.testkit.LeakCheckingMemory;
 import inference.ModelInferRequest;
 import io.grpc.Metadata;
@@ -34,9 +34,19 @@ final class StreamHarness {
 
     /** Opens a stream with a bound to the bytes that wait behind others of their requests. */
     StreamHarness(long bytesAhead) {
+        this(bytesAhead, new Metadata());
+    }
+
+    /** Opens a stream with headers of the client. */
+    StreamHarness(Metadata headers) {
+        this(Long.MAX_VALUE, headers);
+    }
+
+    private StreamHarness(long bytesAhead, Metadata headers) {
         server.add(FakeModel.identity("plain", DataType.FP32, 0, -1).answering(calls::add));
         server.add(FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().answering(calls::add));
-        SharedMemory shared = server.sharedMemory();
+        FakeSharedMemory shared = server.sharedMemory();
+        stream.journal = shared::note;
         ModelStreamInferMethod method = new ModelStreamInferMethod(
                 server,
                 new InferCalls(
@@ -48,7 +58,7 @@ final class StreamHarness {
                 new StreamOutbox.Limits(1000, Long.MAX_VALUE, bytesAhead),
                 tasks::add,
                 new Stopping(server.refusals()));
-        call = (ModelStreamInferCall) method.startCall(stream, new Metadata());
+        call = (ModelStreamInferCall) method.startCall(stream, headers);
     }
 
     /** Sends a request, which the server must have asked for. */
@@ -74,7 +84,7 @@ final class StreamHarness {
 
     /** Makes a request that was not sent. */
     StreamedRequest request(boolean isDecoupled) {
-        return new StreamedRequest(call, new StreamedRequest.Names("m", "", ""), isDecoupled);
+        return new StreamedRequest(call, new StreamedRequest.Names("m", "", ""), isDecoupled, SharedTensors.NONE);
     }
 
     void halfClose() {

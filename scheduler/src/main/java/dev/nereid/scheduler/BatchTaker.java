@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  * the lock is given back while a batch is formed: see {@link StrategyBatcher}. An instance that forms a batch looks
  * again at its end, so it needs no call meanwhile.
  *
- * <p><b>Hold.</b> For tests, no batch is taken until some number of requests wait; then all goes on as ever. A stop ends
- * the hold. Time-outs and deadlines count as ever meanwhile.
+ * <p><b>Hold.</b> For tests, no batch is taken until some number of requests wait; then all goes on as ever. A stop
+ * ends the hold. Time-outs and deadlines count as ever meanwhile.
  */
 final class BatchTaker {
     /**

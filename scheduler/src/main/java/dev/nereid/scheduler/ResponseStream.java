@@ -1,6 +1,9 @@
 package dev.nereid.scheduler;
 
+import static java.util.Objects.requireNonNull;
+
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.FailureReason;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
@@ -14,8 +17,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The responses of one request to a decoupled model, in the order in which they are sent. Guarded by its own lock; the
- * observer is called outside of it.
+ * The responses of one request to a decoupled model, in the order in which they are sent. Guarded by its own lock, under
+ * which the clock and the meter are called; the observer is called outside of it.
  *
  * <p>Any number of threads may send, but the observer hears one call at a time: whoever adds an answer while nobody
  * tells any becomes the teller, and tells until none is left; the others only add. The request itself decides which end
@@ -44,11 +47,11 @@ final class ResponseStream implements ResponseSender {
     @GuardedBy("lock")
     private boolean ended;
 
-    /** The place of the next response that the backend sends, failed or not; those beyond the last place have that. */
+    /** The place of the next response that is added, failed or not; those beyond the last place have that. */
     @GuardedBy("lock")
     private int sent;
 
-    /** The places of the failed responses that it sent; {@code null} as long as there are none. */
+    /** The places of the failed responses that were added; {@code null} as long as there are none. */
     @GuardedBy("lock")
     private @Nullable BitSet failed;
 
@@ -56,7 +59,7 @@ final class ResponseStream implements ResponseSender {
     @GuardedBy("lock")
     private int reports;
 
-    /** When the last failed response was sent, or the sender was taken. */
+    /** When the last failed response was added, or the sender was taken. */
     @GuardedBy("lock")
     private long lastNanos;
 
@@ -76,81 +79,76 @@ final class ResponseStream implements ResponseSender {
     @Override
     public void send(InferenceResponse response) {
         ResponseDraft draft = own(response);
-        if (use() < 0) {
+        if (!use()) {
             draft.discard();
             return;
         }
-        if (request.isAnswered() || request.isCancelled()) {
-            draft.discard();
-        } else {
-            try {
+        try {
+            if (isUnwanted()) {
+                draft.discard();
+            } else {
                 add(draft.finish(false), false);
-            } catch (BackendException e) {
-                request.fail(e);
             }
+        } catch (BackendException e) {
+            request.fail(e);
+        } finally {
+            request.release();
         }
-        request.release();
     }
 
     @Override
     public void sendError(BackendException error) {
-        int place = use();
-        if (place < 0) {
+        Answer answer = new Answer.FailedResponse(SchedulerErrors.of(requireNonNull(error, "error")));
+        if (!use()) {
             return;
         }
-        countFailed(place, error.code());
-        if (!request.isAnswered() && !request.isCancelled()) {
-            add(new Answer.FailedResponse(SchedulerErrors.of(error)), false);
+        try {
+            if (!isUnwanted()) {
+                add(answer, false);
+            }
+        } finally {
+            request.release();
         }
-        request.release();
     }
 
-    /** Counts a failed response in the statistics of responses. */
-    private void countFailed(int place, ErrorCode code) {
-        long now = request.model().nanoTime().getAsLong();
-        long start;
-        lock.lock();
-        try {
-            if (failed == null) {
-                failed = new BitSet();
-            }
-            failed.set(place);
-            start = lastNanos;
-            lastNanos = now;
-        } finally {
-            lock.unlock();
-        }
-        request.model().meter().responded(place, ResponseReport.failed(start, now, code));
+    /** Says whether nobody is told any more responses. */
+    private boolean isUnwanted() {
+        return request.isAnswered() || request.isCancelled();
     }
 
     @Override
     public void complete(InferenceResponse last) {
         ResponseDraft draft = own(last);
-        if (end()) {
-            try {
-                request.answer(draft.finish(true));
-            } catch (BackendException e) {
-                request.fail(e);
-            }
-            request.release();
-        } else {
+        if (!end()) {
             draft.discard();
+            return;
+        }
+        try {
+            request.answer(draft.finish(true));
+        } catch (BackendException e) {
+            request.fail(e);
+        } finally {
+            request.release();
         }
     }
 
     @Override
     public void complete() {
-        if (end()) {
-            request.answer(Answer.END);
-            request.release();
-        }
+        endWith(Answer.END);
     }
 
     @Override
     public void fail(BackendException error) {
+        endWith(Answer.Failure.of(requireNonNull(error, "error"), FailureReason.BACKEND));
+    }
+
+    private void endWith(Answer last) {
         if (end()) {
-            request.fail(error);
-            request.release();
+            try {
+                request.answer(last);
+            } finally {
+                request.release();
+            }
         }
     }
 
@@ -200,19 +198,14 @@ final class ResponseStream implements ResponseSender {
                 "response: " + response + " (expected: made by this sender, neither sent nor discarded)");
     }
 
-    /**
-     * Adds a user of the request for the time in which a response is sent, unless the sender was ended.
-     *
-     * @return the place of the response, from 0; below 0 if the sender was ended
-     */
-    private int use() {
+    /** Adds a user of the request for the time in which a response is sent. Returns false if the sender was ended. */
+    private boolean use() {
         lock.lock();
         try {
-            if (ended) {
-                return -1;
+            if (!ended) {
+                request.retain();
             }
-            request.retain();
-            return sent < ModelMeter.MAX_PLACES ? sent++ : sent;
+            return !ended;
         } finally {
             lock.unlock();
         }
@@ -230,26 +223,47 @@ final class ResponseStream implements ResponseSender {
         }
     }
 
+    /** Adds an answer, and tells it unless somebody tells others; after the last answer, it is discarded. */
     private void add(Answer answer, boolean last) {
-        boolean late;
+        boolean added = false;
+        boolean tells = false;
         lock.lock();
         try {
-            late = answered;
-            if (!late) {
-                answered = last;
+            if (!answered) {
+                takePlace(answer);
                 answers.add(answer);
-                if (telling) {
-                    return;
-                }
+                added = true;
+                answered = last;
+                tells = !telling;
                 telling = true;
             }
         } finally {
             lock.unlock();
+            if (!added) {
+                answer.discard();
+            }
         }
-        if (late) {
-            answer.discard();
-        } else {
+        if (tells) {
             tellAll();
+        }
+    }
+
+    /** Gives an answer its place in the statistics of responses, where a failed one is counted before it is told. */
+    @GuardedBy("lock")
+    private void takePlace(Answer answer) {
+        int place = sent;
+        if (answer instanceof Answer.FailedResponse failure) {
+            long now = request.model().nanoTime().getAsLong();
+            ErrorCode code = failure.error().code();
+            request.model().meter().responded(place, ResponseReport.failed(lastNanos, now, code));
+            lastNanos = now;
+            if (failed == null) {
+                failed = new BitSet();
+            }
+            failed.set(place);
+        }
+        if (place < ModelMeter.MAX_PLACES) {
+            sent = place + 1;
         }
     }
 

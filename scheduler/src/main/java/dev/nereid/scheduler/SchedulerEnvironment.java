@@ -21,8 +21,8 @@ import java.util.function.LongSupplier;
  * @param load what the calls to all models have in flight, and how much that may be
  * @param rateLimiter decides which instances of all models may execute at the same time
  * @param supervision who is told of fatal errors, and what is reported as overdue
- * @param schedulerDelay how many requests have to wait before a dynamic batcher takes its first batch; 0 for any number.
- *     For tests
+ * @param schedulerDelay how many requests have to wait before a dynamic batcher takes its first batch; 0 for any
+ *     number. For tests
  */
 public record SchedulerEnvironment(
         TensorMemory memory,

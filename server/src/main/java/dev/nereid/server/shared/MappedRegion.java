@@ -18,9 +18,10 @@ import org.slf4j.LoggerFactory;
  * A region and its mapping, with two counts. Lock-free; safe for use by any thread.
  *
  * <p>The users are the registry and each lease; the last one to go unmaps the region. The holders are the registration
- * and each lease that was taken before the client unregistered the region; the last one to go takes the region out of
- * the registry. So a request keeps the region registered that was accepted before it was unregistered; a later one may
- * use it, and keeps it mapped, but no longer registered. Each count only rises while it is above zero, so it reaches
+ * and each lease that was taken before the client unregistered the region, until its last response is about to be
+ * written; the last one to go takes the region out of the registry. So a request that was accepted before the region
+ * was unregistered keeps it registered until it is answered; a later one may use it, and keeps it mapped, but no longer
+ * registered. Each count only rises while it is above zero, so it reaches
  * zero once.
  */
 final class MappedRegion {
@@ -74,7 +75,7 @@ final class MappedRegion {
         }
     }
 
-    /** Unregisters the region: now, or when the last lease ends that was taken before. Later calls do nothing. */
+    /** Unregisters the region: now, or when the last lease taken before is answered. Later calls do nothing. */
     void unregister() {
         if (unregistered.compareAndSet(false, true)) {
             releaseHold();
