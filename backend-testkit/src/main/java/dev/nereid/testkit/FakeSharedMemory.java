@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -21,6 +22,7 @@ public final class FakeSharedMemory implements SharedMemory {
 
     private final Map<String, Entry> entries = new ConcurrentSkipListMap<>();
     private final AtomicInteger leases = new AtomicInteger();
+    private final List<String> events = new CopyOnWriteArrayList<>();
 
     FakeSharedMemory() {}
 
@@ -41,6 +43,26 @@ public final class FakeSharedMemory implements SharedMemory {
      */
     public int leases() {
         return leases.get();
+    }
+
+    /**
+     * Returns what happened to leases, and what tests noted, in order: {@code leased in} for a lease of the region
+     * {@code in}, {@code answered in} for the first {@link dev.nereid.api.SharedMemory.Lease#answered} of a lease that
+     * is open, {@code closed in} when it is closed.
+     *
+     * @return the events so far
+     */
+    public List<String> events() {
+        return List.copyOf(events);
+    }
+
+    /**
+     * Adds an event of the test, such as the response that a client gets.
+     *
+     * @param event the event
+     */
+    public void note(String event) {
+        events.add(event);
     }
 
     /**
@@ -99,7 +121,8 @@ public final class FakeSharedMemory implements SharedMemory {
             throw invalid("Invalid offset + byte size for shared memory region: '" + name + "'");
         }
         leases.incrementAndGet();
-        return new Part(memory.asSlice(offset, byteSize), leases, new AtomicBoolean());
+        events.add("leased " + name);
+        return new Part(name, memory.asSlice(offset, byteSize), this, new AtomicBoolean(), new AtomicBoolean());
     }
 
     @Override
@@ -136,18 +159,27 @@ public final class FakeSharedMemory implements SharedMemory {
         return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
     }
 
-    private record Part(MemorySegment segment, AtomicInteger leases, AtomicBoolean closed) implements Lease {
+    private record Part(
+            String name,
+            MemorySegment segment,
+            FakeSharedMemory owner,
+            AtomicBoolean isAnswered,
+            AtomicBoolean isClosed)
+            implements Lease {
         @Override
-        public void answered() {
-            // This fake forgets a region when it is unregistered.
+        public void answered() { // this fake forgets a region when it is unregistered
+            if (!isClosed.get() && isAnswered.compareAndSet(false, true)) {
+                owner.events.add("answered " + name);
+            }
         }
 
         @Override
         public void close() {
-            if (!closed.compareAndSet(false, true)) {
+            if (!isClosed.compareAndSet(false, true)) {
                 throw new IllegalStateException("lease: closed twice");
             }
-            leases.decrementAndGet();
+            owner.leases.decrementAndGet();
+            owner.events.add("closed " + name);
         }
     }
 }
