@@ -9,8 +9,8 @@ import java.util.List;
 
 /**
  * The memory of one call's inputs, and what the client shares for its inputs and outputs. Confined to the thread that
- * reads the request until the call is handed over; from then on {@link #run()}, which gives everything back, is all that may change it,
- * once, on any thread.
+ * reads the request until the call is handed over; from then on {@link #run()}, which gives everything back, is all
+ * that may change it, once, on any thread.
  */
 final class CallMemory implements Runnable {
     private final TensorMemory memory;
@@ -66,7 +66,10 @@ final class CallMemory implements Runnable {
         return false;
     }
 
-    /** Takes note that the client is about to get the answer; also after the call ended. May be called on any thread. */
+    /**
+     * Takes note that the client is about to get the answer; also after the call ended. May be called on any thread, and
+     * more than once.
+     */
     void answered() {
         if (!leased.isEmpty()) {
             leased.forEach(SharedMemory.Lease::answered);

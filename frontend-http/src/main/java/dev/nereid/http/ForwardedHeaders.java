@@ -4,7 +4,10 @@ import dev.nereid.api.Quoted;
 import dev.nereid.spi.ParameterValue;
 import io.vertx.core.http.HttpServerRequest;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -28,11 +31,10 @@ final class ForwardedHeaders {
      */
     static Map<String, ParameterValue> add(
             Map<String, ParameterValue> parameters, HttpServerRequest request, Pattern pattern) {
-        Map<Integer, String> blanks = HeaderBlanks.of(request);
+        Map<String, List<String>> blanks = HeaderBlanks.of(request);
+        Map<String, Integer> seen = new HashMap<>();
         Map<String, ParameterValue> all = new LinkedHashMap<>(parameters);
-        int index = -1;
         for (Map.Entry<String, String> header : request.headers().entries()) {
-            index++;
             String name = header.getKey();
             if (!pattern.matcher(name).find()) {
                 continue;
@@ -41,9 +43,20 @@ final class ForwardedHeaders {
                 throw JsonFields.invalid(
                         "Header '" + Quoted.text(name) + "' is reserved for Triton usage and cannot be forwarded.");
             }
-            all.put(name, new ParameterValue.Text(text(header.getValue()) + blanks.getOrDefault(index, "")));
+            all.put(name, new ParameterValue.Text(text(header.getValue()) + behind(name, blanks, seen)));
         }
         return all;
+    }
+
+    /** Returns the blanks behind the next header of a name. */
+    private static String behind(String name, Map<String, List<String>> blanks, Map<String, Integer> seen) {
+        if (blanks.isEmpty()) {
+            return "";
+        }
+        String key = name.toLowerCase(Locale.ROOT);
+        int index = seen.merge(key, 1, Integer::sum) - 1;
+        List<String> known = blanks.getOrDefault(key, List.of());
+        return index < known.size() ? known.get(index) : "";
     }
 
     /** Returns what the client most likely wrote: the transport makes a character of each byte. */

@@ -272,7 +272,6 @@ final class HttpPort {
             request.connection().close();
         } else {
             UnwantedBody.discard(request);
-            request.endHandler(end -> request.connection().close());
         }
     }
 

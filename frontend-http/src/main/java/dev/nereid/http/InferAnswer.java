@@ -168,6 +168,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void fail(InferResponse response, Failure failure) {
+        form.memory().answered();
         response.close();
         RequestFailures.log(id, model, failure.error());
         HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, failure.error(), failure.contentType()));

@@ -182,6 +182,7 @@ final class InferExchange {
         try {
             cancellation = handler.server().infer(call, answer);
         } catch (RuntimeException | Error e) { // the memory is the server's
+            memory.answered();
             fail(e);
         }
     }

@@ -78,7 +78,7 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
         if (size > mostReceived(options)) {
             throw InferenceException.tooLarge((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (")
                     + size + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes()
-                    + " bytes." + advice(options));
+                    + " bytes." + advice(options.maxRequestBytes(), options));
         }
     }
 
@@ -96,12 +96,13 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
     /** Returns the error of a body that becomes larger. */
     InferenceException tooMuchInflated(HttpOptions options) {
         return InferenceException.tooLarge("Decompressed data size exceeds the maximum allowed value of "
-                + mostInflated(options) + " bytes." + advice(options));
+                + mostInflated(options) + " bytes." + advice(mostInflated(options), options));
     }
 
-    private String advice(HttpOptions options) {
-        boolean isOfJson = jsonLength == UNKNOWN || options.maxRequestBytes() == options.maxJsonBytes();
-        return " Use --http-max-" + (isOfJson ? "input" : "request") + "-size to increase the limit.";
+    /** Names the flag of the limit that was exceeded; equal limits are raised by that of text. */
+    private static String advice(long exceeded, HttpOptions options) {
+        String flag = exceeded == options.maxJsonBytes() ? "input" : "request";
+        return " Use --http-max-" + flag + "-size to increase the limit.";
     }
 
     private void checkJsonLength(long size) {

@@ -94,9 +94,7 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-            UnwantedBody.announceClose(request, options);
-            HttpErrors.sendNotFound(request.response());
-            UnwantedBody.discard(request, options);
+            UnwantedBody.turnAway(request, options, () -> HttpErrors.sendNotFound(request.response()));
         } else if (admits(request, route.get().resource())) {
             route.get().action().accept(request);
         }
@@ -107,16 +105,13 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
             refused(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            UnwantedBody.announceClose(request, options);
-            HttpErrors.sendRestricted(request.response(), missing.get());
-            UnwantedBody.discard(request, options);
+            UnwantedBody.turnAway(request, options, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
-            UnwantedBody.announceClose(request, options);
-            HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType());
-            UnwantedBody.discard(request, options);
+            UnwantedBody.turnAway(
+                    request, options, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
             return false;
         }
         return true;
@@ -180,10 +175,7 @@ final class Routes implements Handler<HttpServerRequest> {
 
     /** Makes a route of a response that does not depend on the body; it is written at once or later. */
     private Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
-        return new Route(resource, request -> {
-            UnwantedBody.allow(request, options);
-            action.accept(request.response());
-            UnwantedBody.discard(request, options);
-        });
+        return new Route(
+                resource, request -> UnwantedBody.allow(request, options, () -> action.accept(request.response())));
     }
 }

@@ -46,6 +46,7 @@ final class ServerConnection implements IdleConnections.Connection {
     private final Channel channel;
     private final ConnectionDeadlines deadlines;
     private final RequestDecoder decoder;
+    private final @Nullable HeaderBlanks blanks;
     private final QueuedBytes queued;
     private final boolean isLate;
 
@@ -69,7 +70,8 @@ final class ServerConnection implements IdleConnections.Connection {
         this.port = port;
         this.channel = channel;
         this.deadlines = new ConnectionDeadlines(timeouts, port.now());
-        this.decoder = new RequestDecoder(this, port.keepsBlanks() ? HeaderBlanks.begin(channel) : null);
+        this.blanks = port.keepsBlanks() ? HeaderBlanks.begin(channel) : null;
+        this.decoder = new RequestDecoder(this, blanks);
         this.queued = QueuedBytes.of(channel);
         this.isLate = isLate;
         ChannelPipeline pipeline = channel.pipeline();
@@ -194,6 +196,9 @@ final class ServerConnection implements IdleConnections.Connection {
     void responseWritten() {
         deadlines.responseWritten(port.now());
         hasBegunResponse = false;
+        if (blanks != null) {
+            blanks.responseWritten();
+        }
         if (isHeld || problem != null || port.isClosing()) {
             afterResponse();
         }

@@ -18,7 +18,10 @@ import java.util.concurrent.TimeUnit;
  * never see the answer.
  */
 final class UnwantedBody {
-    /** So much more than is accepted is read at least, so that a client that missed the limit keeps the connection. */
+    /**
+     * So much more than is accepted is read at least, so that a client that missed the limit keeps the connection, if
+     * it announced the length of the body; without that nobody knows whether the end will be read.
+     */
     private static final long MIN_EXCESS = 16 << 20;
 
     /** Up to here half of the limit is read beyond it: text takes more room than the numbers that it stands for. */
@@ -46,8 +49,12 @@ final class UnwantedBody {
      * how much. To be called before the answer is written.
      */
     static void announceClose(HttpServerRequest request, HttpOptions options) {
+        announceClose(request, mostRead(request, options));
+    }
+
+    private static void announceClose(HttpServerRequest request, long most) {
         HttpServerResponse response = request.response();
-        if (!request.isEnded() && !response.headWritten() && (isWaiting(request) || !isSmall(request, options))) {
+        if (!request.isEnded() && !response.headWritten() && (isWaiting(request) || !isSmall(request, most))) {
             response.putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
         }
     }
@@ -57,16 +64,33 @@ final class UnwantedBody {
      * the response was written.
      */
     static void discard(HttpServerRequest request, HttpOptions options) {
+        discard(request, mostRead(request, options));
+    }
+
+    /**
+     * Answers a request that may not have what it asks for. Whatever its headers say of its body, no more is read of it
+     * than {@link #mostIgnored}: nobody has checked that the client may send tensors.
+     */
+    static void turnAway(HttpServerRequest request, HttpOptions options, Runnable answer) {
+        announceClose(request, mostIgnored(request, options));
+        answer.run();
+        discard(request, mostIgnored(request, options));
+    }
+
+    /** Reads little of the rest, after an answer that announced the end of the connection. */
+    static void discard(HttpServerRequest request) {
+        discard(request, MIN_EXCESS);
+    }
+
+    private static void discard(HttpServerRequest request, long most) {
         if (!request.isEnded()) {
-            new UnwantedBody(request, mostRead(request, options)).start();
+            new UnwantedBody(request, most).start();
         }
     }
 
-    /** Reads the rest, whatever its size. */
-    static void discard(HttpServerRequest request) {
-        if (!request.isEnded()) {
-            new UnwantedBody(request, Long.MAX_VALUE).start();
-        }
+    /** Returns how much is read of a body that nobody would have read in any case. */
+    private static long mostIgnored(HttpServerRequest request, HttpOptions options) {
+        return Math.min(mostRead(request, options), MIN_TEXT + MIN_EXCESS);
     }
 
     private static long mostRead(HttpServerRequest request, HttpOptions options) {
@@ -92,13 +116,16 @@ final class UnwantedBody {
         }
     }
 
-    /** Prepares for the answer to a request whose body does not matter: a small one may come. */
-    static void allow(HttpServerRequest request, HttpOptions options) {
-        if (isWaiting(request) && isSmall(request, options)) {
+    /** Answers a request whose body does not matter: a small one may come, also from a client that waits to be told. */
+    static void allow(HttpServerRequest request, HttpOptions options, Runnable answer) {
+        long most = mostIgnored(request, options);
+        if (isWaiting(request) && isSmall(request, most)) {
             request.response().writeContinue();
         } else {
-            announceClose(request, options);
+            announceClose(request, most);
         }
+        answer.run();
+        discard(request, most);
     }
 
     /** Says whether a client waits to be told to send the body. */
@@ -148,13 +175,13 @@ final class UnwantedBody {
         }
     }
 
-    private static boolean isSmall(HttpServerRequest request, HttpOptions options) {
+    private static boolean isSmall(HttpServerRequest request, long most) {
         String length = request.getHeader(HttpHeaders.CONTENT_LENGTH);
         if (length == null) { // without chunks there is no body at all
             return request.getHeader(HttpHeaders.TRANSFER_ENCODING) == null;
         }
         try {
-            return Long.parseLong(length) <= mostRead(request, options);
+            return Long.parseLong(length) <= most;
         } catch (NumberFormatException e) {
             return false;
         }

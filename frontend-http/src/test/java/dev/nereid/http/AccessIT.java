@@ -88,6 +88,37 @@ class AccessIT {
         assertThat(frontend.server.calls()).isEmpty();
     }
 
+    /** The header announces tensors, which may be larger than a text. */
+    @ParameterizedTest
+    @CsvSource({"POST, /v2/models/id/infer, 403", "POST, /v2/nope, 404", "PUT, /v2/health/live, 405"})
+    void readsNoMoreOfARefusedBodyThanOfText(String method, String path, int status) throws IOException {
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS
+                .limitedTo(1 << 20, 1L << 40)
+                .securedBy(HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of("inference:admin=x")))));
+        String head = method + " " + path + " HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: 0\r\n";
+        long most = 144L << 20;
+
+        try (HttpConnection connection = frontend.connect()) {
+            assertThat(connection
+                            .send(bytes(head + "Content-Length: " + most + "\r\n\r\n"))
+                            .receive()
+                            .header("connection"))
+                    .isEmpty();
+        }
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(bytes(head + "Content-Length: " + (1L << 39) + "\r\n\r\n"));
+            HttpConnection.Answer answer = connection.receive();
+            assertThat(answer.status()).isEqualTo(status);
+            assertThat(answer.header("connection")).isEqualTo("close");
+            byte[] piece = new byte[1 << 20];
+            for (int i = 0; i < 145; i++) {
+                connection.send(piece);
+            }
+
+            assertThat(connection.isQuietFor(3000)).as("left open").isFalse();
+        }
+    }
+
     @Test
     void saysNothingOfPathsThatDoNotExist() throws IOException {
         start(EVERYTHING + ":admin=x");

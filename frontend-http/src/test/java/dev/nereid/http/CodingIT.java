@@ -177,6 +177,15 @@ class CodingIT {
     }
 
     @Test
+    void namesTheLimitThatACodedTextExceeds() throws IOException {
+        assertError(
+                infer(GZIP, new byte[(16 << 20) + (32 << 10)]),
+                400,
+                "request has a size (16809984 bytes) that exceeds the maximum allowed value of 16777216 bytes. Use"
+                        + " --http-max-request-size to increase the limit.");
+    }
+
+    @Test
     void servesOthersWhileItInflates() throws Exception {
         byte[] large = gzip(new byte[16 << 20]);
         try (HttpConnection first = frontend.connect();

@@ -373,6 +373,30 @@ class ConnectionIT {
     }
 
     @Test
+    void ofARequestThatIsSentAwayAtTheEndNoLongBodyIsRead() throws Exception {
+        start(PATIENT);
+        try (HttpConnection busy = frontend.connect()) {
+            busy.send(infer());
+            FakeCall call = call();
+            CompletableFuture<Void> closed = CompletableFuture.runAsync(frontend.http::close);
+            awaitDrained();
+            try (HttpConnection late = frontend.connect()) {
+                late.send(bytes("POST " + PATH + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"));
+                assertThat(late.receive().status()).isEqualTo(503);
+                byte[] piece = new byte[1 << 20];
+                for (int i = 0; i < 17; i++) {
+                    late.send(piece);
+                }
+
+                assertThat(late.isQuietFor(3000)).as("left open").isFalse();
+            }
+            call.respondWithInputs();
+            assertThat(busy.receive().status()).isEqualTo(200);
+            closed.get(15, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
     void aRequestIsAnsweredWhoseEventLoopHadNoConnectionWhenThePortBeganToClose() throws Exception {
         start(PATIENT, ConnectionLimiter.unlimited(), Duration.ofSeconds(20), 2);
         HttpConnection busy = frontend.connect();

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Headers that reach the backend as parameters. */
@@ -54,6 +55,39 @@ class ForwardedHeadersIT {
                     .containsEntry("x-b", new ParameterValue.Text("é "));
             assertThat(frontend.server.calls().getLast().call().parameters())
                     .containsEntry("X-F", new ParameterValue.Text("4   "));
+        }
+    }
+
+    /** The transport makes one length of two, and puts it behind all other headers. */
+    @ParameterizedTest
+    @CsvSource({"HTTP/1.0, Content-Length:", "HTTP/1.1, X-Length:"})
+    void keepsBlanksWhenTheTransportMovesTheLength(String version, String other) throws IOException {
+        try (RunningFrontend frontend = new RunningFrontend(forwarding("^x-"));
+                HttpConnection connection = frontend.connect()) {
+            String length = BODY.length() + "\r\n";
+            connection.send(bytes("POST /v2/models/plain/infer " + version + "\r\nX-A: 1\r\n" + other + " " + length
+                    + "Content-Length: 0" + length + "X-B: 2  \r\nX-C: 3\r\n\r\n" + BODY));
+
+            assertThat(connection.receive().status()).isEqualTo(200);
+            assertThat(frontend.server.calls().getFirst().call().parameters())
+                    .containsEntry("X-A", new ParameterValue.Text("1"))
+                    .containsEntry("X-B", new ParameterValue.Text("2  "))
+                    .containsEntry("X-C", new ParameterValue.Text("3"));
+        }
+    }
+
+    @Test
+    void takesEmptyLinesBeforeARequest() throws IOException {
+        try (RunningFrontend frontend = new RunningFrontend(forwarding("^x-"));
+                HttpConnection connection = frontend.connect()) {
+            for (int i = 0; i < 1000; i++) {
+                connection.send(bytes("\r\n"));
+            }
+            connection.post("/v2/models/plain/infer", "X-B: 2 \r\n", bytes(BODY));
+
+            assertThat(connection.receive().status()).isEqualTo(200);
+            assertThat(frontend.server.calls().getFirst().call().parameters())
+                    .containsEntry("X-B", new ParameterValue.Text("2 "));
         }
     }
 

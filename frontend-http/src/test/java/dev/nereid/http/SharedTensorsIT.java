@@ -5,8 +5,10 @@ import static dev.nereid.http.HttpConnection.join;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.FakeSharedMemory;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
@@ -14,12 +16,19 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Inferences whose tensors lie in memory that the client shares. */
 class SharedTensorsIT {
@@ -36,8 +45,8 @@ class SharedTensorsIT {
 
     @AfterEach
     void stop() {
+        frontend.close(); // an answer may be sent before its call has ended
         assertThat(frontend.server.sharedMemory().leases()).isZero();
-        frontend.close();
     }
 
     @Test
@@ -134,6 +143,48 @@ class SharedTensorsIT {
                 .isEqualTo(400);
     }
 
+    /** Models that answer a call on the event loop, in all ways. */
+    static Stream<Arguments> answers() {
+        Map<String, Consumer<FakeCall>> ways = Map.of(
+                "response", FakeCall::respondWithInputs,
+                "failure", call -> call.fail(ErrorCode.UNAVAILABLE, "no"),
+                "refusal", call -> call.refuse(ErrorCode.UNAVAILABLE, "no"),
+                "end", FakeCall::end,
+                "failed response",
+                        call -> {
+                            call.respondWithError(ErrorCode.UNAVAILABLE, "no");
+                            call.end();
+                        },
+                "two responses",
+                        call -> {
+                            call.respond(List.of(), Map.of(), false);
+                            call.respondWithInputs();
+                        });
+        return ways.entrySet().stream()
+                .flatMap(way -> Stream.of(0, 1 << 20)
+                        .map(inline -> Arguments.of(Named.of(way.getKey(), way.getValue()), inline)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("answers")
+    void regionsAreAnsweredBeforeTheClientHasItsResponse(Consumer<FakeCall> way, int maxInlineBytes)
+            throws IOException {
+        frontend.close();
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS.inlineUpTo(maxInlineBytes));
+        FakeSharedMemory shared = frontend.server.sharedMemory();
+        shared.register("r", "/r", 0, 64);
+        frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).answering(way));
+
+        try (HttpConnection connection = frontend.connect()) {
+            connection
+                    .post("/v2/models/id/infer", "", bytes("{\"inputs\":[" + input("INPUT0", 3, 0) + "]}"))
+                    .receive();
+            shared.note("response");
+        }
+
+        assertThat(shared.events()).startsWith("leased r", "answered r").containsSubsequence("answered r", "response");
+    }
+
     /** The output of an identity is its input: memory that the client has cut off meanwhile. */
     @ParameterizedTest
     @CsvSource({"false, identity, 4096", "true, identity, 64", "true, identity, 1000000", "true, gzip, 1000000"})
@@ -161,6 +212,8 @@ class SharedTensorsIT {
                     .isEqualTo("{\"error\":\"shared memory of an input was truncated before the response was"
                             + " written\"}");
             assertThat(answer.status()).isEqualTo(500);
+            assertThat(frontend.server.sharedMemory().events())
+                    .containsSubsequence("leased cut", "answered cut", "closed cut");
             assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "]}").status())
                     .isEqualTo(200);
         }

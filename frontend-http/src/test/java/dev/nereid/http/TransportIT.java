@@ -178,6 +178,22 @@ class TransportIT {
         }
     }
 
+    /** What a client sends after its answer is read as long as it goes on: here longer than it may send nothing. */
+    @Test
+    void closesOnlyWhenTheClientIsSilent() throws IOException {
+        try (HttpConnection connection = frontend.connect()) {
+            connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"));
+            assertThat(connection.receive().status()).isEqualTo(400);
+            for (int i = 0; i < 3; i++) {
+                assertThat(connection.send(new byte[1000]).isQuietFor(2000))
+                        .as("left open")
+                        .isTrue();
+            }
+
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
     @Test
     void closesAfterTooManyChunks() throws IOException {
         try (HttpConnection connection = frontend.connect()) {
