@@ -98,7 +98,8 @@ final class UnwantedBody {
         if (!InferHead.isBinary(request)) {
             limit = Math.max(options.maxJsonBytes(), Math.min(limit, MIN_TEXT));
         }
-        return limit + Math.clamp(limit / 2, MIN_EXCESS, MAX_EXCESS);
+        long excess = Math.clamp(limit / 2, MIN_EXCESS, MAX_EXCESS);
+        return Math.min(limit, Long.MAX_VALUE - excess) + excess;
     }
 
     /** Answers a request with an error, whatever its body. */
