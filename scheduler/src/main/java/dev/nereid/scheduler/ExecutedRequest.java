@@ -5,7 +5,6 @@ import dev.nereid.api.Quoted;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
-import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceRequest;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ParameterValue;
@@ -79,17 +78,6 @@ final class ExecutedRequest implements InferenceRequest {
     public Optional<Tensor> input(String name) {
         call();
         return Optional.ofNullable(NamedTensors.find(request.inputs(), name));
-    }
-
-    /** Finds an input that a batch gathers. */
-    static Tensor input(ScheduledRequest request, String name) throws BackendException {
-        Tensor found = NamedTensors.find(request.inputs(), name);
-        if (found == null) {
-            throw new BackendException(
-                    ErrorCode.INVALID_ARGUMENT,
-                    "input '" + name + "' of model '" + request.call().model() + "': not in the request");
-        }
-        return found;
     }
 
     @Override

@@ -68,7 +68,7 @@ final class GatheredInputs {
 
     /** Returns the input of a batch of one: in place, and flat if it is ragged. */
     static Tensor single(ModelScope model, ScheduledRequest request, String input) throws BackendException {
-        Tensor tensor = ExecutedRequest.input(request, input);
+        Tensor tensor = request.input(input);
         if (!is(model, input, TensorSpec.Trait.RAGGED)) {
             return tensor;
         }
@@ -115,7 +115,7 @@ final class GatheredInputs {
     private List<Tensor> parts(String input) throws BackendException {
         List<Tensor> parts = new ArrayList<>(requests.size());
         for (ScheduledRequest request : requests) {
-            parts.add(ExecutedRequest.input(request, input));
+            parts.add(request.input(input));
         }
         return parts;
     }

@@ -20,7 +20,7 @@ final class ScatteredParts {
             throws BackendException {
         Shape dims = output.tensor().backendDims();
         Shape whole = output.batched() ? dims.prepend(Shape.VARIABLE) : dims;
-        Shape given = ExecutedRequest.input(request, source).shape();
+        Shape given = request.input(source).shape();
         Shape shape = fill(whole, given);
         if (shape == null) {
             throw SchedulerErrors.output(

@@ -8,6 +8,8 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -116,6 +118,17 @@ final class ScheduledRequest implements Cancellation {
     /** Returns the inputs as the backend sees them. */
     List<NamedTensor> inputs() {
         return copied == null ? call.inputs() : copied.inputs();
+    }
+
+    /** Returns an input as the backend sees it, which has to be there. */
+    Tensor input(String name) throws BackendException {
+        Tensor found = NamedTensors.find(inputs(), name);
+        if (found == null) {
+            throw new BackendException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "input '" + name + "' of model '" + call.model() + "': not in the request");
+        }
+        return found;
     }
 
     /** Says whether there are inputs which the configuration does not know; only a warm-up may have such. */
