@@ -24,12 +24,8 @@ final class BatchTaker {
     private final BatchPlanner planner;
     private final WaitingRequests requests;
     private final QueueView view;
-    private final @Nullable ResponseOrder order;
     private final LongSupplier nanoTime;
     private final @Nullable StrategyBatcher strategy;
-
-    /** How many places among the answers were given. */
-    private long places;
 
     private boolean stopped;
 
@@ -42,7 +38,6 @@ final class BatchTaker {
      * @param lock the lock of the queue
      * @param planner decides about batches
      * @param requests what waits
-     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
      * @param nanoTime the clock
      * @param strategy forms batches by the model's own rule; {@code null} if there is none
      */
@@ -50,14 +45,12 @@ final class BatchTaker {
             Lock lock,
             BatchPlanner planner,
             WaitingRequests requests,
-            @Nullable ResponseOrder order,
             LongSupplier nanoTime,
             @Nullable StrategyBatcher strategy) {
         this.lock = lock;
         this.planner = planner;
         this.requests = requests;
         this.view = requests.view();
-        this.order = order;
         this.nanoTime = nanoTime;
         this.strategy = strategy;
     }
@@ -108,13 +101,6 @@ final class BatchTaker {
         return !stopped || requests.length() > 0;
     }
 
-    /** Gives a request its place among the answers, if they have an order. */
-    void place(ScheduledRequest request) {
-        if (order != null) {
-            request.answers().place(places++);
-        }
-    }
-
     /**
      * Takes what is overdue, and a batch if there is one, and leaves them at a seat.
      *
@@ -142,7 +128,7 @@ final class BatchTaker {
         for (int i = 0; i < count; i++) {
             ScheduledRequest request = requests.poll();
             if (request != null && request.begin()) { // if not, it is about to be taken out by who answers it
-                place(request);
+                request.answers().takePlace();
                 seat.taken.add(request);
             }
         }

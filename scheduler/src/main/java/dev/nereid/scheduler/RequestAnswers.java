@@ -43,9 +43,14 @@ final class RequestAnswers {
         this.order = order;
     }
 
-    /** Gives the request its place; to be called between the begin of the execution and the backend. */
-    void place(long given) {
-        place = given;
+    /**
+     * Gives the request its place in the order of responses, if the model keeps one. To be called once, when the request
+     * begins or is completed without having been queued.
+     */
+    void takePlace() {
+        if (order != null) {
+            place = order.nextPlace();
+        }
     }
 
     /** Has the answer kept for later calls; to be called before the request is queued. */

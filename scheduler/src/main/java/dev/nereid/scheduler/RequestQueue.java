@@ -55,7 +55,7 @@ final class RequestQueue {
         this.nanoTime = nanoTime;
         this.order = order;
         this.requests = requests;
-        this.taker = new BatchTaker(lock, planner, requests, order, nanoTime, strategy);
+        this.taker = new BatchTaker(lock, planner, requests, nanoTime, strategy);
         this.seats = new Seats(lock, taker);
         this.batches = new BatchSource(lock, requests, taker, seats, nanoTime);
         this.alarm = new DueAlarm(timer, this::ring);
@@ -166,20 +166,6 @@ final class RequestQueue {
         }
         alarm.set(next);
         overdue.forEach(Due::answer);
-    }
-
-    /**
-     * Gives a request that is answered without having been queued its place among the answers, if they have an order.
-     */
-    void place(ScheduledRequest request) {
-        if (order != null) {
-            lock.lock();
-            try {
-                taker.place(request);
-            } finally {
-                lock.unlock();
-            }
-        }
     }
 
     /** Takes a request out that was answered, if it waits here. */

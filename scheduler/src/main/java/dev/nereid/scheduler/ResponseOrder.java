@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +44,14 @@ final class ResponseOrder {
     /** Whether some thread is about to tell answers. */
     @GuardedBy("lock")
     private boolean telling;
+
+    /** How many places were given. */
+    private final AtomicLong places = new AtomicLong();
+
+    /** Returns the next place; called under the lock of the queue for a request that leaves one. */
+    long nextPlace() {
+        return places.getAndIncrement();
+    }
 
     /**
      * Tells an answer when it is its turn: before the return, or later by another thread.

@@ -250,7 +250,7 @@ final class ScheduledRequest implements Cancellation {
         if (!latch.answerWaiting()) {
             return false;
         }
-        queue.place(this);
+        answers.takePlace();
         answers.tellLast(answer);
         release();
         return true;

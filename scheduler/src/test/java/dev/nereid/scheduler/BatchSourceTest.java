@@ -29,7 +29,7 @@ final class BatchSourceTest {
             new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
     private final QueueLock lock = new QueueLock();
     private final WaitingRequests requests = new WaitingRequests(PriorityPolicy.NONE, scope.equalInputs());
-    private final BatchTaker taker = new BatchTaker(lock, BatchPlanner.oneByOne(), requests, null, () -> 0, null);
+    private final BatchTaker taker = new BatchTaker(lock, BatchPlanner.oneByOne(), requests, () -> 0, null);
     private final Seats seats = new Seats(lock, taker);
     private final BatchSource source = new BatchSource(lock, requests, taker, seats, () -> 0);
     private final Seat lent = source.seat(() -> {}, () -> 0);
