@@ -21,6 +21,7 @@ final class CallIntake {
 
     private final ModelScope model;
     private final RequestQueue queue;
+    private final @Nullable ResponseOrder order;
     private final ShortExecutions executions;
     private final RateLimiter rateLimiter;
     private final @Nullable CacheGate cache;
@@ -28,6 +29,7 @@ final class CallIntake {
     /**
      * Opens the intake of a queue.
      *
+     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
      * @param executions says whether a thread that submits a request may run its execution
      * @param rateLimiter may have instances wait, so that only their own threads run them
      * @param cache the cache of responses, if the model has one
@@ -35,11 +37,13 @@ final class CallIntake {
     CallIntake(
             ModelScope model,
             RequestQueue queue,
+            @Nullable ResponseOrder order,
             ShortExecutions executions,
             RateLimiter rateLimiter,
             Optional<CacheAccess> cache) {
         this.model = model;
         this.queue = queue;
+        this.order = order;
         this.executions = executions;
         this.rateLimiter = rateLimiter;
         this.cache = cache.map(access ->
@@ -59,8 +63,8 @@ final class CallIntake {
         ScheduledRequest request;
         try {
             request = new ScheduledRequest(
-                    model, queue, call, observer, arrivedNanos, model.nanoTime().getAsLong());
-        } catch (RuntimeException | Error e) { // such as no memory for a copy of its shape tensors
+                    model, order, call, observer, arrivedNanos, model.nanoTime().getAsLong());
+        } catch (RuntimeException | Error e) { // such as no memory
             if (verdict == ModelLoad.Verdict.ADMITTED) {
                 model.load().leave(bytes);
             }
@@ -82,7 +86,8 @@ final class CallIntake {
             } else {
                 cache.submit(request);
             }
-        } catch (RuntimeException | Error e) { // such as no memory for a place in the queue
+        } catch (RuntimeException
+                | Error e) { // such as no memory for a place in the queue, or for a copy of its shape tensors
             request.failUnqueued(e);
         }
         return request;

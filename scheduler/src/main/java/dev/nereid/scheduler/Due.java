@@ -18,7 +18,7 @@ final class Due {
         TIMEOUT
     }
 
-    private final ScheduledRequest request;
+    private final QueueEntry entry;
     private final Cause cause;
     private final long nanos;
 
@@ -28,18 +28,18 @@ final class Due {
     /**
      * Makes a moment.
      *
-     * @param request the request
+     * @param entry the request
      * @param cause what is over then
      * @param nanos the first nanosecond after its time, on the scale of the clock
      */
-    Due(ScheduledRequest request, Cause cause, long nanos) {
-        this.request = request;
+    Due(QueueEntry entry, Cause cause, long nanos) {
+        this.entry = entry;
         this.cause = cause;
         this.nanos = nanos;
     }
 
-    ScheduledRequest request() {
-        return request;
+    QueueEntry entry() {
+        return entry;
     }
 
     Cause cause() {
@@ -63,8 +63,8 @@ final class Due {
     /** Tells the client that the time is over, unless the request was answered. */
     void answer() {
         switch (cause) {
-            case DEADLINE -> request.reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);
-            case TIMEOUT -> request.reject(SchedulerErrors.timedOut(), FailureReason.REJECTED);
+            case DEADLINE -> entry.request().reject(SchedulerErrors.cancelled(), FailureReason.CANCELED);
+            case TIMEOUT -> entry.request().reject(SchedulerErrors.timedOut(), FailureReason.REJECTED);
         }
     }
 }

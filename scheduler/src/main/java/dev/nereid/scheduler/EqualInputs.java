@@ -82,12 +82,12 @@ final class EqualInputs {
     }
 
     /** Says whether two requests may share a batch. Reads no memory of inputs. */
-    boolean join(ScheduledRequest one, ScheduledRequest other) {
+    boolean join(QueueEntry one, QueueEntry other) {
         if (always) {
             return true;
         }
-        List<NamedTensor> inputs = one.call().inputs();
-        List<NamedTensor> others = other.call().inputs();
+        List<NamedTensor> inputs = one.request().call().inputs();
+        List<NamedTensor> others = other.request().call().inputs();
         if (inputs.size() != others.size() || !sameContent(one.content(), other.content())) {
             return false;
         }

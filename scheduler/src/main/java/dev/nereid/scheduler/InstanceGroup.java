@@ -26,7 +26,7 @@ record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
             ShortExecutions executions,
             List<WarmupSample> samples) {
         List<DeviceSeats> seats = DeviceSeats.of(instances, blocksDevice);
-        Warmup together = new Warmup(model, queue, samples, seats.size());
+        Warmup together = new Warmup(model, samples, seats.size());
         List<InstanceWorker> workers = new ArrayList<>();
         try {
             for (DeviceSeats shared : seats) {

@@ -82,15 +82,16 @@ public final class ModelScheduler implements AutoCloseable {
         this.strategy = plan.strategy();
         this.queue = new RequestQueue(
                 planner,
-                new WaitingRequests(policy.priorities(), model.equalInputs()),
-                policy.preserveOrdering() ? new ResponseOrder() : null,
+                policy.priorities(),
+                model.equalInputs(),
                 nanoTime,
                 environment.timer(),
                 strategy.filter(rule -> batches)
                         .map(rule -> new StrategyBatcher(model, rule, planner))
                         .orElse(null));
         hold(policy, environment.schedulerDelay());
-        this.intake = new CallIntake(model, queue, executions, rateLimiter, environment.cache());
+        ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
+        this.intake = new CallIntake(model, queue, order, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/", model.fatalErrors());
         this.watch = new ExecutionWatch(model, threads, environment.supervision());

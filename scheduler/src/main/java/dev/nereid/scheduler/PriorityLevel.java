@@ -6,14 +6,14 @@ import org.jspecify.annotations.Nullable;
  * The requests of one level that wait: first the live ones in the order of their arrival, then the delayed ones in the
  * order in which their time was over. Confined to the lock of the queue.
  *
- * <p>The links lie in the requests themselves, so that any of them leaves in one step.
+ * <p>The links lie in the entries themselves, so that any of them leaves in one step.
  */
 final class PriorityLevel {
     private final long number;
     private final QueuePolicy policy;
-    private @Nullable ScheduledRequest first;
-    private @Nullable ScheduledRequest lastLive;
-    private @Nullable ScheduledRequest last;
+    private @Nullable QueueEntry first;
+    private @Nullable QueueEntry lastLive;
+    private @Nullable QueueEntry last;
     private int size;
 
     PriorityLevel(long number, QueuePolicy policy) {
@@ -36,49 +36,49 @@ final class PriorityLevel {
 
     /** Returns the request that goes first; {@code null} if none waits. */
     @Nullable
-    ScheduledRequest first() {
+    QueueEntry first() {
         return first;
     }
 
     /** Adds a request behind the live ones. */
-    void add(ScheduledRequest request) {
-        request.level = this;
-        link(request, lastLive);
-        lastLive = request;
+    void add(QueueEntry entry) {
+        entry.level = this;
+        link(entry, lastLive);
+        lastLive = entry;
     }
 
     /** Moves a live request behind all others. */
-    void delay(ScheduledRequest request) {
-        unlink(request);
-        link(request, last);
+    void delay(QueueEntry entry) {
+        unlink(entry);
+        link(entry, last);
     }
 
     /** Removes a request that is here. */
-    void remove(ScheduledRequest request) {
-        unlink(request);
-        request.level = null;
+    void remove(QueueEntry entry) {
+        unlink(entry);
+        entry.level = null;
     }
 
-    private void link(ScheduledRequest request, @Nullable ScheduledRequest before) {
-        ScheduledRequest after = before == null ? first : before.next;
-        request.previous = before;
-        request.next = after;
+    private void link(QueueEntry entry, @Nullable QueueEntry before) {
+        QueueEntry after = before == null ? first : before.next;
+        entry.previous = before;
+        entry.next = after;
         if (before == null) {
-            first = request;
+            first = entry;
         } else {
-            before.next = request;
+            before.next = entry;
         }
         if (after == null) {
-            last = request;
+            last = entry;
         } else {
-            after.previous = request;
+            after.previous = entry;
         }
         size++;
     }
 
-    private void unlink(ScheduledRequest request) {
-        ScheduledRequest before = request.previous;
-        ScheduledRequest after = request.next;
+    private void unlink(QueueEntry entry) {
+        QueueEntry before = entry.previous;
+        QueueEntry after = entry.next;
         if (before == null) {
             first = after;
         } else {
@@ -89,11 +89,11 @@ final class PriorityLevel {
         } else {
             after.previous = before;
         }
-        if (lastLive == request) {
+        if (lastLive == entry) {
             lastLive = before;
         }
-        request.previous = null;
-        request.next = null;
+        entry.previous = null;
+        entry.next = null;
         size--;
     }
 }

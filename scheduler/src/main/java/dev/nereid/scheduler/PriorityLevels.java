@@ -24,9 +24,9 @@ final class PriorityLevels implements QueueView {
     private int heavy;
 
     /** Where the planner began to look, and where it looks. */
-    private @Nullable ScheduledRequest head;
+    private @Nullable QueueEntry head;
 
-    private @Nullable ScheduledRequest current;
+    private @Nullable QueueEntry current;
 
     PriorityLevels(PriorityPolicy policy, EqualInputs equalInputs) {
         this.policy = policy;
@@ -69,37 +69,37 @@ final class PriorityLevels implements QueueView {
     }
 
     /** Adds a request to its level. */
-    void add(ScheduledRequest request, PriorityLevel level) {
+    void add(QueueEntry entry, PriorityLevel level) {
         if (level.size() == 0 && !policy.isFlat()) {
             waiting.put(level.number(), level);
         }
-        level.add(request);
+        level.add(entry);
         length++;
-        items += request.call().batchSize();
-        heavy += request.isHeavy() ? 1 : 0;
+        items += entry.request().call().batchSize();
+        heavy += entry.request().isHeavy() ? 1 : 0;
     }
 
     /** Removes a request from the level on which it waits. */
-    void remove(ScheduledRequest request, PriorityLevel level) {
-        level.remove(request);
+    void remove(QueueEntry entry, PriorityLevel level) {
+        level.remove(entry);
         if (level.size() == 0 && !policy.isFlat()) {
             waiting.remove(level.number());
         }
         length--;
-        items -= request.call().batchSize();
-        heavy -= request.isHeavy() ? 1 : 0;
+        items -= entry.request().call().batchSize();
+        heavy -= entry.request().isHeavy() ? 1 : 0;
     }
 
     /** Returns the request that goes first; {@code null} if none waits. */
     @Nullable
-    ScheduledRequest first() {
+    QueueEntry first() {
         if (policy.isFlat()) {
             return recent.first();
         }
         return first(waiting.firstEntry());
     }
 
-    private static @Nullable ScheduledRequest first(Map.@Nullable Entry<Long, PriorityLevel> entry) {
+    private static @Nullable QueueEntry first(Map.@Nullable Entry<Long, PriorityLevel> entry) {
         return entry == null ? null : entry.getValue().first();
     }
 
@@ -120,21 +120,21 @@ final class PriorityLevels implements QueueView {
         return current != null;
     }
 
-    private @Nullable ScheduledRequest after(ScheduledRequest request) {
-        if (request.next != null || request.level == null || policy.isFlat()) {
-            return request.next;
+    private @Nullable QueueEntry after(QueueEntry entry) {
+        if (entry.next != null || entry.level == null || policy.isFlat()) {
+            return entry.next;
         }
-        return first(waiting.higherEntry(request.level.number()));
+        return first(waiting.higherEntry(entry.level.number()));
     }
 
     @Override
     public int batchSize() {
-        return get(current).call().batchSize();
+        return get(current).request().call().batchSize();
     }
 
     @Override
     public long enqueuedNanos() {
-        return get(current).enqueuedNanos();
+        return get(current).request().enqueuedNanos();
     }
 
     @Override
@@ -144,13 +144,13 @@ final class PriorityLevels implements QueueView {
 
     /** Returns the request that the planner looks at. */
     ScheduledRequest current() {
-        return get(current);
+        return get(current).request();
     }
 
-    private static ScheduledRequest get(@Nullable ScheduledRequest request) {
-        if (request == null) {
+    private static QueueEntry get(@Nullable QueueEntry entry) {
+        if (entry == null) {
             throw new IllegalStateException("looks at no request (expected: next said that there is one)");
         }
-        return request;
+        return entry;
     }
 }

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.scheduler.time.Timer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -21,8 +22,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class RequestQueue {
     private final LongSupplier nanoTime;
-    private final @Nullable ResponseOrder order;
+    private final EqualInputs equalInputs;
     private final DueAlarm alarm;
+    private final Consumer<QueueEntry> remover = this::remove;
     private final BatchSource batches;
     private final QueueLock lock = new QueueLock();
 
@@ -39,22 +41,22 @@ final class RequestQueue {
      * Makes an empty queue.
      *
      * @param planner decides about batches
-     * @param requests where requests wait; empty, and the queue's from now on
-     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
+     * @param priorities the priority levels of the model
+     * @param equalInputs decides which requests may share a batch
      * @param nanoTime the clock
      * @param timer an alarm of it is held until the queue is closed
      * @param strategy forms batches by the model's own rule; {@code null} if there is none
      */
     RequestQueue(
             BatchPlanner planner,
-            WaitingRequests requests,
-            @Nullable ResponseOrder order,
+            PriorityPolicy priorities,
+            EqualInputs equalInputs,
             LongSupplier nanoTime,
             Timer timer,
             @Nullable StrategyBatcher strategy) {
         this.nanoTime = nanoTime;
-        this.order = order;
-        this.requests = requests;
+        this.equalInputs = equalInputs;
+        this.requests = new WaitingRequests(priorities, equalInputs);
         this.taker = new BatchTaker(lock, planner, requests, nanoTime, strategy);
         this.seats = new Seats(lock, taker);
         this.batches = new BatchSource(lock, requests, taker, seats, nanoTime);
@@ -64,12 +66,6 @@ final class RequestQueue {
     /** Returns where instances take their batches; the same at every call. */
     BatchSource batches() {
         return batches;
-    }
-
-    /** Returns what keeps the answers in order; {@code null} if any order will do. */
-    @Nullable
-    ResponseOrder order() {
-        return order;
     }
 
     /**
@@ -107,14 +103,16 @@ final class RequestQueue {
      *     request
      */
     Admission offer(ScheduledRequest request, boolean mayRun) {
+        QueueEntry entry = new QueueEntry(request, equalInputs.content(request.call()), remover);
+        request.waitsAt(entry);
         Admission admission;
         Due next;
         lock.lock();
         try {
-            admission = admit(request, mayRun);
+            admission = admit(entry, mayRun);
             next = alarm.claim(requests.nextDue());
         } catch (RuntimeException | Error e) { // such as no memory: the caller answers it, and no instance takes it
-            requests.remove(request);
+            requests.remove(entry);
             throw e;
         } finally {
             lock.unlock();
@@ -124,17 +122,17 @@ final class RequestQueue {
     }
 
     @GuardedBy("lock")
-    private Admission admit(ScheduledRequest request, boolean mayRun) {
+    private Admission admit(QueueEntry entry, boolean mayRun) {
         if (taker.isStopped()) {
             return Admission.Outcome.STOPPED;
         }
         if (seats.areGone()) {
             return Admission.Outcome.NO_INSTANCE;
         }
-        if (!request.isWaiting()) { // withdrawn meanwhile, its memory given back
+        if (!entry.request().isWaiting()) { // withdrawn meanwhile, its memory given back
             return Admission.Outcome.ACCEPTED;
         }
-        if (!requests.add(request)) {
+        if (!requests.add(entry)) {
             return Admission.Outcome.FULL;
         }
         taker.added();
@@ -169,10 +167,10 @@ final class RequestQueue {
     }
 
     /** Takes a request out that was answered, if it waits here. */
-    void remove(ScheduledRequest request) {
+    private void remove(QueueEntry entry) {
         lock.lock();
         try {
-            if (requests.remove(request) && seats.hasLeader()) {
+            if (requests.remove(entry) && seats.hasLeader()) {
                 seats.callOne(nanoTime.getAsLong()); // what is left may be a preferred size
             }
         } finally {

@@ -31,11 +31,9 @@ import org.jspecify.annotations.Nullable;
 final class ScheduledRequest implements Cancellation {
     private final ModelScope model;
     private final CheckedCall call;
-    private final byte @Nullable [] content;
     private final boolean clientMemory;
     private final long arrivedNanos;
     private final long enqueuedNanos;
-    private final RequestQueue queue;
     private final RequestAnswers answers;
     private final CompletionLatch latch = new CompletionLatch();
     private final Withdrawal withdrawal = new Withdrawal();
@@ -49,20 +47,12 @@ final class ScheduledRequest implements Cancellation {
     /** Whether only the threads of instances may execute it, since more than its execution is to be done. */
     private boolean heavy;
 
-    /** The neighbors on its level; guarded by the lock of the queue, as the two after them. */
-    @Nullable
-    ScheduledRequest previous;
-
-    @Nullable
-    ScheduledRequest next;
-
-    /** The level on which it waits; {@code null} while it is not in the queue. */
-    @Nullable
-    PriorityLevel level;
-
-    /** When its time is over, if that is bounded. */
-    @Nullable
-    Due due;
+    /**
+     * The last position in a queue. A queue writes it and then checks that the request still waits; a thread that
+     * completes a waiting request takes the step of the latch and then reads it. Both are volatile, so that at least one
+     * sees the other.
+     */
+    private volatile @Nullable QueuePosition position;
 
     /** Counts the calls that its instance is not done with; written before the backend sees the request. */
     private @Nullable InFlight instanceCalls;
@@ -76,21 +66,20 @@ final class ScheduledRequest implements Cancellation {
     /**
      * Counts the call as in flight, and takes over its memory. Whoever makes it offers it to the queue.
      *
+     * @param order keeps the answers of the model in order; {@code null} if any order will do
      * @param arrivedNanos when the server was given the call
      * @param enqueuedNanos when it is queued
      */
     ScheduledRequest(
             ModelScope model,
-            RequestQueue queue,
+            @Nullable ResponseOrder order,
             CheckedCall call,
             ResponseObserver observer,
             long arrivedNanos,
             long enqueuedNanos) {
         this.model = model;
-        this.queue = queue;
         this.call = call;
-        this.answers = new RequestAnswers(this, observer, queue.order());
-        this.content = model.equalInputs().content(call);
+        this.answers = new RequestAnswers(this, observer, order);
         this.clientMemory = ClientMemory.isUsed(call.inputs());
         this.arrivedNanos = arrivedNanos;
         this.enqueuedNanos = enqueuedNanos;
@@ -185,13 +174,13 @@ final class ScheduledRequest implements Cancellation {
         }
     }
 
-    /** Returns what {@link EqualInputs} compares. */
-    byte @Nullable [] content() {
-        return content;
-    }
-
     long enqueuedNanos() {
         return enqueuedNanos;
+    }
+
+    /** Sets the position in a queue. The queue checks {@link #isWaiting} afterwards, and only then adds the request. */
+    void waitsAt(QueuePosition given) {
+        position = given;
     }
 
     /** Says whether the request still waits for its execution. */
@@ -219,7 +208,10 @@ final class ScheduledRequest implements Cancellation {
         if (!latch.answerWaiting()) {
             return false;
         }
-        queue.remove(this);
+        QueuePosition left = position;
+        if (left != null) {
+            left.leave();
+        }
         endWaiting(new Answer.Failure(error, reason), reason);
         return true;
     }

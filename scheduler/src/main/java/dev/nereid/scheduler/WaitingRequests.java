@@ -69,41 +69,43 @@ final class WaitingRequests {
      *
      * @return whether its level had room
      */
-    boolean add(ScheduledRequest request) {
+    boolean add(QueueEntry entry) {
+        ScheduledRequest request = entry.request();
         PriorityLevel level = levels.level(request.call().options().priority());
         QueuePolicy policy = level.policy();
         if (!policy.admits(level.size())) {
             return false;
         }
-        levels.add(request, level);
-        remember(request, earlier(deadline(request), timeout(request, policy)));
+        levels.add(entry, level);
+        remember(entry, earlier(deadline(entry), timeout(entry, policy)));
         return true;
     }
 
-    private void remember(ScheduledRequest request, @Nullable Due due) {
-        request.due = due;
+    private void remember(QueueEntry entry, @Nullable Due due) {
+        entry.deadline = due;
         if (due != null) {
             dues.add(due);
         }
     }
 
-    private static @Nullable Due deadline(ScheduledRequest request) {
+    private static @Nullable Due deadline(QueueEntry entry) {
+        ScheduledRequest request = entry.request();
         OptionalLong deadline = request.call().options().deadlineNanos();
         return deadline.isEmpty()
                 ? null
-                : due(request, Due.Cause.DEADLINE, deadline.getAsLong() - request.enqueuedNanos());
+                : due(entry, Due.Cause.DEADLINE, deadline.getAsLong() - request.enqueuedNanos());
     }
 
     /** A request whose time ends with a nanosecond is in time during that nanosecond. */
-    private static @Nullable Due timeout(ScheduledRequest request, QueuePolicy policy) {
-        long timeout = policy.timeoutNanos(request.call().options().timeoutMicros());
-        return timeout == 0 || timeout >= Due.NEVER ? null : due(request, Due.Cause.TIMEOUT, timeout + 1);
+    private static @Nullable Due timeout(QueueEntry entry, QueuePolicy policy) {
+        long timeout = policy.timeoutNanos(entry.request().call().options().timeoutMicros());
+        return timeout == 0 || timeout >= Due.NEVER ? null : due(entry, Due.Cause.TIMEOUT, timeout + 1);
     }
 
-    private static @Nullable Due due(ScheduledRequest request, Due.Cause cause, long afterNanos) {
+    private static @Nullable Due due(QueueEntry entry, Due.Cause cause, long afterNanos) {
         return afterNanos >= Due.NEVER
                 ? null
-                : new Due(request, cause, request.enqueuedNanos() + Math.max(0, afterNanos));
+                : new Due(entry, cause, entry.request().enqueuedNanos() + Math.max(0, afterNanos));
     }
 
     private static @Nullable Due earlier(@Nullable Due one, @Nullable Due other) {
@@ -118,31 +120,32 @@ final class WaitingRequests {
      *
      * @return whether it was
      */
-    boolean remove(ScheduledRequest request) {
-        PriorityLevel level = request.level;
+    boolean remove(QueueEntry entry) {
+        PriorityLevel level = entry.level;
         if (level == null) {
             return false;
         }
-        levels.remove(request, level);
-        forget(request);
+        levels.remove(entry, level);
+        forget(entry);
         return true;
     }
 
-    private void forget(ScheduledRequest request) {
-        if (request.due != null) {
-            dues.remove(request.due);
-            request.due = null;
+    private void forget(QueueEntry entry) {
+        if (entry.deadline != null) {
+            dues.remove(entry.deadline);
+            entry.deadline = null;
         }
     }
 
     /** Removes the request that goes first; {@code null} if none waits. */
     @Nullable
     ScheduledRequest poll() {
-        ScheduledRequest first = levels.first();
-        if (first != null) {
-            remove(first);
+        QueueEntry first = levels.first();
+        if (first == null) {
+            return null;
         }
-        return first;
+        remove(first);
+        return first.request();
     }
 
     /**
@@ -153,7 +156,7 @@ final class WaitingRequests {
     void expire(long nowNanos, List<Due> overdue) {
         for (Due due = dues.peek(); due != null && due.isPast(nowNanos); due = dues.peek()) {
             if (!delay(due)) {
-                remove(due.request());
+                remove(due.entry());
                 overdue.add(due);
             }
         }
@@ -161,16 +164,16 @@ final class WaitingRequests {
 
     /** Lets a request wait on behind the others, if that is what happens when its time is over. */
     private boolean delay(Due due) {
-        ScheduledRequest request = due.request();
-        PriorityLevel level = request.level;
+        QueueEntry entry = due.entry();
+        PriorityLevel level = entry.level;
         if (level == null
                 || due.cause() != Due.Cause.TIMEOUT
                 || level.policy().action() != QueuePolicy.TimeoutAction.DELAY) {
             return false;
         }
-        forget(request);
-        level.delay(request);
-        remember(request, deadline(request)); // its time is over once only, but its client may still leave
+        forget(entry);
+        level.delay(entry);
+        remember(entry, deadline(entry)); // its time is over once only, but its client may still leave
         return true;
     }
 

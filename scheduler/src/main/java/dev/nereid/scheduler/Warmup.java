@@ -29,7 +29,6 @@ final class Warmup {
     private static final Outcome WARM = new Outcome.Warm();
 
     private final ModelScope model;
-    private final RequestQueue queue;
     private final List<WarmupSample> samples;
     /** The parts that are not over; whoever ends the last one decides how the warm-up ended. */
     private final AtomicInteger parts;
@@ -44,9 +43,8 @@ final class Warmup {
      * @param samples what each instance executes, in this order
      * @param threads how many threads have instances to warm up
      */
-    Warmup(ModelScope model, RequestQueue queue, List<WarmupSample> samples, int threads) {
+    Warmup(ModelScope model, List<WarmupSample> samples, int threads) {
         this.model = model;
-        this.queue = queue;
         this.samples = samples;
         this.parts = new AtomicInteger(threads);
         outcome.set(threads == 0 ? WARM : null);
@@ -180,7 +178,7 @@ final class Warmup {
         try {
             long now = model.nanoTime().getAsLong();
             for (CheckedCall call : calls) {
-                ScheduledRequest request = new ScheduledRequest(uncounted, queue, call, errors, now, now);
+                ScheduledRequest request = new ScheduledRequest(uncounted, null, call, errors, now, now);
                 requests.add(request);
                 request.begin();
             }

@@ -89,6 +89,7 @@ final class BatchSourceTest {
     private void add(String id) {
         CheckedCall call =
                 Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 0).of(1);
-        requests.add(new ScheduledRequest(scope, SteppedScheduler.queue(scope), call, new RecordingObserver(), 0, 0));
+        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0, 0);
+        requests.add(new QueueEntry(request, null, requests::remove));
     }
 }

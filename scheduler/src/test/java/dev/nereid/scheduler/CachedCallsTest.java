@@ -173,7 +173,7 @@ final class CachedCallsTest {
         observers.add(observer);
         ScheduledRequest request = new ScheduledRequest(
                 scheduler.model,
-                scheduler.queue,
+                scheduler.order,
                 call(1).of(1),
                 new Forwarding(observer, () -> kept.add(cache.entries.size())),
                 0,
@@ -425,7 +425,7 @@ final class CachedCallsTest {
         scheduler.drain();
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        ScheduledRequest heavy = new ScheduledRequest(scheduler.model, scheduler.queue, call(1).of(1), observer, 0, 0);
+        ScheduledRequest heavy = new ScheduledRequest(scheduler.model, scheduler.order, call(1).of(1), observer, 0, 0);
         heavy.keepToInstances();
 
         gate.submit(heavy);
@@ -462,7 +462,7 @@ final class CachedCallsTest {
         observers.add(observer);
         ScheduledRequest request = new ScheduledRequest(
                 scheduler.model,
-                scheduler.queue,
+                scheduler.order,
                 call,
                 observer,
                 scheduler.clock.getAsLong(),

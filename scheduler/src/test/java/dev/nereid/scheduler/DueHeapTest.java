@@ -20,8 +20,9 @@ final class DueHeapTest {
     private final ModelSettings model = ModelSettings.builder("m", 1).build();
     private final ModelScope scope = ModelScope.of(
             new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
-    private final ScheduledRequest request = new ScheduledRequest(
-            scope, SteppedScheduler.queue(scope), Calls.to(model, memory).of(1), new RecordingObserver(), 0, 0);
+    private final ScheduledRequest request =
+            new ScheduledRequest(scope, null, Calls.to(model, memory).of(1), new RecordingObserver(), 0, 0);
+    private final QueueEntry entry = new QueueEntry(request, null, _ -> {});
 
     @ParameterizedTest
     @ValueSource(longs = {0, Long.MAX_VALUE - 40, -40}) // the clock may overflow
@@ -31,7 +32,7 @@ final class DueHeapTest {
         Random random = new Random(start);
         for (int i = 0; i < 5_000; i++) {
             if (inside.isEmpty() || random.nextInt(100) < (i % 200 < 100 ? 70 : 30)) {
-                Due due = new Due(request, Due.Cause.TIMEOUT, start + random.nextInt(80));
+                Due due = new Due(entry, Due.Cause.TIMEOUT, start + random.nextInt(80));
                 heap.add(due);
                 inside.add(due);
             } else {

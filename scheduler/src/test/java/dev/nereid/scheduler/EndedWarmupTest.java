@@ -3,6 +3,7 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.time.Alarm;
 import dev.nereid.scheduler.time.TimerThread;
@@ -15,6 +16,7 @@ import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
+import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -131,29 +133,55 @@ final class EndedWarmupTest {
                 .build();
         AtomicInteger released = new AtomicInteger();
         List<CheckedCall> calls = new ArrayList<>();
-        try (Arena good = Arena.ofShared()) {
-            Arena gone = Arena.ofShared();
-            for (Arena arena : List.of(good, gone, good)) {
-                Tensor tensor = Tensor.of(DataType.INT32, Shape.of(2), arena.allocate(8, 4));
+        try (Arena arena = Arena.ofShared()) {
+            Tensor tensor = Tensor.of(DataType.INT32, Shape.of(2), arena.allocate(8, 4));
+            for (int i = 0; i < 3; i++) {
                 calls.add(Calls.to(shaped, memory)
                         .input("IN", tensor)
                         .onRelease(released::incrementAndGet)
                         .of(1));
             }
-            gone.close();
+            calls.set(1, unreadable(calls.get(1)));
             FakeInstance instance = new FakeInstance(FakeInstance::copy);
             ModelScheduler scheduler = ModelScheduler.start(
                     new ModelPlan(shaped, BatchingPolicy.NONE).with(List.of(new WarmupSample("s", 1, () -> calls))),
                     slots(instance),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
 
-            assertThatThrownBy(scheduler::awaitWarm).hasMessageStartingWith("warm-up ended by java.lang");
+            assertThatThrownBy(scheduler::awaitWarm)
+                    .hasMessageStartingWith("warm-up ended by java.lang.IllegalStateException");
 
             scheduler.close();
             assertThat(released).hasValue(3);
             assertThat(instance.batches()).isEmpty();
             assertThat(instance.isClosed()).isTrue();
         }
+    }
+
+    /** Returns a call of which no request can be made. */
+    private static CheckedCall unreadable(CheckedCall call) {
+        List<NamedTensor> inputs = new AbstractList<>() {
+            @Override
+            public NamedTensor get(int index) {
+                throw new IllegalStateException("unreadable");
+            }
+
+            @Override
+            public int size() {
+                return 1;
+            }
+        };
+        return new CheckedCall(
+                call.model(),
+                call.version(),
+                call.batchSize(),
+                call.id(),
+                inputs,
+                call.outputs(),
+                call.targets(),
+                call.parameters(),
+                call.options(),
+                call.release());
     }
 
     @Test

@@ -109,30 +109,31 @@ final class EqualInputsTest {
         ModelScope scope = ModelScope.of(
                 new ModelPlan(model, BatchingPolicy.NONE),
                 new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
-        ScheduledRequest waiting = request(scope, shapeTensor(model, 1, 2));
-        ScheduledRequest gone = request(scope, shapeTensor(model, 1, 2));
-        gone.cancel();
+        QueueEntry waiting = entry(scope, shapeTensor(model, 1, 2));
+        QueueEntry gone = entry(scope, shapeTensor(model, 1, 2));
+        gone.request().cancel();
 
         assertThat(scope.equalInputs().join(waiting, gone)).isTrue();
-        waiting.cancel();
+        waiting.request().cancel();
     }
 
     private boolean join(ModelSettings model, CheckedCall one, CheckedCall other) {
         ModelScope scope = ModelScope.of(
                 new ModelPlan(model, BatchingPolicy.NONE),
                 new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
-        ScheduledRequest first = request(scope, one);
-        ScheduledRequest second = request(scope, other);
+        QueueEntry first = entry(scope, one);
+        QueueEntry second = entry(scope, other);
         try {
             return scope.equalInputs().join(first, second);
         } finally {
-            first.cancel();
-            second.cancel();
+            first.request().cancel();
+            second.request().cancel();
         }
     }
 
-    private static ScheduledRequest request(ModelScope scope, CheckedCall call) {
-        return new ScheduledRequest(scope, SteppedScheduler.queue(scope), call, new RecordingObserver(), 0, 0);
+    private static QueueEntry entry(ModelScope scope, CheckedCall call) {
+        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0, 0);
+        return new QueueEntry(request, scope.equalInputs().content(call), _ -> {});
     }
 
     private static ModelSettings model(TensorSpec... inputs) {

@@ -27,11 +27,11 @@ final class PriorityLevelsTest {
             new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
     private final PriorityLevels levels =
             new PriorityLevels(new PriorityPolicy(9, 5, QueuePolicy.NONE, Map.of()), scope.equalInputs());
-    private final List<ScheduledRequest> requests = new ArrayList<>();
+    private final List<QueueEntry> entries = new ArrayList<>();
 
     @AfterEach
     void giveBack() {
-        requests.forEach(ScheduledRequest::release);
+        entries.forEach(entry -> entry.request().release());
     }
 
     @Test
@@ -56,7 +56,7 @@ final class PriorityLevelsTest {
 
     @Test
     void countsItemsOfWhatWaits() {
-        ScheduledRequest one = add(1, 4);
+        QueueEntry one = add(1, 4);
         add(2, 3);
         assertThat(levels.length()).isEqualTo(2);
         assertThat(levels.items()).isEqualTo(7);
@@ -69,11 +69,11 @@ final class PriorityLevelsTest {
 
     @Test
     void anyRequestMayLeave() {
-        ScheduledRequest first = add(1, 1);
+        QueueEntry first = add(1, 1);
         add(1, 2);
-        ScheduledRequest middle = add(1, 3);
+        QueueEntry middle = add(1, 3);
         add(1, 4);
-        ScheduledRequest last = add(1, 5);
+        QueueEntry last = add(1, 5);
 
         remove(middle);
         assertThat(sizes()).containsExactly(1, 2, 4, 5);
@@ -86,8 +86,8 @@ final class PriorityLevelsTest {
 
     @Test
     void aDelayedRequestGoesBehindItsLevelAndMayLeave() {
-        ScheduledRequest one = add(1, 1);
-        ScheduledRequest two = add(1, 2);
+        QueueEntry one = add(1, 1);
+        QueueEntry two = add(1, 2);
         add(2, 3);
         levels.level(1).delay(one);
         assertThat(sizes()).containsExactly(2, 1, 3);
@@ -113,22 +113,22 @@ final class PriorityLevelsTest {
         assertThat(sizes()).containsExactly(2);
     }
 
-    private ScheduledRequest add(long priority, int items) {
+    private QueueEntry add(long priority, int items) {
         CheckedCall call = Calls.to(model, memory)
                 .floats("IN", Shape.of(items, 2), 0)
                 .priority(priority)
                 .of(items);
-        ScheduledRequest request =
-                new ScheduledRequest(scope, SteppedScheduler.queue(scope), call, new RecordingObserver(), 0, 0);
-        requests.add(request);
-        levels.add(request, levels.level(priority));
-        return request;
+        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0, 0);
+        QueueEntry entry = new QueueEntry(request, null, _ -> {});
+        entries.add(entry);
+        levels.add(entry, levels.level(priority));
+        return entry;
     }
 
-    private void remove(ScheduledRequest request) {
-        PriorityLevel level = request.level;
+    private void remove(QueueEntry entry) {
+        PriorityLevel level = entry.level;
         assertThat(level).isNotNull();
-        levels.remove(request, level);
+        levels.remove(entry, level);
     }
 
     /** Returns the sizes of all requests in order. */

@@ -43,12 +43,7 @@ final class RequestQueueLincheckTest {
                 new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE),
                 new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
         private final RequestQueue queue = new RequestQueue(
-                BatchPlanner.oneByOne(),
-                new WaitingRequests(PriorityPolicy.NONE, model.equalInputs()),
-                null,
-                () -> NOW,
-                alarms,
-                null);
+                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), () -> NOW, alarms, null);
         private final Seat seat = queue.batches().seat(() -> {}, () -> 0);
         private final Subject overdue = new Subject();
         private final Subject patient = new Subject();
@@ -114,7 +109,7 @@ final class RequestQueueLincheckTest {
                         Map.of(),
                         new CallOptions(0, 0, deadline, Optional.empty()),
                         releases::incrementAndGet);
-                request = new ScheduledRequest(model, queue, call, this, 0, 0);
+                request = new ScheduledRequest(model, null, call, this, 0, 0);
                 if (queue.offer(request, false) != Admission.Outcome.ACCEPTED) {
                     throw new AssertionError("refused");
                 }

@@ -98,12 +98,7 @@ final class RequestQueueTest {
 
     private void queue(BatchPlanner planner) {
         queue = new RequestQueue(
-                planner,
-                new WaitingRequests(PriorityPolicy.NONE, scope.equalInputs()),
-                null,
-                this::look,
-                new Alarms(() -> {}),
-                null);
+                planner, PriorityPolicy.NONE, scope.equalInputs(), this::look, new Alarms(() -> {}), null);
     }
 
     private long look() {
@@ -131,7 +126,7 @@ final class RequestQueueTest {
         CheckedCall call =
                 Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 0).of(1);
         ScheduledRequest request =
-                new ScheduledRequest(scope, queue, call, new RecordingObserver(), enqueuedNanos, enqueuedNanos);
+                new ScheduledRequest(scope, null, call, new RecordingObserver(), enqueuedNanos, enqueuedNanos);
         assertThat(queue.offer(request, false)).isEqualTo(Admission.Outcome.ACCEPTED);
     }
 
@@ -410,7 +405,7 @@ final class RequestQueueTest {
             long now = calls.scheduler.clock.getAsLong();
             ScheduledRequest late = new ScheduledRequest(
                     calls.scheduler.model,
-                    calls.scheduler.queue,
+                    calls.scheduler.order,
                     call,
                     new OnError(() -> free.set(isFree(calls.scheduler.queue))),
                     now,

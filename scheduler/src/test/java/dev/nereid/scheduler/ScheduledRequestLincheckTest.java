@@ -91,7 +91,7 @@ final class ScheduledRequestLincheckTest {
                     Map.of(),
                     CallOptions.DEFAULT,
                     releases::incrementAndGet);
-            request = new ScheduledRequest(model, SteppedScheduler.queue(model), call, this, 0, 0);
+            request = new ScheduledRequest(model, null, call, this, 0, 0);
         }
 
         void act() {

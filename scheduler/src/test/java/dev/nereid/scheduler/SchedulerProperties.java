@@ -277,7 +277,7 @@ final class SchedulerProperties {
             if (!cached) {
                 return scheduler.submit(call, observer);
             }
-            ScheduledRequest request = new ScheduledRequest(scheduler.model, scheduler.queue, call, observer, now, now);
+            ScheduledRequest request = new ScheduledRequest(scheduler.model, scheduler.order, call, observer, now, now);
             gate.submit(request);
             return request;
         }

@@ -19,6 +19,7 @@ final class SteppedScheduler {
     final Alarms alarms = new Alarms(() -> {});
     final ModelScope model;
     final RequestQueue queue;
+    final @Nullable ResponseOrder order;
     final List<InstanceWorker> workers = new ArrayList<>();
     private final ShortExecutions executions;
 
@@ -75,10 +76,9 @@ final class SteppedScheduler {
         ModelPlan plan = new ModelPlan(settings, policy).with(terms);
         model = ModelScope.of(plan, new SchedulerEnvironment(memory, clock, alarms));
         executions = new ShortExecutions(settings, terms);
-        ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
+        order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
-        queue = new RequestQueue(
-                planner, new WaitingRequests(policy.priorities(), model.equalInputs()), order, clock, alarms, batcher);
+        queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), clock, alarms, batcher);
         for (FakeInstance instance : instances) {
             add(limiter, List.of(slot("i" + workers.size(), instance, rate)));
         }
@@ -93,7 +93,7 @@ final class SteppedScheduler {
     InstanceWorker add(RateLimiter limiter, List<InstanceSlot> slots) {
         List<PluginInstance> instances = slots.stream().map(PluginInstance::new).toList();
         instances.forEach(instance -> instance.register(limiter));
-        Warmup none = new Warmup(model, queue, List.of(), 1);
+        Warmup none = new Warmup(model, List.of(), 1);
         InstanceWorker worker =
                 new InstanceWorker(model, new DeviceSeats(instances), queue.batches(), executions, none);
         workers.add(worker);
@@ -103,17 +103,12 @@ final class SteppedScheduler {
     /** Makes an empty queue without instances, for requests that never come to it. */
     static RequestQueue queue(ModelScope model) {
         return new RequestQueue(
-                BatchPlanner.oneByOne(),
-                new WaitingRequests(PriorityPolicy.NONE, model.equalInputs()),
-                null,
-                () -> 0,
-                new Alarms(() -> {}),
-                null);
+                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), () -> 0, new Alarms(() -> {}), null);
     }
 
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
         long now = clock.getAsLong();
-        ScheduledRequest request = new ScheduledRequest(model, queue, call, observer, now, now);
+        ScheduledRequest request = new ScheduledRequest(model, order, call, observer, now, now);
         enqueue(request);
         return request;
     }
