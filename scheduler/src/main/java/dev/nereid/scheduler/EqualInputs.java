@@ -18,6 +18,15 @@ import org.jspecify.annotations.Nullable;
  * in shape and content; and where any input is optional, the same inputs must be there. Batch dimensions may differ.
  */
 final class EqualInputs {
+    /** A request that may share a batch with others. */
+    interface Candidate {
+        /** Returns the checked request. */
+        CheckedCall checked();
+
+        /** Returns what {@link EqualInputs#content} returned for the request. */
+        byte @Nullable [] content();
+    }
+
     /** What has to agree in an input. */
     private enum Rule {
         NOTHING,
@@ -82,12 +91,12 @@ final class EqualInputs {
     }
 
     /** Says whether two requests may share a batch. Reads no memory of inputs. */
-    boolean join(QueueEntry one, QueueEntry other) {
+    boolean join(Candidate one, Candidate other) {
         if (always) {
             return true;
         }
-        List<NamedTensor> inputs = one.request().call().inputs();
-        List<NamedTensor> others = other.request().call().inputs();
+        List<NamedTensor> inputs = one.checked().inputs();
+        List<NamedTensor> others = other.checked().inputs();
         if (inputs.size() != others.size() || !sameContent(one.content(), other.content())) {
             return false;
         }

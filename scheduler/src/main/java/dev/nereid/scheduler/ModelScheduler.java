@@ -83,7 +83,7 @@ public final class ModelScheduler implements AutoCloseable {
         this.queue = new RequestQueue(
                 planner,
                 policy.priorities(),
-                model.equalInputs(),
+                new EqualInputs(settings),
                 nanoTime,
                 environment.timer(),
                 strategy.filter(rule -> batches)

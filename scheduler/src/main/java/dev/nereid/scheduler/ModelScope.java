@@ -28,7 +28,6 @@ import java.util.function.LongSupplier;
  * @param load decides whether another call is taken
  * @param stragglers the calls that neither wait nor are with an instance
  * @param fatalErrors is told of errors after which the process may not be able to serve
- * @param equalInputs which requests may share a batch
  * @param derived the inputs that are derived from the requests of a batch
  * @param inputs the names of all inputs, in the order of the configuration, and behind them those that are derived
  * @param outputs all outputs by name, in the order of the configuration
@@ -44,7 +43,6 @@ record ModelScope(
         ModelLoad load,
         Stragglers stragglers,
         FatalErrorHandler fatalErrors,
-        EqualInputs equalInputs,
         DerivedInputs derived,
         Set<String> inputs,
         Map<String, OutputSpec> outputs,
@@ -77,7 +75,6 @@ record ModelScope(
                 new ModelLoad(environment.load(), plan.limits()),
                 new Stragglers(),
                 environment.supervision().fatalErrors(),
-                new EqualInputs(settings),
                 derived,
                 Collections.unmodifiableSet(inputs),
                 Collections.unmodifiableMap(outputs),
@@ -110,7 +107,6 @@ record ModelScope(
                 load,
                 stragglers,
                 fatalErrors,
-                equalInputs,
                 derived,
                 inputs,
                 outputs,

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A request has one entry for each offer to a queue, and knows its entry as a {@link QueuePosition} only.
  */
-final class QueueEntry implements QueuePosition {
+final class QueueEntry implements QueuePosition, EqualInputs.Candidate {
     private final ScheduledRequest request;
     private final byte @Nullable [] content;
     private final Consumer<QueueEntry> remover;
@@ -44,8 +44,13 @@ final class QueueEntry implements QueuePosition {
         return request;
     }
 
-    /** Returns what {@link EqualInputs} compares. */
-    byte @Nullable [] content() {
+    @Override
+    public CheckedCall checked() {
+        return request.call();
+    }
+
+    @Override
+    public byte @Nullable [] content() {
         return content;
     }
 

@@ -28,7 +28,8 @@ final class BatchSourceTest {
     private final ModelScope scope = ModelScope.of(
             new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
     private final QueueLock lock = new QueueLock();
-    private final WaitingRequests requests = new WaitingRequests(PriorityPolicy.NONE, scope.equalInputs());
+    private final WaitingRequests requests =
+            new WaitingRequests(PriorityPolicy.NONE, new EqualInputs(scope.settings()));
     private final BatchTaker taker = new BatchTaker(lock, BatchPlanner.oneByOne(), requests, () -> 0, null);
     private final Seats seats = new Seats(lock, taker);
     private final BatchSource source = new BatchSource(lock, requests, taker, seats, () -> 0);

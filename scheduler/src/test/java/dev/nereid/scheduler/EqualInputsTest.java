@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.CallOptions;
 import dev.nereid.api.NamedTensor;
-import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
@@ -16,10 +15,32 @@ import dev.nereid.testkit.LeakCheckingMemory;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
 final class EqualInputsTest {
+    /** A call with its content. */
+    private static final class Candidate implements EqualInputs.Candidate {
+        private final CheckedCall call;
+        private final byte @Nullable [] content;
+
+        Candidate(EqualInputs equalInputs, CheckedCall call) {
+            this.call = call;
+            this.content = equalInputs.content(call);
+        }
+
+        @Override
+        public CheckedCall checked() {
+            return call;
+        }
+
+        @Override
+        public byte @Nullable [] content() {
+            return content;
+        }
+    }
+
     private static final Shape VARIABLE = Shape.of(Shape.VARIABLE);
     private static final MemoryPlace DEVICE = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
 
@@ -106,34 +127,23 @@ final class EqualInputsTest {
     void readsNoMemoryOfRequestsThatAreGone() {
         ModelSettings model =
                 model(TensorSpec.of("S", DataType.INT64, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR));
-        ModelScope scope = ModelScope.of(
-                new ModelPlan(model, BatchingPolicy.NONE),
-                new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
-        QueueEntry waiting = entry(scope, shapeTensor(model, 1, 2));
-        QueueEntry gone = entry(scope, shapeTensor(model, 1, 2));
-        gone.request().cancel();
+        EqualInputs equalInputs = new EqualInputs(model);
+        Candidate waiting = new Candidate(equalInputs, shapeTensor(model, 1, 2));
+        Candidate gone = new Candidate(equalInputs, shapeTensor(model, 1, 2));
+        gone.checked().release().run();
 
-        assertThat(scope.equalInputs().join(waiting, gone)).isTrue();
-        waiting.request().cancel();
+        assertThat(equalInputs.join(waiting, gone)).isTrue();
+        waiting.checked().release().run();
     }
 
     private boolean join(ModelSettings model, CheckedCall one, CheckedCall other) {
-        ModelScope scope = ModelScope.of(
-                new ModelPlan(model, BatchingPolicy.NONE),
-                new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
-        QueueEntry first = entry(scope, one);
-        QueueEntry second = entry(scope, other);
+        EqualInputs equalInputs = new EqualInputs(model);
         try {
-            return scope.equalInputs().join(first, second);
+            return equalInputs.join(new Candidate(equalInputs, one), new Candidate(equalInputs, other));
         } finally {
-            first.request().cancel();
-            second.request().cancel();
+            one.release().run();
+            other.release().run();
         }
-    }
-
-    private static QueueEntry entry(ModelScope scope, CheckedCall call) {
-        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0, 0);
-        return new QueueEntry(request, scope.equalInputs().content(call), _ -> {});
     }
 
     private static ModelSettings model(TensorSpec... inputs) {

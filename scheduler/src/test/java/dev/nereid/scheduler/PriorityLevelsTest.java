@@ -26,7 +26,7 @@ final class PriorityLevelsTest {
     private final ModelScope scope = ModelScope.of(
             new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
     private final PriorityLevels levels =
-            new PriorityLevels(new PriorityPolicy(9, 5, QueuePolicy.NONE, Map.of()), scope.equalInputs());
+            new PriorityLevels(new PriorityPolicy(9, 5, QueuePolicy.NONE, Map.of()), new EqualInputs(scope.settings()));
     private final List<QueueEntry> entries = new ArrayList<>();
 
     @AfterEach

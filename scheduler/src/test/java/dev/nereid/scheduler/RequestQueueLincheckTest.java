@@ -43,7 +43,12 @@ final class RequestQueueLincheckTest {
                 new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE),
                 new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
         private final RequestQueue queue = new RequestQueue(
-                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), () -> NOW, alarms, null);
+                BatchPlanner.oneByOne(),
+                PriorityPolicy.NONE,
+                new EqualInputs(model.settings()),
+                () -> NOW,
+                alarms,
+                null);
         private final Seat seat = queue.batches().seat(() -> {}, () -> 0);
         private final Subject overdue = new Subject();
         private final Subject patient = new Subject();

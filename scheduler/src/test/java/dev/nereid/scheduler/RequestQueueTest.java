@@ -98,7 +98,12 @@ final class RequestQueueTest {
 
     private void queue(BatchPlanner planner) {
         queue = new RequestQueue(
-                planner, PriorityPolicy.NONE, scope.equalInputs(), this::look, new Alarms(() -> {}), null);
+                planner,
+                PriorityPolicy.NONE,
+                new EqualInputs(scope.settings()),
+                this::look,
+                new Alarms(() -> {}),
+                null);
     }
 
     private long look() {

@@ -78,7 +78,8 @@ final class SteppedScheduler {
         executions = new ShortExecutions(settings, terms);
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
-        queue = new RequestQueue(planner, policy.priorities(), model.equalInputs(), clock, alarms, batcher);
+        queue = new RequestQueue(
+                planner, policy.priorities(), new EqualInputs(model.settings()), clock, alarms, batcher);
         for (FakeInstance instance : instances) {
             add(limiter, List.of(slot("i" + workers.size(), instance, rate)));
         }
@@ -103,7 +104,12 @@ final class SteppedScheduler {
     /** Makes an empty queue without instances, for requests that never come to it. */
     static RequestQueue queue(ModelScope model) {
         return new RequestQueue(
-                BatchPlanner.oneByOne(), PriorityPolicy.NONE, model.equalInputs(), () -> 0, new Alarms(() -> {}), null);
+                BatchPlanner.oneByOne(),
+                PriorityPolicy.NONE,
+                new EqualInputs(model.settings()),
+                () -> 0,
+                new Alarms(() -> {}),
+                null);
     }
 
     Cancellation submit(CheckedCall call, RecordingObserver observer) {
