@@ -115,7 +115,7 @@ final class CacheLookup implements LookupObserver {
     public void missing() {
         if (told.compareAndSet(false, true)) {
             if (key != null) {
-                request.answers().insertInto(new CacheMiss(gate, key, gate.now() - startNanos));
+                request.answers().onCompletion(new CacheMiss(gate, key, gate.now() - startNanos));
             }
             enqueue();
         }

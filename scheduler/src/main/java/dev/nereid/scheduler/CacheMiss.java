@@ -17,9 +17,10 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * @param key the key of the call
  * @param lookupNanos how long the lookup took
  */
-record CacheMiss(CacheGate gate, CacheKey key, long lookupNanos) {
+record CacheMiss(CacheGate gate, CacheKey key, long lookupNanos) implements CompletionListener {
     /** Gives an answer to the cache, if it is a success; to be called before it is told. Never throws. */
-    void insert(Answer answer) {
+    @Override
+    public void completed(Answer answer) {
         if (answer instanceof FinishedResponse response && isReadable(response.outputs())) {
             try {
                 insert(response.outputs());

@@ -27,8 +27,8 @@ final class RequestAnswers {
      */
     private long place = -1;
 
-    /** Where the answer is kept for later calls; set before the request is queued. */
-    private @Nullable CacheMiss miss;
+    /** Sees the terminal response before the observer; set before the request is queued. */
+    private @Nullable CompletionListener listener;
 
     /**
      * Begins with nothing told.
@@ -53,9 +53,9 @@ final class RequestAnswers {
         }
     }
 
-    /** Has the answer kept for later calls; to be called before the request is queued. */
-    void insertInto(CacheMiss lookedUp) {
-        miss = lookedUp;
+    /** Sets the listener that sees the terminal response; to be called before the request is queued. */
+    void onCompletion(CompletionListener observing) {
+        listener = observing;
     }
 
     /** Opens the responses of a decoupled model; the same at every call. */
@@ -86,8 +86,8 @@ final class RequestAnswers {
      * @param actions what the backend does about a withdrawal, if that is anything
      */
     void deliver(Answer answer, @Nullable CancelActions actions) {
-        if (miss != null) {
-            miss.insert(answer);
+        if (listener != null) {
+            listener.completed(answer);
         }
         if (actions == null) {
             tellLast(answer);
