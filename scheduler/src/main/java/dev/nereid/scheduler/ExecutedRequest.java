@@ -140,7 +140,13 @@ final class ExecutedRequest implements InferenceRequest {
             throw new IllegalStateException("sender: the model is not decoupled (expected: response)");
         }
         call();
-        return request.answers().stream(gathered);
+        RequestAnswers answers = request.answers();
+        ResponseChannel opened = answers.channel();
+        if (opened == null) {
+            opened = new ResponseStream(request, gathered);
+            answers.open(opened);
+        }
+        return opened;
     }
 
     /** Returns the response that is sent when the execution is finished. */

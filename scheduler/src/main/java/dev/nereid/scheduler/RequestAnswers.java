@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What the observer of one request is told: when it is its turn, and on which way. Lock-free; safe for use by any
- * thread, but {@link #stream} is confined to the execution of the request. Which answer counts was settled before, by
+ * thread, but {@link #open} is confined to the execution of the request. Which answer counts was settled before, by
  * the {@link ScheduledRequest}.
  *
  * <p>The last answer goes after what the backend does about a withdrawal, and through the stream of a decoupled model
@@ -20,7 +20,7 @@ final class RequestAnswers {
      * The responses of a decoupled model. Who answers from outside of the execution and does not see it may tell the
      * answer by itself: the stream is opened after the request was answered then, and sends nothing.
      */
-    private volatile @Nullable ResponseStream stream;
+    private volatile @Nullable ResponseChannel channel;
 
     /**
      * The place among the answers of a model that answers in order; below 0 for none. Given when the request begins.
@@ -58,25 +58,26 @@ final class RequestAnswers {
         listener = observing;
     }
 
-    /** Opens the responses of a decoupled model; the same at every call. */
-    ResponseStream stream(@Nullable GatheredInputs gathered) {
-        ResponseStream opened = stream;
-        if (opened == null) {
-            opened = new ResponseStream(request, gathered);
-            stream = opened;
-            request.straggle();
-        }
-        return opened;
+    /** Returns the channel of a decoupled model; {@code null} until it is opened. */
+    @Nullable
+    ResponseChannel channel() {
+        return channel;
+    }
+
+    /** Sends all responses through a channel from now on. */
+    void open(ResponseChannel opened) {
+        channel = opened;
+        request.straggle();
     }
 
     /** Says whether the responses of a decoupled model were opened. */
     boolean areStreamed() {
-        return stream != null;
+        return channel != null;
     }
 
     /** Says whether the responses of a decoupled model were opened, and may still be sent. */
     boolean areSent() {
-        ResponseStream opened = stream;
+        ResponseChannel opened = channel;
         return opened != null && !opened.isEnded();
     }
 
@@ -106,11 +107,11 @@ final class RequestAnswers {
     /** Tells the answer that counts. */
     void tellLast(Answer answer) {
         Answer last = place < 0 ? answer : new Answer.Last(answer);
-        ResponseStream opened = stream;
+        ResponseChannel opened = channel;
         if (opened == null) {
             tell(last);
         } else {
-            opened.tellLast(last);
+            opened.sendTerminal(last);
         }
     }
 

@@ -9,7 +9,6 @@ import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.InferenceResponse;
 import dev.nereid.spi.ResponseReport;
-import dev.nereid.spi.ResponseSender;
 import java.util.ArrayDeque;
 import java.util.BitSet;
 import java.util.Queue;
@@ -27,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The sender uses the request and its inputs until it is ended, whatever became of the request meanwhile. The last
  * use ends after the last answer was told.
  */
-final class ResponseStream implements ResponseSender {
+final class ResponseStream implements ResponseChannel {
     private final ScheduledRequest request;
     private final @Nullable GatheredInputs gathered;
     private final ReentrantLock lock = new ReentrantLock();
@@ -175,8 +174,8 @@ final class ResponseStream implements ResponseSender {
         }
     }
 
-    /** Says whether the backend ended the sender. */
-    boolean isEnded() {
+    @Override
+    public boolean isEnded() {
         lock.lock();
         try {
             return ended;
@@ -185,8 +184,8 @@ final class ResponseStream implements ResponseSender {
         }
     }
 
-    /** Adds the last answer; called once, by the request. */
-    void tellLast(Answer last) {
+    @Override
+    public void sendTerminal(Answer last) {
         add(last, true);
     }
 
