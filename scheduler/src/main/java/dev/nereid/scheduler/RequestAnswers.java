@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The last answer goes after what the backend does about a withdrawal, and through the stream of a decoupled model
  * if one was opened; all answers go through the order of the model, if it has one.
  */
-final class RequestAnswers {
+final class RequestAnswers implements ResponseOrder.Recipient {
     private final ScheduledRequest request;
     private final ResponseObserver observer;
     private final @Nullable ResponseOrder order;
@@ -70,6 +70,16 @@ final class RequestAnswers {
         request.straggle();
     }
 
+    @Override
+    public void retain() {
+        request.retain();
+    }
+
+    @Override
+    public void release() {
+        request.release();
+    }
+
     /** Says whether the responses of a decoupled model were opened. */
     boolean areStreamed() {
         return channel != null;
@@ -118,14 +128,15 @@ final class RequestAnswers {
     /** Tells an answer when it is its turn. */
     void tell(Answer answer) {
         if (place < 0 || order == null) {
-            tellNow(answer);
+            sendNow(answer);
         } else {
-            order.tell(place, request, answer, answer instanceof Answer.Last);
+            order.tell(place, this, answer, answer instanceof Answer.Last);
         }
     }
 
     /** Calls the observer; what it throws is logged. */
-    void tellNow(Answer answer) {
+    @Override
+    public void sendNow(Answer answer) {
         try {
             answer.tell(observer);
         } catch (Throwable e) {

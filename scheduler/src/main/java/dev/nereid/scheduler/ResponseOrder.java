@@ -24,8 +24,20 @@ import org.jspecify.annotations.Nullable;
  * and tells until none is left; the others only add. The request stays in use while an answer of it is held.
  */
 final class ResponseOrder {
+    /** Receives the responses to one request when their place comes. */
+    interface Recipient {
+        /** Retains the request. */
+        void retain();
+
+        /** Receives a response. */
+        void sendNow(Answer answer);
+
+        /** Releases the request. */
+        void release();
+    }
+
     /** An answer that waits to be told. */
-    private record Held(ScheduledRequest request, Answer answer, boolean last) {}
+    private record Held(Recipient recipient, Answer answer, boolean last) {}
 
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -57,15 +69,15 @@ final class ResponseOrder {
      * Tells an answer when it is its turn: before the return, or later by another thread.
      *
      * @param place the place of the request, from 0 without gaps
-     * @param request the request, in use by the caller
+     * @param recipient the receiver, whose request the caller has retained
      * @param last whether the place ends with this answer
      */
-    void tell(long place, ScheduledRequest request, Answer answer, boolean last) {
-        request.retain();
-        if (add(place, new Held(request, answer, last))) {
+    void tell(long place, Recipient recipient, Answer answer, boolean last) {
+        recipient.retain();
+        if (add(place, new Held(recipient, answer, last))) {
             for (Held next = next(); next != null; next = next()) {
-                next.request.answers().tellNow(next.answer);
-                next.request.release();
+                next.recipient.sendNow(next.answer);
+                next.recipient.release();
             }
         }
     }
