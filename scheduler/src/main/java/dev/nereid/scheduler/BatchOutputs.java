@@ -14,13 +14,13 @@ import org.jspecify.annotations.Nullable;
  * <p>The batch is a user of the memory until its execution is finished; each response with a part of it is another.
  */
 final class BatchOutputs {
-    private final ModelScope model;
+    private final ExecutionScope scope;
     private final List<ScheduledRequest> requests;
     private final int items;
     private final List<Whole> outputs = new ArrayList<>(2);
 
-    BatchOutputs(ModelScope model, List<ScheduledRequest> requests, int items) {
-        this.model = model;
+    BatchOutputs(ExecutionScope scope, List<ScheduledRequest> requests, int items) {
+        this.scope = scope;
         this.requests = requests;
         this.items = items;
     }
@@ -29,7 +29,7 @@ final class BatchOutputs {
     void add(OutputSpec output, Tensor tensor, CountedMemory memory) throws BackendException {
         try {
             if (output.source() == null) {
-                OutputChecks.forClient(model, output, tensor);
+                OutputChecks.forClient(scope.model(), output, tensor);
             }
             outputs.add(new Whole(output, tensor, memory));
         } catch (BackendException | RuntimeException | Error e) {
@@ -40,16 +40,16 @@ final class BatchOutputs {
 
     /** Fails if an output cannot be added. */
     OutputSpec check(String output, DataType type, Shape shape) throws BackendException {
-        OutputSpec spec = model.output(output);
+        OutputSpec spec = scope.output(output);
         if (has(output)) {
-            throw SchedulerErrors.twice(model.settings(), output);
+            throw SchedulerErrors.twice(scope.model().settings(), output);
         }
-        OutputChecks.checkType(model, spec, type);
+        OutputChecks.checkType(scope.model(), spec, type);
         String source = spec.source();
         if (source == null) {
-            OutputChecks.checkItems(model, spec, shape, items);
+            OutputChecks.checkItems(scope.model(), spec, shape, items);
         } else {
-            ScatteredParts.check(model, spec, source, requests, shape);
+            ScatteredParts.check(scope.model(), spec, source, requests, shape);
         }
         return spec;
     }
@@ -94,7 +94,7 @@ final class BatchOutputs {
         String source = whole.output().source();
         if (source != null) {
             long[] offsets = partOffsets(whole, source);
-            Shape shape = ScatteredParts.shape(model, whole.output(), source, requests.get(index));
+            Shape shape = ScatteredParts.shape(scope.model(), whole.output(), source, requests.get(index));
             return slice(tensor, shape, offsets[index], offsets[index + 1]);
         }
         if (!whole.output().batched()) {
@@ -118,7 +118,7 @@ final class BatchOutputs {
     private long[] partOffsets(Whole whole, String source) throws BackendException {
         long[] offsets = whole.offsets;
         if (offsets == null) {
-            offsets = ScatteredParts.offsets(model, whole.output(), source, requests);
+            offsets = ScatteredParts.offsets(scope.model(), whole.output(), source, requests);
             DataType type = whole.tensor().type();
             if (type.isFixedSize()) {
                 for (int i = 0; i < offsets.length; i++) {
@@ -145,7 +145,7 @@ final class BatchOutputs {
     private long[] framed(Whole whole, long @Nullable [] offsets) throws BackendException {
         if (offsets == null) {
             throw SchedulerErrors.output(
-                    model.settings(),
+                    scope.model().settings(),
                     whole.output().tensor().name(),
                     whole.tensor().byteSize() + " bytes (expected: "
                             + whole.tensor().shape() + " byte strings, each with its length in front)");

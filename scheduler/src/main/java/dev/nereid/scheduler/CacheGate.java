@@ -3,8 +3,10 @@ package dev.nereid.scheduler;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
 import dev.nereid.spi.cache.ResponseCache;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
@@ -98,9 +100,9 @@ final class CacheGate {
     /** Says whether outputs from the cache are an answer to a request of this model. */
     boolean fits(ScheduledRequest request, List<NamedTensor> outputs) {
         for (NamedTensor output : outputs) {
-            OutputSpec spec = model.outputs().get(output.name());
-            if (spec == null
-                    || spec.tensor().type() != output.tensor().type()
+            Optional<TensorSpec> spec = model.settings().output(output.name());
+            if (spec.isEmpty()
+                    || spec.get().type() != output.tensor().type()
                     || !request.call().wants(output.name())) {
                 return false;
             }

@@ -20,6 +20,7 @@ final class CallIntake {
     private static final Cancellation NOTHING_TO_WITHDRAW = () -> {};
 
     private final ModelScope model;
+    private final OutputNotes outputNotes;
     private final RequestQueue queue;
     private final @Nullable ResponseOrder order;
     private final ShortExecutions executions;
@@ -35,13 +36,14 @@ final class CallIntake {
      * @param cache the cache of responses, if the model has one
      */
     CallIntake(
-            ModelScope model,
+            ExecutionScope scope,
             RequestQueue queue,
             @Nullable ResponseOrder order,
             ShortExecutions executions,
             RateLimiter rateLimiter,
             Optional<CacheAccess> cache) {
-        this.model = model;
+        this.model = scope.model();
+        this.outputNotes = scope.outputNotes();
         this.queue = queue;
         this.order = order;
         this.executions = executions;
@@ -77,7 +79,7 @@ final class CallIntake {
         }
         request.admitted(bytes);
         // Memory of a client may have to be copied, and large outputs cleared.
-        if (heavy || request.usesClientMemory() || model.outputNotes().isLarge(bytes)) {
+        if (heavy || request.usesClientMemory() || outputNotes.isLarge(bytes)) {
             request.keepToInstances();
         }
         try {

@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
  * SPI lets any thread do, which goes straight to the {@link ScheduledRequest}.
  */
 final class ExecutedRequest implements InferenceRequest {
+    private final ExecutionScope scope;
     private final ScheduledRequest request;
-    private final int index;
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs outputs;
     private @Nullable ResponseDraft draft;
@@ -38,14 +38,16 @@ final class ExecutedRequest implements InferenceRequest {
      * Shows a request to a backend.
      *
      * @param request the request
-     * @param index its place in the batch
      * @param gathered the inputs of its batch, or {@code null} for a batch of one that derives none
      * @param outputs the outputs of its batch, or {@code null} for a batch of one
      */
     ExecutedRequest(
-            ScheduledRequest request, int index, @Nullable GatheredInputs gathered, @Nullable BatchOutputs outputs) {
+            ExecutionScope scope,
+            ScheduledRequest request,
+            @Nullable GatheredInputs gathered,
+            @Nullable BatchOutputs outputs) {
+        this.scope = scope;
         this.request = request;
-        this.index = index;
         this.gathered = gathered;
         this.outputs = outputs;
     }
@@ -143,7 +145,7 @@ final class ExecutedRequest implements InferenceRequest {
         RequestAnswers answers = request.answers();
         ResponseChannel opened = answers.channel();
         if (opened == null) {
-            opened = new ResponseStream(request, gathered);
+            opened = new ResponseStream(scope, request, gathered);
             answers.open(opened);
         }
         return opened;
@@ -152,7 +154,7 @@ final class ExecutedRequest implements InferenceRequest {
     /** Returns the response that is sent when the execution is finished. */
     ResponseDraft draft() {
         if (draft == null) {
-            draft = new ResponseDraft(request, gathered, outputs);
+            draft = new ResponseDraft(scope, request, gathered, outputs);
         }
         return draft;
     }
@@ -174,15 +176,16 @@ final class ExecutedRequest implements InferenceRequest {
      * followed by {@link #finish}.
      *
      * @param failure what failed, or {@code null}
+     * @param index the place of the request in the batch
      * @param firstItem the place of the first item of the request in the batch
      * @param tally where the outcome is counted
      */
-    void settle(Answer.@Nullable Failure failure, int firstItem, ExecutionTally tally) {
+    void settle(Answer.@Nullable Failure failure, int index, int firstItem, ExecutionTally tally) {
         if (request.isAnswered() || request.answers().areStreamed()) {
             return;
         }
         try {
-            settled = request.settle(failure == null ? answer(firstItem) : failure);
+            settled = request.settle(failure == null ? answer(index, firstItem) : failure);
         } catch (BackendException e) {
             settled = request.settle(Answer.Failure.of(e, FailureReason.BACKEND));
         } catch (RuntimeException | Error e) {
@@ -212,7 +215,7 @@ final class ExecutedRequest implements InferenceRequest {
         }
     }
 
-    private Answer answer(int firstItem) throws BackendException {
+    private Answer answer(int index, int firstItem) throws BackendException {
         if (request.isCancelled()) {
             return Answer.END; // told as withdrawn
         }

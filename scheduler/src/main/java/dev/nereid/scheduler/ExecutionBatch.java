@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.FailureReason;
+import dev.nereid.api.NamedTensor;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.scheduler.statistics.ExecutionTally;
 import dev.nereid.spi.BackendException;
@@ -28,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * the request's own.
  */
 final class ExecutionBatch implements Batch {
-    private final ModelScope model;
+    private final ExecutionScope scope;
     private final ExecutedRequest[] executed;
 
     /** The same, as the backend sees them. */
@@ -59,16 +60,16 @@ final class ExecutionBatch implements Batch {
     private boolean outputsMarked;
 
     /** Makes a batch of requests that have begun; becomes the user of each in place of the queue. */
-    ExecutionBatch(ModelScope model, List<ScheduledRequest> begun) {
-        this.model = model;
+    ExecutionBatch(ExecutionScope scope, List<ScheduledRequest> begun) {
+        this.scope = scope;
         this.first = begun.getFirst();
         this.executed = new ExecutedRequest[begun.size()];
         if (executed.length == 1) {
             kept = List.of(first);
-            gathered = model.derived().isEmpty() ? null : new GatheredInputs(model, kept);
+            gathered = scope.derived().isEmpty() ? null : new GatheredInputs(scope, kept);
             outputs = null;
             size = first.call().batchSize();
-            executed[0] = new ExecutedRequest(first, 0, gathered, null);
+            executed[0] = new ExecutedRequest(scope, first, gathered, null);
         } else {
             kept = List.copyOf(begun);
             int items = 0;
@@ -76,10 +77,10 @@ final class ExecutionBatch implements Batch {
                 items += request.call().batchSize();
             }
             size = items;
-            gathered = new GatheredInputs(model, kept);
-            outputs = new BatchOutputs(model, kept, size);
+            gathered = new GatheredInputs(scope, kept);
+            outputs = new BatchOutputs(scope, kept, size);
             for (int i = 0; i < executed.length; i++) {
-                executed[i] = new ExecutedRequest(kept.get(i), i, gathered, outputs);
+                executed[i] = new ExecutedRequest(scope, kept.get(i), gathered, outputs);
             }
         }
         requests = List.of(executed);
@@ -100,18 +101,24 @@ final class ExecutionBatch implements Batch {
     @Override
     public Set<String> inputs() {
         checkOpen();
-        if (first.inputs().size() == model.settings().inputs().size() && !first.hasOverrides()) {
-            return model.inputs();
+        if (first.inputs().size() == scope.model().settings().inputs().size() && !hasOverrides()) {
+            return scope.inputs();
         }
         Set<String> names = new LinkedHashSet<>(executed[0].inputs());
-        model.derived().addTo(names);
+        scope.derived().addTo(names);
         return Collections.unmodifiableSet(names);
+    }
+
+    /** Says whether there are inputs which the configuration does not know; only a warm-up may have such. */
+    private boolean hasOverrides() {
+        List<NamedTensor> inputs = first.inputs();
+        return !inputs.isEmpty() && !scope.inputs().contains(inputs.getLast().name());
     }
 
     @Override
     public Set<String> requestedOutputs() {
         checkOpen();
-        Set<String> all = model.outputs().keySet();
+        Set<String> all = scope.outputs().keySet();
         Set<String> wanted = new HashSet<>();
         for (ExecutedRequest request : executed) {
             if (request.requestedOutputs().size() == all.size()) {
@@ -127,7 +134,7 @@ final class ExecutionBatch implements Batch {
     @Override
     public Tensor gather(String input) throws BackendException {
         checkOpen();
-        return gathered == null ? GatheredInputs.single(model, first, input) : gathered.gather(input);
+        return gathered == null ? GatheredInputs.single(scope.model(), first, input) : gathered.gather(input);
     }
 
     @Override
@@ -138,7 +145,7 @@ final class ExecutionBatch implements Batch {
             return in(shape, part, executed[0].draft().allocate(output, type, part));
         }
         OutputSpec spec = check(outputs, output, type, shape);
-        TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape);
         Tensor tensor = Tensor.of(type, shape, buffer.segment());
         outputs.add(spec, tensor, CountedMemory.of(buffer));
         return tensor;
@@ -152,7 +159,7 @@ final class ExecutionBatch implements Batch {
             return in(shape, part, executed[0].draft().allocateBytes(output, part, byteSize));
         }
         OutputSpec spec = check(outputs, output, DataType.BYTES, shape);
-        TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
+        TensorBuffer buffer = OutputChecks.allocateBytes(scope.model(), spec, shape, byteSize);
         Tensor tensor = Tensor.of(DataType.BYTES, shape, buffer.segment());
         outputs.add(spec, tensor, CountedMemory.of(buffer));
         return tensor;
@@ -172,7 +179,7 @@ final class ExecutionBatch implements Batch {
         OutputSpec spec;
         try {
             spec = check(outputs, output, tensor.type(), tensor.shape());
-            OutputChecks.checkMemory(model, spec, tensor.data());
+            OutputChecks.checkMemory(scope.model(), spec, tensor.data());
         } catch (BackendException | RuntimeException e) {
             memory.release();
             throw e;
@@ -198,20 +205,20 @@ final class ExecutionBatch implements Batch {
 
     /** Returns the shape in which the only request gets an output of the batch. */
     private Shape shapeOfSingle(String output, Shape given) throws BackendException {
-        OutputSpec spec = model.outputs().get(output);
+        OutputSpec spec = scope.outputs().get(output);
         String source = spec == null ? null : spec.source();
         if (spec == null || source == null) {
             return given;
         }
-        ScatteredParts.check(model, spec, source, kept, given);
-        return ScatteredParts.shape(model, spec, source, first);
+        ScatteredParts.check(scope.model(), spec, source, kept, given);
+        return ScatteredParts.shape(scope.model(), spec, source, first);
     }
 
     private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) throws BackendException {
         OutputSpec spec = all.check(output, type, shape);
         for (ExecutedRequest request : executed) {
             if (request.has(spec)) {
-                throw SchedulerErrors.twice(model.settings(), output);
+                throw SchedulerErrors.twice(scope.model().settings(), output);
             }
         }
         return spec;
@@ -231,14 +238,14 @@ final class ExecutionBatch implements Batch {
     @Override
     public void inputsRead() {
         checkOpen();
-        inputsNanos = model.nanoTime().getAsLong();
+        inputsNanos = scope.model().nanoTime().getAsLong();
         inputsMarked = true;
     }
 
     @Override
     public void outputsComputed() {
         checkOpen();
-        outputsNanos = model.nanoTime().getAsLong();
+        outputsNanos = scope.model().nanoTime().getAsLong();
         outputsMarked = true;
     }
 
@@ -339,10 +346,10 @@ final class ExecutionBatch implements Batch {
         }
         int firstItem = 0;
         for (int i = 0; i < executed.length; i++) {
-            executed[i].settle(failure, firstItem, tally);
+            executed[i].settle(failure, i, firstItem, tally);
             firstItem += kept.get(i).call().batchSize();
         }
-        model.meter().record(tally);
+        scope.model().meter().record(tally);
         for (ExecutedRequest request : executed) {
             request.finish();
         }
@@ -366,14 +373,14 @@ final class ExecutionBatch implements Batch {
     private final class Deferred implements DeferredExecution {
         @Override
         public void finish() {
-            end(null, model.nanoTime().getAsLong());
+            end(null, scope.model().nanoTime().getAsLong());
         }
 
         @Override
         public void fail(BackendException error) {
             end(
                     Answer.Failure.of(error, FailureReason.BACKEND),
-                    model.nanoTime().getAsLong());
+                    scope.model().nanoTime().getAsLong());
         }
     }
 }

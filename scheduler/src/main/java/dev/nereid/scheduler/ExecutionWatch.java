@@ -30,11 +30,17 @@ final class ExecutionWatch implements Watchdog.Watched {
     private final Duration loadLimit;
     private final AtomicLong total = new AtomicLong();
 
-    ExecutionWatch(ModelScope model, InstanceThreads threads, Supervision supervision) {
+    /**
+     * Begins without reports.
+     *
+     * @param executionLimit how long an execution may take; zero for any time
+     * @param loadLimit how long an execution of a warm-up may take; zero for any time
+     */
+    ExecutionWatch(ModelScope model, InstanceThreads threads, Duration executionLimit, Duration loadLimit) {
         this.model = model;
         this.threads = threads;
-        this.executionLimit = supervision.executionLimit();
-        this.loadLimit = supervision.loadLimit();
+        this.executionLimit = executionLimit;
+        this.loadLimit = loadLimit;
     }
 
     /** Returns how many executions were overdue since the load. */

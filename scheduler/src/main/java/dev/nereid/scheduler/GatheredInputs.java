@@ -25,15 +25,15 @@ final class GatheredInputs {
     /** A joined or derived input and what it lies in. */
     private record Gathered(String name, Tensor tensor, CountedMemory memory) {}
 
-    private final ModelScope model;
+    private final ExecutionScope scope;
     private final List<ScheduledRequest> requests;
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock")
     private final List<Gathered> gathered = new ArrayList<>(2);
 
-    GatheredInputs(ModelScope model, List<ScheduledRequest> requests) {
-        this.model = model;
+    GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests) {
+        this.scope = scope;
         this.requests = requests;
     }
 
@@ -49,15 +49,15 @@ final class GatheredInputs {
                     return earlier.tensor();
                 }
             }
-            BatchInput derived = model.derived().find(input);
+            BatchInput derived = scope.derived().find(input);
             if (derived != null) {
                 return derive(input, derived);
             }
             if (requests.size() == 1) {
-                return single(model, requests.getFirst(), input);
+                return single(scope.model(), requests.getFirst(), input);
             }
             List<Tensor> parts = parts(input);
-            if (is(model, input, TensorSpec.Trait.SHAPE_TENSOR)) {
+            if (is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)) {
                 return parts.getFirst(); // the requests of a batch agree in its content
             }
             return join(input, parts);
@@ -125,10 +125,11 @@ final class GatheredInputs {
     private Tensor derive(String input, BatchInput derived) throws BackendException {
         String source = derived.source();
         List<Shape> sources = parts(source).stream().map(Tensor::shape).toList();
-        boolean batched = model.settings().batches() && !is(model, source, TensorSpec.Trait.SHAPE_TENSOR);
+        boolean batched =
+                scope.model().settings().batches() && !is(scope.model(), source, TensorSpec.Trait.SHAPE_TENSOR);
         try {
             Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
-            TensorBuffer buffer = OutputChecks.allocateZeroed(model, shape.byteSize(derived.type()));
+            TensorBuffer buffer = OutputChecks.allocateZeroed(scope.model(), shape.byteSize(derived.type()));
             CountedMemory memory = CountedMemory.of(buffer);
             Tensor tensor;
             try {
@@ -154,7 +155,7 @@ final class GatheredInputs {
     @GuardedBy("lock")
     private Tensor join(String input, List<Tensor> parts) throws BackendException {
         Tensor first = parts.getFirst();
-        boolean ragged = is(model, input, TensorSpec.Trait.RAGGED);
+        boolean ragged = is(scope.model(), input, TensorSpec.Trait.RAGGED);
         long length = 0;
         long byteSize = 0;
         for (Tensor part : parts) {
@@ -163,7 +164,7 @@ final class GatheredInputs {
             length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
             byteSize = Math.addExact(byteSize, part.byteSize());
         }
-        TensorBuffer buffer = OutputChecks.allocate(model, byteSize);
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), byteSize);
         long at = 0;
         for (Tensor part : parts) {
             MemorySegment.copy(part.data(), 0, buffer.segment(), at, part.byteSize());
@@ -192,6 +193,7 @@ final class GatheredInputs {
 
     private BackendException error(String input, ErrorCode code, String problem) {
         return new BackendException(
-                code, "input '" + input + "' of model '" + model.settings().name() + "': " + problem);
+                code,
+                "input '" + input + "' of model '" + scope.model().settings().name() + "': " + problem);
     }
 }

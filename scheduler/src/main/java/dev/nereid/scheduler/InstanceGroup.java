@@ -19,18 +19,18 @@ record InstanceGroup(List<InstanceWorker> workers, Warmup warmup) {
      * before the first one starts. If that fails, no seat is left.
      */
     static InstanceGroup of(
-            ModelScope model,
+            ExecutionScope scope,
             List<PluginInstance> instances,
             boolean blocksDevice,
             RequestQueue queue,
             ShortExecutions executions,
             List<WarmupSample> samples) {
         List<DeviceSeats> seats = DeviceSeats.of(instances, blocksDevice);
-        Warmup together = new Warmup(model, samples, seats.size());
+        Warmup together = new Warmup(scope, samples, seats.size());
         List<InstanceWorker> workers = new ArrayList<>();
         try {
             for (DeviceSeats shared : seats) {
-                InstanceWorker worker = new InstanceWorker(model, shared, queue.batches(), executions, together);
+                InstanceWorker worker = new InstanceWorker(scope, shared, queue.batches(), executions, together);
                 workers.add(worker);
                 together.whenFailed(worker::retire);
             }

@@ -28,7 +28,7 @@ final class InstanceWorker implements Runnable {
     /** So many batches may the thread of one request execute. */
     private static final int MOST_LENT_BATCHES = 4;
 
-    private final ModelScope model;
+    private final ExecutionScope scope;
     private final DeviceSeats instances;
     private final BatchSource source;
     private final ShortExecutions executions;
@@ -68,13 +68,17 @@ final class InstanceWorker implements Runnable {
      * @param warmup what is executed before the first of them
      */
     InstanceWorker(
-            ModelScope model, DeviceSeats instances, BatchSource source, ShortExecutions executions, Warmup warmup) {
-        this.model = model;
+            ExecutionScope scope,
+            DeviceSeats instances,
+            BatchSource source,
+            ShortExecutions executions,
+            Warmup warmup) {
+        this.scope = scope;
         this.instances = instances;
         this.warmup = warmup;
         this.source = source;
         this.executions = executions;
-        this.runner = new BatchRunner(model, executions);
+        this.runner = new BatchRunner(scope.model(), executions);
         this.limited = instances.turns().areLimited();
         this.turnTaker = new TurnTaker(instances, source);
         boolean placed = instances.arePlaced();
@@ -99,7 +103,7 @@ final class InstanceWorker implements Runnable {
                 giveUp();
             }
         }
-        (staying ? model.inFlight() : calls).awaitNone();
+        (staying ? scope.model().inFlight() : calls).awaitNone();
         close();
     }
 
@@ -132,7 +136,7 @@ final class InstanceWorker implements Runnable {
         Turns turns = instance.turns();
         turns.ask();
         if (!turns.await()) {
-            batch.refuse(model.nanoTime().getAsLong());
+            batch.refuse(scope.model().nanoTime().getAsLong());
             return;
         }
         try {
@@ -173,7 +177,7 @@ final class InstanceWorker implements Runnable {
     /** Answers the requests that were taken and cannot be executed, after something failed outside of the backend. */
     private void recover(Throwable cause) {
         try {
-            model.fatalErrors().check(cause);
+            scope.model().fatalErrors().check(cause);
             LOG.atError().addKeyValue("instance", name()).setCause(cause).log("instance failed to execute a batch");
             InferenceException error = SchedulerErrors.internal(cause);
             while (!seat.taken.isEmpty()) {
@@ -182,7 +186,7 @@ final class InstanceWorker implements Runnable {
                 request.release();
             }
         } catch (Throwable again) { // no memory to say so: whatever is left at the seat is executed next
-            model.fatalErrors().check(again);
+            scope.model().fatalErrors().check(again);
         }
     }
 
@@ -282,7 +286,7 @@ final class InstanceWorker implements Runnable {
                 more = source.giveBack(seat, batches < MOST_LENT_BATCHES && !failed && executions.areTrusted());
             } catch (Throwable e) { // the instance's own thread was called
                 more = false;
-                model.fatalErrors().check(e);
+                scope.model().fatalErrors().check(e);
             }
         }
     }
@@ -312,7 +316,7 @@ final class InstanceWorker implements Runnable {
         for (int i = 0; i < seat.taken.size(); i++) {
             seat.taken.get(i).usedBy(calls);
         }
-        boolean clientMemory = model.clientMemory()
+        boolean clientMemory = scope.clientMemory()
                 && seat.taken.size() == 1
                 && seat.taken.getFirst().usesClientMemory();
         if (!clientMemory) {
@@ -320,7 +324,7 @@ final class InstanceWorker implements Runnable {
             copyClientMemory();
         }
         if (!seat.taken.isEmpty()) {
-            ExecutionBatch batch = new ExecutionBatch(model, seat.taken);
+            ExecutionBatch batch = new ExecutionBatch(scope, seat.taken);
             seat.taken.clear();
             PluginInstance instance = instances.next();
             if (limited) {
@@ -329,15 +333,15 @@ final class InstanceWorker implements Runnable {
             batch.executedBy(Thread.currentThread());
             current = batch;
             try {
-                if (model.stragglers().areAbandoned()) {
-                    batch.refuse(model.nanoTime().getAsLong());
+                if (scope.model().stragglers().areAbandoned()) {
+                    batch.refuse(scope.model().nanoTime().getAsLong());
                 } else {
                     runner.run(instance, batch, clientMemory, lent);
                 }
             } catch (Throwable e) { // the batch is not answered yet
                 batch.threw(
                         new Answer.Failure(SchedulerErrors.internal(e), FailureReason.OTHER),
-                        model.nanoTime().getAsLong());
+                        scope.model().nanoTime().getAsLong());
                 throw e;
             } finally {
                 current = null;
@@ -411,7 +415,7 @@ final class InstanceWorker implements Runnable {
         abandon();
         giveUp();
         for (int left = calls.count(); left > 0; left--) {
-            model.inFlight().leave();
+            scope.model().inFlight().leave();
         }
     }
 

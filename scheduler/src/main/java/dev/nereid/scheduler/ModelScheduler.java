@@ -7,6 +7,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelInstance;
@@ -49,6 +50,7 @@ public final class ModelScheduler implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ModelScheduler.class);
 
     private final ModelScope model;
+    private final ExecutionScope scope;
     private final RequestQueue queue;
     private final ShortExecutions executions;
     private final RateLimiter rateLimiter;
@@ -71,7 +73,14 @@ public final class ModelScheduler implements AutoCloseable {
     private ModelScheduler(ModelPlan plan, List<PluginInstance> instances, SchedulerEnvironment environment) {
         ModelSettings settings = plan.settings();
         BatchingPolicy policy = plan.policy();
-        this.model = ModelScope.of(plan, environment);
+        this.model = new ModelScope(
+                settings,
+                environment.memory(),
+                environment.nanoTime(),
+                environment.supervision().fatalErrors(),
+                new ModelMeter(environment.wallClock()),
+                new ModelLoad(environment.load(), plan.limits()));
+        this.scope = ExecutionScope.of(model, plan.backend().clientMemory());
         this.executions = new ShortExecutions(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
         this.nanoTime = environment.nanoTime();
@@ -91,11 +100,12 @@ public final class ModelScheduler implements AutoCloseable {
                         .orElse(null));
         hold(policy, environment.schedulerDelay());
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
-        this.intake = new CallIntake(model, queue, order, executions, rateLimiter, environment.cache());
+        this.intake = new CallIntake(scope, queue, order, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/", model.fatalErrors());
-        this.watch = new ExecutionWatch(model, threads, environment.supervision());
-        this.watchdog = environment.supervision().watchdog();
+        Supervision supervision = environment.supervision();
+        this.watch = new ExecutionWatch(model, threads, supervision.executionLimit(), supervision.loadLimit());
+        this.watchdog = supervision.watchdog();
         this.blocksDevice = plan.backend().blocksDevice();
         this.first = firstGroup(instances, plan.warmup());
     }
@@ -129,7 +139,7 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     private InstanceGroup group(List<PluginInstance> instances, List<WarmupSample> warmup) {
-        return InstanceGroup.of(model, instances, blocksDevice, queue, executions, warmup);
+        return InstanceGroup.of(scope, instances, blocksDevice, queue, executions, warmup);
     }
 
     /**

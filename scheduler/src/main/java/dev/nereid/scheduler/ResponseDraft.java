@@ -34,7 +34,7 @@ final class ResponseDraft implements InferenceResponse {
     private record Output(NamedTensor tensor, CountedMemory memory) {}
 
     private final ScheduledRequest request;
-    private final ModelScope model;
+    private final ExecutionScope scope;
     private final @Nullable GatheredInputs gathered;
     private final @Nullable BatchOutputs shared;
     private final @Nullable Output[] outputs;
@@ -48,30 +48,34 @@ final class ResponseDraft implements InferenceResponse {
      * @param gathered the inputs that its batch gathered, in which outputs may lie; {@code null} for a batch of one
      * @param shared the outputs of the whole batch, of which this response gets its part; {@code null} if it gets none
      */
-    ResponseDraft(ScheduledRequest request, @Nullable GatheredInputs gathered, @Nullable BatchOutputs shared) {
+    ResponseDraft(
+            ExecutionScope scope,
+            ScheduledRequest request,
+            @Nullable GatheredInputs gathered,
+            @Nullable BatchOutputs shared) {
         this.request = request;
-        this.model = request.model();
+        this.scope = scope;
         this.gathered = gathered;
         this.shared = shared;
-        this.outputs = new @Nullable Output[model.outputs().size()];
+        this.outputs = new @Nullable Output[scope.outputs().size()];
     }
 
     @Override
     public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
         OutputSpec spec = check(output, type, shape);
-        MemorySegment target = target(output, OutputChecks.byteSize(model, spec, type, shape));
+        MemorySegment target = target(output, OutputChecks.byteSize(scope.model(), spec, type, shape));
         if (target != null) {
             return add(spec, Tensor.of(type, shape, target), CountedMemory.of(ResponseDraft::giveBackNothing, null));
         }
-        TensorBuffer buffer = OutputChecks.allocate(model, spec, type, shape);
-        model.outputNotes().allocated(request.call(), buffer.segment().byteSize());
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape);
+        scope.outputNotes().allocated(request.call(), buffer.segment().byteSize());
         return add(spec, Tensor.of(type, shape, buffer.segment()), CountedMemory.of(buffer));
     }
 
     @Override
     public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
         OutputSpec spec = check(output, DataType.BYTES, shape);
-        OutputChecks.checkBytes(model, spec, shape, byteSize);
+        OutputChecks.checkBytes(scope.model(), spec, shape, byteSize);
         MemorySegment target = target(output, byteSize);
         if (target != null) {
             return add(
@@ -79,8 +83,8 @@ final class ResponseDraft implements InferenceResponse {
                     Tensor.of(DataType.BYTES, shape, target),
                     CountedMemory.of(ResponseDraft::giveBackNothing, null));
         }
-        TensorBuffer buffer = OutputChecks.allocateBytes(model, spec, shape, byteSize);
-        model.outputNotes().allocated(request.call(), byteSize);
+        TensorBuffer buffer = OutputChecks.allocateBytes(scope.model(), spec, shape, byteSize);
+        scope.outputNotes().allocated(request.call(), byteSize);
         return add(spec, Tensor.of(DataType.BYTES, shape, buffer.segment()), CountedMemory.of(buffer));
     }
 
@@ -90,7 +94,7 @@ final class ResponseDraft implements InferenceResponse {
         OutputSpec spec;
         try {
             spec = check(output, tensor.type(), tensor.shape());
-            OutputChecks.checkMemory(model, spec, tensor.data());
+            OutputChecks.checkMemory(scope.model(), spec, tensor.data());
         } catch (BackendException | RuntimeException e) {
             memory.release();
             throw e;
@@ -190,9 +194,9 @@ final class ResponseDraft implements InferenceResponse {
         for (int i = 0; i < outputs.length; i++) {
             Output output = outputs[i];
             if (output == null) {
-                model.outputNotes().missing(i, request.call());
+                scope.outputNotes().missing(i, request.call());
             } else {
-                model.outputNotes().given(i, output.tensor().tensor().shape());
+                scope.outputNotes().given(i, output.tensor().tensor().shape());
             }
         }
     }
@@ -204,7 +208,7 @@ final class ResponseDraft implements InferenceResponse {
             return null;
         }
         OutputChecks.checkTarget(output, target, byteSize);
-        boolean fits = model.clientMemory() && target.address() % ALIGNMENT == 0;
+        boolean fits = scope.clientMemory() && target.address() % ALIGNMENT == 0;
         return fits ? target.asSlice(0, byteSize) : null;
     }
 
@@ -221,11 +225,11 @@ final class ResponseDraft implements InferenceResponse {
         }
         if (!tensor.place().isHost()) {
             throw SchedulerErrors.output(
-                    model.settings(), name, "lies in " + tensor.place() + " (expected: memory of the host)");
+                    scope.model().settings(), name, "lies in " + tensor.place() + " (expected: memory of the host)");
         }
         Output placed;
         if (target == null) {
-            TensorBuffer copy = OutputChecks.allocate(model, tensor.byteSize());
+            TensorBuffer copy = OutputChecks.allocate(scope.model(), tensor.byteSize());
             placed = in(output, copy.segment(), CountedMemory.of(copy));
         } else {
             OutputChecks.checkTarget(name, target, tensor.byteSize());
@@ -256,7 +260,7 @@ final class ResponseDraft implements InferenceResponse {
 
     private Tensor add(OutputSpec output, Tensor tensor, CountedMemory memory) throws BackendException {
         try {
-            Tensor seen = OutputChecks.forClient(model, output, tensor);
+            Tensor seen = OutputChecks.forClient(scope.model(), output, tensor);
             outputs[output.index()] = new Output(new NamedTensor(output.tensor().name(), seen), memory);
             return tensor;
         } catch (BackendException | RuntimeException | Error e) {
@@ -267,13 +271,13 @@ final class ResponseDraft implements InferenceResponse {
 
     private OutputSpec check(String output, DataType type, Shape shape) throws BackendException {
         checkOpen();
-        OutputSpec spec = model.output(output);
+        OutputSpec spec = scope.output(output);
         if (has(spec) || (shared != null && shared.has(output))) {
-            throw SchedulerErrors.twice(model.settings(), output);
+            throw SchedulerErrors.twice(scope.model().settings(), output);
         }
-        OutputChecks.checkType(model, spec, type);
-        if (!model.settings().decoupled()) {
-            OutputChecks.checkItems(model, spec, shape, request.call().batchSize());
+        OutputChecks.checkType(scope.model(), spec, type);
+        if (!scope.model().settings().decoupled()) {
+            OutputChecks.checkItems(scope.model(), spec, shape, request.call().batchSize());
         }
         return spec;
     }

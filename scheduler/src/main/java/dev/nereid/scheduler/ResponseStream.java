@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * use ends after the last answer was told.
  */
 final class ResponseStream implements ResponseChannel {
+    private final ExecutionScope scope;
     private final ScheduledRequest request;
     private final @Nullable GatheredInputs gathered;
     private final ReentrantLock lock = new ReentrantLock();
@@ -63,7 +64,8 @@ final class ResponseStream implements ResponseChannel {
     private long lastNanos;
 
     /** Becomes a user of the request until the sender is ended. */
-    ResponseStream(ScheduledRequest request, @Nullable GatheredInputs gathered) {
+    ResponseStream(ExecutionScope scope, ScheduledRequest request, @Nullable GatheredInputs gathered) {
+        this.scope = scope;
         this.request = request;
         this.gathered = gathered;
         this.lastNanos = request.model().nanoTime().getAsLong();
@@ -72,7 +74,7 @@ final class ResponseStream implements ResponseChannel {
 
     @Override
     public InferenceResponse newResponse() {
-        return new ResponseDraft(request, gathered, null);
+        return new ResponseDraft(scope, request, gathered, null);
     }
 
     @Override

@@ -120,12 +120,6 @@ final class ScheduledRequest implements Cancellation {
         return found;
     }
 
-    /** Says whether there are inputs which the configuration does not know; only a warm-up may have such. */
-    boolean hasOverrides() {
-        List<NamedTensor> inputs = inputs();
-        return !inputs.isEmpty() && !model.inputs().contains(inputs.getLast().name());
-    }
-
     /** Takes note of the instance that executes the request; to be called before the backend sees it. */
     void usedBy(InFlight calls) {
         calls.enter();

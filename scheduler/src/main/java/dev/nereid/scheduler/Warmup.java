@@ -28,7 +28,7 @@ final class Warmup {
     private static final Logger LOG = LoggerFactory.getLogger(Warmup.class);
     private static final Outcome WARM = new Outcome.Warm();
 
-    private final ModelScope model;
+    private final ExecutionScope scope;
     private final List<WarmupSample> samples;
     /** The parts that are not over; whoever ends the last one decides how the warm-up ended. */
     private final AtomicInteger parts;
@@ -43,8 +43,8 @@ final class Warmup {
      * @param samples what each instance executes, in this order
      * @param threads how many threads have instances to warm up
      */
-    Warmup(ModelScope model, List<WarmupSample> samples, int threads) {
-        this.model = model;
+    Warmup(ExecutionScope scope, List<WarmupSample> samples, int threads) {
+        this.scope = scope;
         this.samples = samples;
         this.parts = new AtomicInteger(threads);
         outcome.set(threads == 0 ? WARM : null);
@@ -116,7 +116,7 @@ final class Warmup {
     private InferenceException ended() {
         return new InferenceException(
                 ErrorCode.UNAVAILABLE,
-                "warm-up of model '" + model.settings().name() + "' ended: its instances are closed");
+                "warm-up of model '" + scope.model().settings().name() + "' ended: its instances are closed");
     }
 
     /**
@@ -142,7 +142,7 @@ final class Warmup {
             for (int i = 1; i <= sample.executions() && !hasFailed(); i++) {
                 LOG.debug(
                         "model '{}' instance {} is running warmup sample '{}' for iteration {}",
-                        model.settings().name(),
+                        scope.model().settings().name(),
                         name,
                         sample.name(),
                         i);
@@ -153,7 +153,7 @@ final class Warmup {
 
     private void execute(WarmupSample sample, Consumer<ExecutionBatch> instance) {
         InFlight calls = new InFlight();
-        ModelScope uncounted = model.uncounted(calls);
+        ExecutionScope uncounted = scope.with(scope.model().uncounted(calls));
         Errors errors = new Errors();
         ExecutionBatch batch = batch(sample, uncounted, errors);
         if (batch == null) {
@@ -172,13 +172,13 @@ final class Warmup {
      *
      * @return {@code null} if the sample has no calls
      */
-    private @Nullable ExecutionBatch batch(WarmupSample sample, ModelScope uncounted, Errors errors) {
+    private @Nullable ExecutionBatch batch(WarmupSample sample, ExecutionScope uncounted, Errors errors) {
         List<CheckedCall> calls = sample.batch().get();
         List<ScheduledRequest> requests = new ArrayList<>();
         try {
-            long now = model.nanoTime().getAsLong();
+            long now = scope.model().nanoTime().getAsLong();
             for (CheckedCall call : calls) {
-                ScheduledRequest request = new ScheduledRequest(uncounted, null, call, errors, now, now);
+                ScheduledRequest request = new ScheduledRequest(uncounted.model(), null, call, errors, now, now);
                 requests.add(request);
                 request.begin();
             }

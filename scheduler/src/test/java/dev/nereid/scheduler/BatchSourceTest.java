@@ -3,7 +3,6 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -25,8 +24,7 @@ final class BatchSourceTest {
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
             .build();
-    private final ModelScope scope = ModelScope.of(
-            new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
+    private final ModelScope scope = Scopes.of(model, memory, () -> 0);
     private final QueueLock lock = new QueueLock();
     private final WaitingRequests requests =
             new WaitingRequests(PriorityPolicy.NONE, new EqualInputs(scope.settings()));

@@ -391,7 +391,7 @@ final class CountingTest {
                             execution.call().floats("IN", Shape.of(1, 2), 0).of(1)));
             MeterReading before = read(execution);
 
-            Warmup warmup = new Warmup(execution.scheduler.model, List.of(sample), 1);
+            Warmup warmup = new Warmup(execution.scheduler.scope, List.of(sample), 1);
             assertThat(worker.prepare(warmup)).isTrue();
 
             assertThat(read(execution)).usingRecursiveComparison().isEqualTo(before);

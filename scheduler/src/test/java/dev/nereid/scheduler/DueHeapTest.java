@@ -2,7 +2,6 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.ArrayList;
@@ -18,8 +17,7 @@ final class DueHeapTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     private final ModelSettings model = ModelSettings.builder("m", 1).build();
-    private final ModelScope scope = ModelScope.of(
-            new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
+    private final ModelScope scope = Scopes.of(model, memory, () -> 0);
     private final ScheduledRequest request =
             new ScheduledRequest(scope, null, Calls.to(model, memory).of(1), new RecordingObserver(), 0, 0);
     private final QueueEntry entry = new QueueEntry(request, null, _ -> {});

@@ -32,7 +32,7 @@ final class InstanceThreadsTest {
             instances[i] = new FakeInstance(FakeInstance::copy);
         }
         SteppedScheduler scheduler = new SteppedScheduler(model, BatchPlanner.oneByOne(), memory, instances);
-        Warmup warmup = new Warmup(scheduler.model, List.of(), instances.length);
+        Warmup warmup = new Warmup(scheduler.scope, List.of(), instances.length);
         InstanceThreads threads = new InstanceThreads("t/", FatalErrorHandler.NONE, thread -> {
             if (thread.getName().equals("t/i1")) {
                 throw new OutOfMemoryError("no thread");

@@ -2,7 +2,6 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
@@ -23,8 +22,7 @@ final class PriorityLevelsTest {
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
             .build();
-    private final ModelScope scope = ModelScope.of(
-            new ModelPlan(model, BatchingPolicy.NONE), new SchedulerEnvironment(memory, () -> 0, new Alarms(() -> {})));
+    private final ModelScope scope = Scopes.of(model, memory, () -> 0);
     private final PriorityLevels levels =
             new PriorityLevels(new PriorityPolicy(9, 5, QueuePolicy.NONE, Map.of()), new EqualInputs(scope.settings()));
     private final List<QueueEntry> entries = new ArrayList<>();

@@ -39,9 +39,8 @@ final class RequestQueueLincheckTest {
         private static final long NOW = 100;
 
         private final Alarms alarms = new Alarms(() -> {});
-        private final ModelScope model = ModelScope.of(
-                new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE),
-                new SchedulerEnvironment(new LeakCheckingMemory(), () -> NOW, alarms));
+        private final ModelScope model =
+                Scopes.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), () -> NOW);
         private final RequestQueue queue = new RequestQueue(
                 BatchPlanner.oneByOne(),
                 PriorityPolicy.NONE,

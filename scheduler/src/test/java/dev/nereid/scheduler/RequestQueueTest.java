@@ -36,9 +36,7 @@ final class RequestQueueTest {
             .maxBatchSize(8)
             .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
             .build();
-    private final ModelScope scope = ModelScope.of(
-            new ModelPlan(model, BatchingPolicy.NONE),
-            new SchedulerEnvironment(memory, System::nanoTime, new Alarms(() -> {})));
+    private final ModelScope scope = Scopes.of(model, memory, System::nanoTime);
     private final List<Waiter> waiters = new ArrayList<>();
     private RequestQueue queue = SteppedScheduler.queue(scope);
 

@@ -4,7 +4,6 @@ import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.util.List;
@@ -77,9 +76,7 @@ final class ScheduledRequestLincheckTest {
         private final ScheduledRequest request;
 
         Subject() {
-            ModelScope model = ModelScope.of(
-                    new ModelPlan(ModelSettings.builder("m", 1).build(), BatchingPolicy.NONE),
-                    new SchedulerEnvironment(new LeakCheckingMemory(), () -> 0, new Alarms(() -> {})));
+            ModelScope model = Scopes.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), () -> 0);
             CheckedCall call = new CheckedCall(
                     "m",
                     1,

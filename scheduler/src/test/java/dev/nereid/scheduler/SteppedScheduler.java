@@ -18,6 +18,7 @@ final class SteppedScheduler {
     final FakeClock clock = new FakeClock();
     final Alarms alarms = new Alarms(() -> {});
     final ModelScope model;
+    final ExecutionScope scope;
     final RequestQueue queue;
     final @Nullable ResponseOrder order;
     final List<InstanceWorker> workers = new ArrayList<>();
@@ -73,8 +74,8 @@ final class SteppedScheduler {
             RateLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
-        ModelPlan plan = new ModelPlan(settings, policy).with(terms);
-        model = ModelScope.of(plan, new SchedulerEnvironment(memory, clock, alarms));
+        model = Scopes.of(settings, memory, clock);
+        scope = ExecutionScope.of(model, terms.clientMemory());
         executions = new ShortExecutions(settings, terms);
         order = policy.preserveOrdering() ? new ResponseOrder() : null;
         StrategyBatcher batcher = strategy == null ? null : new StrategyBatcher(model, strategy, planner);
@@ -94,9 +95,9 @@ final class SteppedScheduler {
     InstanceWorker add(RateLimiter limiter, List<InstanceSlot> slots) {
         List<PluginInstance> instances = slots.stream().map(PluginInstance::new).toList();
         instances.forEach(instance -> instance.register(limiter));
-        Warmup none = new Warmup(model, List.of(), 1);
+        Warmup none = new Warmup(scope, List.of(), 1);
         InstanceWorker worker =
-                new InstanceWorker(model, new DeviceSeats(instances), queue.batches(), executions, none);
+                new InstanceWorker(scope, new DeviceSeats(instances), queue.batches(), executions, none);
         workers.add(worker);
         return worker;
     }

@@ -1,0 +1,23 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.TensorMemory;
+import dev.nereid.scheduler.statistics.ModelMeter;
+import dev.nereid.spi.ModelSettings;
+import java.time.InstantSource;
+import java.util.function.LongSupplier;
+
+/** Makes scopes without load limits for tests. Static functions only. */
+final class Scopes {
+    private Scopes() {}
+
+    static ModelScope of(ModelSettings settings, TensorMemory memory, LongSupplier nanoTime) {
+        return new ModelScope(
+                settings,
+                memory,
+                nanoTime,
+                FatalErrorHandler.NONE,
+                new ModelMeter(InstantSource.system()),
+                new ModelLoad(new ServerLoad(LoadLimits.NONE), LoadLimits.NONE));
+    }
+}
