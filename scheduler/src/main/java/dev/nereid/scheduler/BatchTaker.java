@@ -138,14 +138,14 @@ final class BatchTaker {
     private void form(StrategyBatcher rule, Seat seat) {
         boolean again = seat.overdue.isEmpty();
         int formings = 0;
-        while (again && rule.begin(requests)) {
+        while (again && rule.begin(view)) {
             int count = 0;
             try {
                 unlocked(rule::ask);
                 long now = nanoTime.getAsLong();
                 requests.expire(now, seat.overdue);
                 boolean last = formings++ == MOST_FORMINGS;
-                count = rule.plan(requests, now, stopped || last);
+                count = rule.plan(view, now, stopped || last);
                 count = last ? Math.max(1, count) : count;
                 takeFirst(seat, count);
             } finally {

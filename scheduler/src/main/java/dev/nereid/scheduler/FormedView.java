@@ -8,14 +8,14 @@ package dev.nereid.scheduler;
  * by its size or inputs, is seen: it ends the run, asked about or not.
  */
 final class FormedView implements QueueView {
-    private final PriorityLevels levels;
+    private final QueueView queue;
     private final StrategyForming forming;
     private final int maxBatchSize;
     private long items;
     private boolean early;
 
-    FormedView(PriorityLevels levels, StrategyForming forming, int maxBatchSize) {
-        this.levels = levels;
+    FormedView(QueueView queue, StrategyForming forming, int maxBatchSize) {
+        this.queue = queue;
         this.forming = forming;
         this.maxBatchSize = maxBatchSize;
     }
@@ -27,43 +27,48 @@ final class FormedView implements QueueView {
 
     @Override
     public void rewind() {
-        levels.rewind();
+        queue.rewind();
         items = 0;
         early = false;
     }
 
     @Override
     public boolean next() {
-        if (early || !levels.next()) {
+        if (early || !queue.next()) {
             return false;
         }
-        ScheduledRequest current = levels.current();
+        ScheduledRequest current = queue.current();
         boolean isFirst = items == 0;
         boolean isSeen = isFirst ? current == forming.first() : forming.knows(current) || !mayJoin();
         if (!isSeen) {
             early = true;
             return false;
         }
-        items += levels.batchSize();
+        items += queue.batchSize();
         return true;
     }
 
+    @Override
+    public ScheduledRequest current() {
+        return queue.current();
+    }
+
     private boolean mayJoin() {
-        return items + levels.batchSize() <= maxBatchSize && levels.joins();
+        return items + queue.batchSize() <= maxBatchSize && queue.joins();
     }
 
     @Override
     public int batchSize() {
-        return levels.batchSize();
+        return queue.batchSize();
     }
 
     @Override
     public long enqueuedNanos() {
-        return levels.enqueuedNanos();
+        return queue.enqueuedNanos();
     }
 
     @Override
     public boolean joins() {
-        return levels.joins() && forming.includes(levels.current());
+        return queue.joins() && forming.includes(queue.current());
     }
 }

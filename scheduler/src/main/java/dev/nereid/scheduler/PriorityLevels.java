@@ -142,8 +142,8 @@ final class PriorityLevels implements QueueView {
         return equalInputs.join(get(head), get(current));
     }
 
-    /** Returns the request that the planner looks at. */
-    ScheduledRequest current() {
+    @Override
+    public ScheduledRequest current() {
         return get(current).request();
     }
 

@@ -15,6 +15,9 @@ interface QueueView {
      */
     boolean next();
 
+    /** Returns the request. */
+    ScheduledRequest current();
+
     /** Returns the number of items in the request. */
     int batchSize();
 

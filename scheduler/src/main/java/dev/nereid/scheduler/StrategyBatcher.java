@@ -1,6 +1,7 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.spi.BatchingStrategy;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -71,15 +72,34 @@ final class StrategyBatcher {
      *
      * @return whether this thread is to go on with {@link #ask}; not if nothing waits or another thread forms one
      */
-    boolean begin(WaitingRequests requests) {
-        if (isForming() || requests.length() == 0) {
+    boolean begin(QueueView queue) {
+        if (isForming()) {
             return false;
         }
-        List<ScheduledRequest> candidates = requests.candidates(model.settings().maxBatchSize());
+        List<ScheduledRequest> candidates = candidates(queue, model.settings().maxBatchSize());
+        if (candidates.isEmpty()) {
+            return false;
+        }
         candidates.forEach(ScheduledRequest::retain);
         current = new StrategyForming(model, candidates, this::failed);
         missed = false;
         return true;
+    }
+
+    /** Returns the requests that could make the next batch, by size and inputs: the first in any case. */
+    private static List<ScheduledRequest> candidates(QueueView queue, int maxBatchSize) {
+        List<ScheduledRequest> candidates = new ArrayList<>();
+        long items = 0;
+        boolean full = false;
+        queue.rewind();
+        while (!full && queue.next()) {
+            items += queue.batchSize();
+            full = !candidates.isEmpty() && (items > maxBatchSize || !queue.joins());
+            if (!full) {
+                candidates.add(queue.current());
+            }
+        }
+        return candidates;
     }
 
     /** Asks the rule. To be called without the lock. */
@@ -93,9 +113,9 @@ final class StrategyBatcher {
      * @param hurry whether nothing more will come
      * @return how many requests to take from the front; 0 to wait
      */
-    int plan(WaitingRequests requests, long nowNanos, boolean hurry) {
+    int plan(QueueView queue, long nowNanos, boolean hurry) {
         StrategyForming forming = get(current);
-        FormedView view = requests.view(forming, model.settings().maxBatchSize());
+        FormedView view = new FormedView(queue, forming, model.settings().maxBatchSize());
         int count = planner.take(view, nowNanos, hurry);
         incomplete = count == 0 && view.endsEarly();
         return count;

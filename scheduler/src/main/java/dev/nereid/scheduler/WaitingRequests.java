@@ -1,6 +1,5 @@
 package dev.nereid.scheduler;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
@@ -22,31 +21,6 @@ final class WaitingRequests {
     /** Returns the order, as the planner sees it. */
     QueueView view() {
         return levels;
-    }
-
-    /** Returns the order as far as the answers of a model's own rule go. */
-    FormedView view(StrategyForming forming, int maxBatchSize) {
-        return new FormedView(levels, forming, maxBatchSize);
-    }
-
-    /**
-     * Returns the requests that could make the next batch, by size and inputs: the first in any case.
-     *
-     * @param maxBatchSize the largest batch, in items
-     */
-    List<ScheduledRequest> candidates(int maxBatchSize) {
-        List<ScheduledRequest> candidates = new ArrayList<>();
-        long items = 0;
-        boolean full = false;
-        levels.rewind();
-        while (!full && levels.next()) {
-            items += levels.batchSize();
-            full = !candidates.isEmpty() && (items > maxBatchSize || !levels.joins());
-            if (!full) {
-                candidates.add(levels.current());
-            }
-        }
-        return candidates;
     }
 
     /** Returns the number of requests. */

@@ -201,6 +201,11 @@ final class BatchPlannerProperties {
         }
 
         @Override
+        public ScheduledRequest current() {
+            throw new UnsupportedOperationException("current: a planner looks at sizes and times only");
+        }
+
+        @Override
         public int batchSize() {
             return queue.get(at).size();
         }

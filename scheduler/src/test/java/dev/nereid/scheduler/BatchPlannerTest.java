@@ -36,6 +36,11 @@ final class BatchPlannerTest {
         }
 
         @Override
+        public ScheduledRequest current() {
+            throw new UnsupportedOperationException("current: a planner looks at sizes and times only");
+        }
+
+        @Override
         public int batchSize() {
             return Integer.parseInt(requests.get(at).replaceFirst("x?(@.*)?$", ""));
         }
