@@ -4,21 +4,34 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.ParameterValue;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * A response on its way to the client, which holds its outputs and the inputs of its request until it is closed.
  * Immutable but for its end; safe for use by any thread.
  */
 final class FinishedResponse implements InferResponse, Answer {
+    private static final VarHandle CLOSED;
+
+    static {
+        try {
+            CLOSED = MethodHandles.lookup().findVarHandle(FinishedResponse.class, "closed", boolean.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private final ScheduledRequest request;
     private final List<NamedTensor> outputs;
     private final List<CountedMemory> memory;
     private final Map<String, ParameterValue> parameters;
     private final boolean last;
-    private final AtomicBoolean closed = new AtomicBoolean();
+
+    @SuppressWarnings("UnusedVariable") // by CLOSED
+    private volatile boolean closed;
 
     /** Becomes a user of the request, and takes over the use of each piece of memory. */
     FinishedResponse(
@@ -67,7 +80,7 @@ final class FinishedResponse implements InferResponse, Answer {
 
     @Override
     public void close() {
-        if (closed.compareAndSet(false, true)) {
+        if (CLOSED.compareAndSet(this, false, true)) {
             for (int i = 0; i < memory.size(); i++) {
                 memory.get(i).release();
             }
