@@ -116,7 +116,7 @@ final class CallIntake {
     private void enqueue(ScheduledRequest request, boolean submitting) {
         request.comesBack();
         switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
-            case Seat seat -> seat.lentRun.run();
+            case Seat seat -> seat.runDirectly();
             case Admission.Outcome.ACCEPTED -> {}
             case Admission.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.call()), submitting);
             case Admission.Outcome.STOPPED -> refuse(request, SchedulerErrors.stopped(request.call()), submitting);

@@ -83,7 +83,9 @@ final class InstanceWorker implements Runnable {
         this.turnTaker = new TurnTaker(instances, source);
         boolean placed = instances.arePlaced();
         this.seat = source.seat(this::runLent, instances::load); // last: a seat that is taken has to be left
-        this.seat.placed = placed;
+        if (placed) {
+            seat.pin();
+        }
     }
 
     /**
@@ -180,8 +182,8 @@ final class InstanceWorker implements Runnable {
             scope.model().fatalErrors().check(cause);
             LOG.atError().addKeyValue("instance", name()).setCause(cause).log("instance failed to execute a batch");
             InferenceException error = SchedulerErrors.internal(cause);
-            while (!seat.taken.isEmpty()) {
-                ScheduledRequest request = seat.taken.removeLast();
+            while (!seat.taken().isEmpty()) {
+                ScheduledRequest request = seat.taken().removeLast();
                 request.answer(new Answer.Failure(error, FailureReason.OTHER));
                 request.release();
             }
@@ -295,12 +297,12 @@ final class InstanceWorker implements Runnable {
     void giveUp() {
         gone = true;
         instances.leaveLimiter();
-        answerOverdue();
-        for (ScheduledRequest request : seat.taken) { // if taking them failed after others had begun
+        seat.rejectExpired();
+        for (ScheduledRequest request : seat.taken()) { // if taking them failed after others had begun
             request.fail(SchedulerErrors.of(SchedulerErrors.noInstance(request.call())), FailureReason.OTHER);
             request.release();
         }
-        seat.taken.clear();
+        seat.taken().clear();
         for (ScheduledRequest request : source.leave()) {
             request.reject(SchedulerErrors.noInstance(request.call()), FailureReason.OTHER);
         }
@@ -312,20 +314,20 @@ final class InstanceWorker implements Runnable {
      * @param lent whether the thread is not the instance's own
      */
     private void work(boolean lent) {
-        answerOverdue();
-        for (int i = 0; i < seat.taken.size(); i++) {
-            seat.taken.get(i).usedBy(calls);
+        seat.rejectExpired();
+        for (int i = 0; i < seat.taken().size(); i++) {
+            seat.taken().get(i).usedBy(calls);
         }
         boolean clientMemory = scope.clientMemory()
-                && seat.taken.size() == 1
-                && seat.taken.getFirst().usesClientMemory();
+                && seat.taken().size() == 1
+                && seat.taken().getFirst().usesClientMemory();
         if (!clientMemory) {
             // Also for a backend that can stand it: the fault of one client must not fail the others of a batch.
             copyClientMemory();
         }
-        if (!seat.taken.isEmpty()) {
-            ExecutionBatch batch = new ExecutionBatch(scope, seat.taken);
-            seat.taken.clear();
+        if (!seat.taken().isEmpty()) {
+            ExecutionBatch batch = new ExecutionBatch(scope, seat.taken());
+            seat.taken().clear();
             PluginInstance instance = instances.next();
             if (limited) {
                 turnTaker.use(batch);
@@ -351,17 +353,10 @@ final class InstanceWorker implements Runnable {
 
     /** Removes those requests whose inputs went away; they are answered. */
     private void copyClientMemory() {
-        for (int i = seat.taken.size() - 1; i >= 0; i--) {
-            if (!seat.taken.get(i).copyClientMemory()) {
-                seat.taken.remove(i);
+        for (int i = seat.taken().size() - 1; i >= 0; i--) {
+            if (!seat.taken().get(i).copyClientMemory()) {
+                seat.taken().remove(i);
             }
-        }
-    }
-
-    private void answerOverdue() {
-        if (!seat.overdue.isEmpty()) {
-            seat.overdue.forEach(Due::answer);
-            seat.overdue.clear();
         }
     }
 

@@ -46,4 +46,27 @@ final class Seat implements Admission {
         this.lentRun = lentRun;
         this.load = load;
     }
+
+    /** Returns the requests of the next batch, to be removed by the instance. */
+    List<ScheduledRequest> taken() {
+        return taken;
+    }
+
+    /** Rejects the requests whose deadline has passed in the queue. */
+    void rejectExpired() {
+        if (!overdue.isEmpty()) {
+            overdue.forEach(Due::answer);
+            overdue.clear();
+        }
+    }
+
+    /** Keeps the instance to its own thread. To be called before the instance first waits. */
+    void pin() {
+        placed = true;
+    }
+
+    /** Runs the instance on the calling thread, to which the queue gave it for direct execution. */
+    void runDirectly() {
+        lentRun.run();
+    }
 }
