@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
-import dev.nereid.scheduler.time.Alarms;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -33,20 +32,18 @@ final class ResponseStreamTest {
     private final RecordingObserver observer = new RecordingObserver();
     private final AtomicLong time = new AtomicLong();
     private LongSupplier clock = time::getAndIncrement;
-    private final ModelScope model = ModelScope.of(
-            new ModelPlan(
-                            ModelSettings.builder("m", 1)
-                                    .maxBatchSize(8)
-                                    .decoupled(true)
-                                    .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
-                                    .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(1)))
-                                    .build(),
-                            BatchingPolicy.NONE)
-                    .with(BackendTerms.DEFAULT),
-            new SchedulerEnvironment(memory, () -> clock.getAsLong(), new Alarms(() -> {})));
+    private final ModelScope model = Scopes.of(
+            ModelSettings.builder("m", 1)
+                    .maxBatchSize(8)
+                    .decoupled(true)
+                    .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                    .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(1)))
+                    .build(),
+            memory,
+            () -> clock.getAsLong());
     private final ScheduledRequest request = new ScheduledRequest(
             model,
-            SteppedScheduler.queue(model),
+            null,
             Calls.to(model.settings(), memory).floats("IN", Shape.of(1, 2), 1).of(1),
             observer,
             0,
@@ -55,7 +52,8 @@ final class ResponseStreamTest {
 
     private ResponseStream open() {
         assertThat(request.begin()).isTrue();
-        ResponseStream opened = request.answers().stream(null);
+        ResponseStream opened = new ResponseStream(ExecutionScope.of(model, false), request, null);
+        request.answers().open(opened);
         request.release();
         return opened;
     }
