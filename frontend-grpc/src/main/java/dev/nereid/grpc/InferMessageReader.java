@@ -59,9 +59,7 @@ final class InferMessageReader {
         message.read();
         return new InferMessage(
                 bytes,
-                message.model,
-                message.version,
-                message.id,
+                new RequestNames(message.model, message.version, message.id),
                 message.parameters,
                 message.inputs,
                 message.outputs,

@@ -129,9 +129,10 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
     }
 
     private AssembledCall assemble(InferMessage message) {
-        model = message.model();
-        id = message.id();
-        ModelRef asked = ModelRef.parse(message.model(), message.version());
+        RequestNames names = message.names();
+        model = names.model();
+        id = names.id();
+        ModelRef asked = ModelRef.parse(names.model(), names.version());
         if (server.models().describe(asked).decoupled()) {
             throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
         }

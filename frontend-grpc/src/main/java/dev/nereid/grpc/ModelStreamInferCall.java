@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
 final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage>>
         implements InferMessages.Reading<InferMessage, ModelStreamInferCall.Prepared> {
     private static final Logger LOG = LoggerFactory.getLogger(ModelStreamInferCall.class);
-    private static final StreamedRequest.Names NAMELESS = new StreamedRequest.Names("", "", "");
+    private static final RequestNames NAMELESS = new RequestNames("", "", "");
 
     /** How many messages a thread writes at a time. */
     private static final int TURN = 16;
@@ -108,7 +108,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
      * @param error why there is none
      */
     record Prepared(
-            StreamedRequest.Names names,
+            RequestNames names,
             boolean isDecoupled,
             int bytes,
             @Nullable AssembledCall assembled,
@@ -116,12 +116,12 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
 
     @Override
     public Prepared make(InferMessage message) {
-        StreamedRequest.Names names = new StreamedRequest.Names(message.model(), message.version(), message.id());
+        RequestNames names = message.names();
         int bytes = message.bytes().length();
         boolean isDecoupled = false;
         try {
             method.checkRuns();
-            ModelRef model = ModelRef.parse(message.model(), message.version());
+            ModelRef model = ModelRef.parse(names.model(), names.version());
             isDecoupled = method.server().models().describe(model).decoupled();
             AssembledCall assembled = method.assembler().assemble(message, model, origin);
             return new Prepared(names, isDecoupled, bytes, assembled, null);
@@ -173,13 +173,12 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         }
     }
 
-    private void refuse(StreamedRequest.Names names, boolean isDecoupled, InferenceException error) {
+    private void refuse(RequestNames names, boolean isDecoupled, InferenceException error) {
         InferenceException told = method.server().refusals().refuse(RequestProtocol.GRPC, error);
         enter(names, isDecoupled, 0, SharedTensors.NONE).ifPresent(request -> request.refuse(told));
     }
 
-    private Optional<StreamedRequest> enter(
-            StreamedRequest.Names names, boolean isDecoupled, long bytes, SharedTensors shared) {
+    private Optional<StreamedRequest> enter(RequestNames names, boolean isDecoupled, long bytes, SharedTensors shared) {
         StreamedRequest request = new StreamedRequest(this, names, isDecoupled, shared);
         Optional<StreamOutbox.Lane> lane = outbox.open(request, isDecoupled, bytes);
         lane.ifPresent(request::enter);

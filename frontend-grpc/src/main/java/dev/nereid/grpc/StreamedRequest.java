@@ -15,17 +15,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A handle that comes after the request was withdrawn is used at once: both sides write first and read then.
  */
 final class StreamedRequest implements ResponseObserver {
-    /**
-     * How the client calls a request. Immutable.
-     *
-     * @param model the name of the model
-     * @param version the version of the model, as text
-     * @param id the client's name for the request
-     */
-    record Names(String model, String version, String id) {}
-
     private final ModelStreamInferCall stream;
-    private final Names names;
+    private final RequestNames names;
     private final boolean isDecoupled;
     private final SharedTensors shared;
 
@@ -36,14 +27,14 @@ final class StreamedRequest implements ResponseObserver {
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
 
-    StreamedRequest(ModelStreamInferCall stream, Names names, boolean isDecoupled, SharedTensors shared) {
+    StreamedRequest(ModelStreamInferCall stream, RequestNames names, boolean isDecoupled, SharedTensors shared) {
         this.stream = stream;
         this.names = names;
         this.isDecoupled = isDecoupled;
         this.shared = shared;
     }
 
-    Names names() {
+    RequestNames names() {
         return names;
     }
 

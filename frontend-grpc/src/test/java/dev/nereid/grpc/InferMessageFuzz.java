@@ -68,7 +68,7 @@ class InferMessageFuzz {
     }
 
     private static void assemble(InferMessage message, TensorMemory memory) {
-        ModelRef model = ModelRef.parse(message.model(), message.version());
+        ModelRef model = ModelRef.parse(message.names().model(), message.names().version());
         AssembledCall assembled = new CallAssembler(
                         memory, new FakeInferenceServer(memory).sharedMemory(), MAX_INPUT_BYTES)
                 .assemble(

@@ -84,7 +84,7 @@ final class StreamHarness {
 
     /** Makes a request that was not sent. */
     StreamedRequest request(boolean isDecoupled) {
-        return new StreamedRequest(call, new StreamedRequest.Names("m", "", ""), isDecoupled, SharedTensors.NONE);
+        return new StreamedRequest(call, new RequestNames("m", "", ""), isDecoupled, SharedTensors.NONE);
     }
 
     void halfClose() {
