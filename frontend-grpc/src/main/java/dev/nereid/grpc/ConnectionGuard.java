@@ -79,22 +79,19 @@ final class ConnectionGuard extends ServerTransportFilter {
     ConnectionGuard(
             TransportMemory memory,
             Executor workers,
-            GrpcOptions.Limits limits,
+            ConnectionLimiter limiter,
+            long maxCalls,
+            UnreadResponses unread,
             Refusals refusals,
             LongSupplier nanoTime) {
         this.refusals = refusals;
         this.workers = workers;
         this.memory = memory;
-        this.limiter = limits.openConnections();
-        this.maxCalls = limits.openCalls();
+        this.limiter = limiter;
+        this.maxCalls = maxCalls;
+        this.unread = unread;
         this.nanoTime = nanoTime;
         this.nextLog = new AtomicLong(nanoTime.getAsLong());
-        this.unread = new UnreadResponses(
-                new UnreadResponses.Limits(
-                        Math.max(1, limits.openCalls() / 4),
-                        limits.unreadBytes(),
-                        limits.responseStall().map(Duration::toNanos).orElse(Long.MAX_VALUE)),
-                nanoTime);
     }
 
     /** The connections of one event loop, which it is confined to. */

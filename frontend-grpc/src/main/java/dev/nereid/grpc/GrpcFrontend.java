@@ -53,6 +53,9 @@ public final class GrpcFrontend implements AutoCloseable {
 
     private static final int RESETS_SECONDS = 10;
 
+    /** The part of the bound on calls that may have unread responses. */
+    private static final int UNREAD_PART = 4;
+
     private final Server transport;
     private final GrpcOptions options;
     private final Stopping stopping;
@@ -90,8 +93,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
         TransportMemory transport =
                 new TransportMemory(server.memory(), options.limits().transportBytes());
-        ConnectionGuard guard = new ConnectionGuard(
-                transport, groups.longTasks(), options.limits(), server.refusals(), System::nanoTime);
+        ConnectionGuard guard = guard(options.limits(), transport, groups, server.refusals());
         NettyServerBuilder builder = transport(options, groups, guard, server.refusals())
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
@@ -118,6 +120,24 @@ public final class GrpcFrontend implements AutoCloseable {
             tls.ifPresent(TlsEndpoint::close);
             throw e;
         }
+    }
+
+    private static ConnectionGuard guard(
+            GrpcOptions.Limits limits, TransportMemory transport, EventLoopGroups groups, Refusals refusals) {
+        UnreadResponses unread = new UnreadResponses(
+                new UnreadResponses.Limits(
+                        Math.max(1, limits.openCalls() / UNREAD_PART),
+                        limits.unreadBytes(),
+                        limits.responseStall().map(Duration::toNanos).orElse(Long.MAX_VALUE)),
+                System::nanoTime);
+        return new ConnectionGuard(
+                transport,
+                groups.longTasks(),
+                limits.openConnections(),
+                limits.openCalls(),
+                unread,
+                refusals,
+                System::nanoTime);
     }
 
     private static List<ServerMethodDefinition<?, ?>> inference(
