@@ -150,7 +150,7 @@ public final class GrpcFrontend implements AutoCloseable {
         InferCalls calls = new InferCalls(
                 new CallAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
                 options.policy().forwardedHeaders(),
-                messages.compression(),
+                new ResponseCompressor(messages.compression().level()),
                 transport,
                 System::nanoTime);
         return List.of(
@@ -193,7 +193,8 @@ public final class GrpcFrontend implements AutoCloseable {
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
                 .decompressorRegistry(
                         CompressedMessages.registry(options.messages().maxInboundBytes()))
-                .compressorRegistry(options.messages().compression().registry())
+                .compressorRegistry(
+                        new ResponseCompressor(options.messages().compression().level()).registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())
                 .keepAliveTime(keepAlive.time().toNanos(), TimeUnit.NANOSECONDS)

@@ -37,7 +37,8 @@ final class ModelInferMethod implements ServerCallHandler<Parsed<InferMessage>, 
 
     /** Returns what reads requests, and leaves those to workers that take long. */
     static Marshaller<Parsed<InferMessage>> marshaller(TensorMemory memory, TransportMemory transport) {
-        return Parsed.marshaller(parser(memory), stream -> parse(stream, memory), LargeMessage.MAX_COPIED, transport);
+        return Parsed.marshaller(
+                parser(memory), stream -> parse(stream, memory), EventLoopLimits.MAX_COPIED_BYTES, transport);
     }
 
     /** Returns what reads requests, as {@link #parse} does; each event loop knows those that it has read. */

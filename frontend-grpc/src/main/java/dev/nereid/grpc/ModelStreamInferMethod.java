@@ -78,7 +78,7 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
         return calls.nanoTime();
     }
 
-    ResponseCompression compression() {
+    ResponseCompressor compression() {
         return calls.compression();
     }
 

@@ -31,7 +31,7 @@ final class ModelInferCallTest {
         InferCalls calls = new InferCalls(
                 new CallAssembler(memory, server.sharedMemory(), Integer.MAX_VALUE),
                 Optional.empty(),
-                ResponseCompression.NONE,
+                ResponseCompressor.NONE,
                 new TransportMemory(memory, Long.MAX_VALUE),
                 System::nanoTime);
         return new ModelInferCall(

@@ -52,7 +52,7 @@ final class StreamHarness {
                 new InferCalls(
                         new CallAssembler(memory, shared, Integer.MAX_VALUE),
                         Optional.empty(),
-                        ResponseCompression.NONE,
+                        ResponseCompressor.NONE,
                         new TransportMemory(memory, Long.MAX_VALUE),
                         System::nanoTime),
                 new StreamOutbox.Limits(1000, Long.MAX_VALUE, bytesAhead),
