@@ -76,7 +76,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
                 } catch (InferenceException failure) {
                     refusal = failure;
                 } catch (OutOfMemoryError failure) {
-                    refusal = InferMessages.noMemory(failure);
+                    refusal = GrpcErrors.outOfMemory(failure);
                 }
             }
             case Parsed.Later<InferMessage> later -> {

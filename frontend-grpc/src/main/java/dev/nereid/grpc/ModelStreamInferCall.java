@@ -91,7 +91,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
                 try (message) {
                     take(make(message));
                 } catch (OutOfMemoryError failure) {
-                    refuse(NAMELESS, false, InferMessages.noMemory(failure));
+                    refuse(NAMELESS, false, GrpcErrors.outOfMemory(failure));
                 }
             }
         }
