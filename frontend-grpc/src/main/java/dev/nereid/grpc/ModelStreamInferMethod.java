@@ -47,8 +47,8 @@ final class ModelStreamInferMethod implements ServerCallHandler<Parsed<InferMess
     ServerMethodDefinition<?, ?> definition() {
         MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> method =
                 GRPCInferenceServiceGrpc.getModelStreamInferMethod().toBuilder(
-                                ModelInferMethod.marshaller(server.memory(), calls.transport()),
-                                new ModelInferMethod.ResponseMarshaller())
+                                InferMarshaller.requests(server.memory(), calls.transport()),
+                                InferMarshaller.responses())
                         .build();
         return ServerMethodDefinition.create(method, this);
     }

@@ -59,7 +59,7 @@ class InferMessageFuzz {
                 (long) MEMORY_PER_BYTE * message.length + HEAP, (long) HEAP_PER_BYTE * message.length + HEAP);
         probe.run(memory -> {
             try (InferMessage read = piece == 0
-                    ? ModelInferMethod.parse(new ByteArrayInputStream(message), memory)
+                    ? InferMessageReader.read(new ByteArrayInputStream(message), memory)
                     : InferMessageReader.read(Messages.cut(message, cuts))) {
                 assemble(read, memory);
             }

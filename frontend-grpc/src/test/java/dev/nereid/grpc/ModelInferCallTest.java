@@ -83,7 +83,7 @@ final class ModelInferCallTest {
     @Test
     void answersIfThereIsNoMemoryForTheRequest() {
         ModelInferCall call = call();
-        var marshaller = ModelInferMethod.marshaller(memory, new TransportMemory(memory, Long.MAX_VALUE));
+        var marshaller = InferMarshaller.requests(memory, new TransportMemory(memory, Long.MAX_VALUE));
 
         call.onMessage(marshaller.parse(new NoMemory()));
         call.onHalfClose();
