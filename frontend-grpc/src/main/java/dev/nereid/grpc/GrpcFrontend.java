@@ -106,8 +106,8 @@ public final class GrpcFrontend implements AutoCloseable {
         if (server.refusals().changesCodes()) {
             builder.intercept(new BadRequestErrors());
         }
-        if (options.controlDelay().isPositive()) {
-            builder.intercept(new DelayedResponses(options.controlDelay(), timer));
+        if (options.messages().controlDelay().isPositive()) {
+            builder.intercept(new DelayedResponses(options.messages().controlDelay(), timer));
         }
         Optional<TlsEndpoint> tls = Optional.empty();
         if (options.connections().tls().isPresent()) {
