@@ -134,7 +134,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 transport,
                 groups.longTasks(),
                 limits.openConnections(),
-                limits.openCalls(),
+                new OpenCallLimit(limits.openCalls()),
                 unread,
                 refusals,
                 System::nanoTime);

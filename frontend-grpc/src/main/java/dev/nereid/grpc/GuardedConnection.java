@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RefusalCause;
+import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.Attributes;
@@ -30,7 +31,7 @@ import org.slf4j.LoggerFactory;
  * What the front end watches of one connection. Confined to the event loop of the connection, but for
  * {@link #unread} and {@link #disconnect}.
  *
- * <p>The HTTP/2 layer tells of streams; nothing here costs a small call more than a few additions.
+ * <p>It is checked four times a second while it has calls, and sooner if their number doubles. The HTTP/2 layer tells of streams; nothing here costs a small call more than a few additions.
  */
 final class GuardedConnection extends Http2ConnectionAdapter {
     /** Where a call finds its connection. */
@@ -89,8 +90,8 @@ final class GuardedConnection extends Http2ConnectionAdapter {
         SMALL
     }
 
-    private final ConnectionGuard guard;
-    private final ConnectionGuard.Loop loop;
+    private final ConnectionServices services;
+    private final EventLoopConnections loop;
     private final Channel channel;
     private final Http2ConnectionHandler http2;
     private final Http2Connection.PropertyKey arriving;
@@ -114,17 +115,18 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     /** Whether the channel is closed, and its calls are not among those of all connections any more. */
     private boolean over;
 
-    GuardedConnection(ConnectionGuard guard, ConnectionGuard.Loop loop, Channel channel, Http2ConnectionHandler http2) {
-        this.guard = guard;
+    GuardedConnection(
+            ConnectionServices services, EventLoopConnections loop, Channel channel, Http2ConnectionHandler http2) {
+        this.services = services;
         this.loop = loop;
         this.channel = channel;
         this.http2 = http2;
         this.arriving = http2.connection().newKey();
         this.kind = http2.connection().newKey();
-        this.unread = guard.unread().join(this::disconnect);
-        this.resets = new FrameBudget(MAX_RESETS, guard.nanoTime());
-        this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, guard.nanoTime());
-        this.noted = guard.nanoTime().getAsLong();
+        this.unread = services.unread().join(this::disconnect);
+        this.resets = new FrameBudget(MAX_RESETS, services.nanoTime());
+        this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, services.nanoTime());
+        this.noted = services.nanoTime().getAsLong();
     }
 
     /** Begins to watch. */
@@ -138,7 +140,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private void end() {
         unread.leave();
         loop.remove(this);
-        guard.addCalls(-published);
+        services.calls().add(-published);
         published = 0;
         over = true; // the HTTP/2 layer closes the streams only now, one by one
     }
@@ -155,7 +157,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     /** Returns where messages are counted. */
     TransportMemory memory() {
-        return guard.memory();
+        return services.memory();
     }
 
     /** Says whether the thread is one that must not be kept busy. */
@@ -164,13 +166,13 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     }
 
     Executor workers() {
-        return guard.workers();
+        return services.workers();
     }
 
     /** Has a worker do what takes an event loop too long; or does it at once, if there are no workers any more. */
     void elsewhere(Runnable task) {
         try {
-            guard.workers().execute(task);
+            services.workers().execute(task);
         } catch (RejectedExecutionException _) {
             task.run();
         }
@@ -180,7 +182,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     public void onStreamActive(Http2Stream stream) {
         active++;
         if (active == 1) {
-            loop.wake();
+            loop.scheduleTick();
         }
         if (active - published >= STEP) {
             publish();
@@ -213,7 +215,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     private void publish() {
         if (!over) {
-            guard.addCalls(active - published);
+            services.calls().add(active - published);
             published = active;
         }
     }
@@ -294,7 +296,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
 
     /** Takes note of the newest stream from time to time, so that it is known which are old. */
     private void age() {
-        long now = guard.nanoTime().getAsLong();
+        long now = services.nanoTime().getAsLong();
         if (now - noted >= STALE_NANOS) {
             stale = newest;
             newest = http2.connection().remote().lastStreamCreated();
@@ -360,11 +362,11 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             throw Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, NO_WINDOW);
         }
         if (active > MAX_UNREAD && unread.wasStalled()) {
-            refuse(ctx, streamId, guard.unreadRefusal());
+            refuse(ctx, streamId, services.calls().unreadRefusal());
             return true;
         }
-        if (guard.isFullFor(active)) {
-            refuse(ctx, streamId, guard.refusal());
+        if (services.calls().isFullFor(active)) {
+            refuse(ctx, streamId, services.calls().refusal());
             return true;
         }
         CharSequence encoding = headers.get(ENCODING);
@@ -394,7 +396,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     }
 
     private void refuse(ChannelHandlerContext ctx, int streamId, InferenceException error) {
-        guard.refused(error);
+        countRefusal(error);
         Http2Stream stream = http2.connection().stream(streamId);
         ArrivingMessage message = stream.getProperty(arriving);
         if (message == null) {
@@ -412,6 +414,12 @@ final class GuardedConnection extends Http2ConnectionAdapter {
                         cutOff(ctx, stream, refused);
                     }
                 });
+    }
+
+    /** Counts and logs the refusal of a call that nothing else sees. */
+    private void countRefusal(InferenceException error) {
+        services.refusals().count(RequestProtocol.GRPC, error.refusalCause());
+        RequestFailures.log("", "", error);
     }
 
     /** Closes a refused stream whose client has not ended it, which would stay open for as long as the client likes. */
@@ -533,9 +541,9 @@ final class GuardedConnection extends Http2ConnectionAdapter {
     private void count(ArrivingMessage message, long bytes) {
         long more = bytes - message.counted();
         if (more > 0) {
-            guard.memory().reserve(more);
+            services.memory().reserve(more);
         } else if (more < 0) {
-            guard.memory().release(-more);
+            services.memory().release(-more);
         }
         message.count(bytes);
     }
@@ -552,7 +560,7 @@ final class GuardedConnection extends Http2ConnectionAdapter {
             return;
         }
         disconnecting = true;
-        guard.disconnected(channel.remoteAddress(), reason);
+        services.disconnects().accept(channel.remoteAddress(), reason);
         LOG.debug("connection of {} closed: {}", channel.remoteAddress(), reason);
         http2.onError(ctx, true, Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, "%s", reason));
         channel.unsafe().close(channel.voidPromise());
