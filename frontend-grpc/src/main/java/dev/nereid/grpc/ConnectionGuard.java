@@ -7,6 +7,7 @@ import io.grpc.Grpc;
 import io.grpc.ServerTransportFilter;
 import io.netty.channel.Channel;
 import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http2.Http2Connection;
 import io.netty.handler.codec.http2.Http2ConnectionHandler;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -85,9 +86,15 @@ final class ConnectionGuard extends ServerTransportFilter {
         }
         EventLoopConnections loop = loops.computeIfAbsent(
                 channel.eventLoop(), key -> new EventLoopConnections(key, services.calls(), loops.values()));
-        GuardedConnection connection = new GuardedConnection(services, loop, channel, http2);
+        Http2Connection streams = http2.connection();
+        ArrivingMessages messages = new ArrivingMessages(streams, services.memory());
+        GuardedConnection connection = new GuardedConnection(services, loop, channel, http2, messages);
         loop.add(connection);
         connection.begin();
+        CallAdmission admission = new CallAdmission(connection, http2, messages, services.calls(), services.refusals());
+        http2.decoder()
+                .frameListener(
+                        new GuardedFrames(http2.decoder().frameListener(), connection, admission, messages, streams));
         return attributes.toBuilder().set(GuardedConnection.KEY, connection).build();
     }
 
