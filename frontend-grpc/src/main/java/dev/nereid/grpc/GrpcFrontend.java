@@ -155,13 +155,12 @@ public final class GrpcFrontend implements AutoCloseable {
                 System::nanoTime);
         return List.of(
                 new ModelInferMethod(server, calls).definition(),
-                new ModelStreamInferMethod(
+                new ModelStreamInferMethod(new StreamContext(
                                 server,
                                 calls,
-                                new StreamOutbox.Limits(
-                                        messages.maxWaitingResponses(), MANY_WAITING_BYTES, MAX_BYTES_AHEAD),
+                                new StreamLimits(messages.maxWaitingResponses(), MANY_WAITING_BYTES, MAX_BYTES_AHEAD),
                                 groups.workers(),
-                                stopping)
+                                stopping))
                         .definition());
     }
 

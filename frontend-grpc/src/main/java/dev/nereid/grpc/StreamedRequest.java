@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A handle that comes after the request was withdrawn is used at once: both sides write first and read then.
  */
 final class StreamedRequest implements ResponseObserver {
-    private final ModelStreamInferCall stream;
+    private final StreamWriter writer;
     private final RequestNames names;
     private final boolean isDecoupled;
     private final SharedTensors shared;
@@ -27,8 +27,8 @@ final class StreamedRequest implements ResponseObserver {
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
 
-    StreamedRequest(ModelStreamInferCall stream, RequestNames names, boolean isDecoupled, SharedTensors shared) {
-        this.stream = stream;
+    StreamedRequest(StreamWriter writer, RequestNames names, boolean isDecoupled, SharedTensors shared) {
+        this.writer = writer;
         this.names = names;
         this.isDecoupled = isDecoupled;
         this.shared = shared;
@@ -118,7 +118,7 @@ final class StreamedRequest implements ResponseObserver {
     }
 
     private boolean offer(Outgoing outgoing) {
-        return stream.offer(lane(), outgoing);
+        return writer.offer(lane(), outgoing);
     }
 
     private StreamOutbox.Lane lane() {
