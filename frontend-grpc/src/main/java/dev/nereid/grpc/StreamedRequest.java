@@ -42,10 +42,6 @@ final class StreamedRequest implements ResponseObserver {
         return shared;
     }
 
-    boolean isDecoupled() {
-        return isDecoupled;
-    }
-
     /** Takes the place of the request in its stream. Called once, before anything else is. */
     void enter(StreamOutbox.Lane place) {
         lane = place;
