@@ -274,8 +274,11 @@ final class GrpcFlags {
                 .withLimits(DEFAULT.limits().withMaxIdle(some(maxIdle)))
                 .withCloseTimeout(closeTimeout.isZero() ? NO_TIME : closeTimeout)
                 .withMessages(new GrpcOptions.Messages(
-                        maxInputSize, messages.flowControlWindowBytes(), maxWaitingResponses, compression))
-                .withControlDelay(controlDelay)
+                        maxInputSize,
+                        messages.flowControlWindowBytes(),
+                        maxWaitingResponses,
+                        compression,
+                        controlDelay))
                 .withPolicy(new GrpcOptions.Policy(access(), forwardedHeaders))
                 .withConnections(new GrpcOptions.Connections(
                         new GrpcOptions.KeepAlive(

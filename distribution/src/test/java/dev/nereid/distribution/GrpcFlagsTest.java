@@ -64,7 +64,7 @@ final class GrpcFlagsTest {
         for (var delay : Map.of("2", 2, "0", 0, "", 0).entrySet()) {
             GrpcFlags flags = read();
             flags.read(Map.of("TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC", delay.getKey()));
-            assertThat(flags.options(Duration.ofSeconds(30)).controlDelay())
+            assertThat(flags.options(Duration.ofSeconds(30)).messages().controlDelay())
                     .isEqualTo(Duration.ofSeconds(delay.getValue()));
         }
         for (String bad : List.of("-1", "two", "1.5", "99999999999")) {

@@ -74,7 +74,7 @@ final class CallAssembler {
             List<InputTensor> inputs = inputs(contents, space(message, contents, owned));
             InferCall call = new InferCall(
                     model,
-                    message.id(),
+                    message.names().id(),
                     inputs,
                     outputs,
                     others,
@@ -132,9 +132,10 @@ final class CallAssembler {
             }
         }
         if (size > maxInputBytes) {
-            throw InferenceException.tooLarge("inputs for model '" + Quoted.text(message.model()) + "' take " + size
-                    + " bytes, which exceeds the maximum allowed value of " + maxInputBytes
-                    + " bytes. Use --grpc-max-input-size to increase the limit.");
+            throw InferenceException.tooLarge(
+                    "inputs for model '" + Quoted.text(message.names().model()) + "' take " + size
+                            + " bytes, which exceeds the maximum allowed value of " + maxInputBytes
+                            + " bytes. Use --grpc-max-input-size to increase the limit.");
         }
         if (space == 0) {
             return MemorySegment.NULL;
@@ -185,7 +186,7 @@ final class CallAssembler {
                         input, message.bytes(), message.rawContents().get(nextRaw++)));
             } else {
                 throw invalid("unable to find data for input tensor '" + Quoted.text(input.name()) + "' for model '"
-                        + Quoted.text(message.model()) + "' in request.");
+                        + Quoted.text(message.names().model()) + "' in request.");
             }
         }
         return contents;
@@ -215,7 +216,8 @@ final class CallAssembler {
         Optional<TensorParameters.Region> region = TensorParameters.region(input.name(), input.parameters());
         if (region.isPresent() && !input.contents().isEmpty()) {
             throw invalid("unexpected 'content' provided when using shared memory for input tensor '"
-                    + Quoted.text(input.name()) + "' for model '" + Quoted.text(message.model()) + "'");
+                    + Quoted.text(input.name()) + "' for model '"
+                    + Quoted.text(message.names().model()) + "'");
         }
         return region;
     }
@@ -223,9 +225,11 @@ final class CallAssembler {
     private static InputContent typed(InferMessage message, InferMessage.Input input) {
         if (!message.rawContents().isEmpty()) {
             throw invalid("contents field must not be specified when using raw_input_contents for '"
-                    + Quoted.text(input.name()) + "' for model '" + Quoted.text(message.model()) + "'");
+                    + Quoted.text(input.name()) + "' for model '"
+                    + Quoted.text(message.names().model()) + "'");
         }
-        return new InputContent.Typed(input, TypedContents.read(message.bytes(), message.model(), input));
+        return new InputContent.Typed(
+                input, TypedContents.read(message.bytes(), message.names().model(), input));
     }
 
     private List<RequestedOutput> outputs(List<InferMessage.Output> outputs, List<TensorBuffer> owned) {

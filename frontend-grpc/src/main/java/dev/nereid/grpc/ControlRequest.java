@@ -64,7 +64,7 @@ final class ControlRequest<Q> {
                 stream -> of(bytes(stream, MAX_FILES_BYTES), method),
                 stream ->
                         new ControlRequest<>(0, heap -> parse(method, new BoundedInput(stream, MAX_FILES_BYTES, heap))),
-                LargeMessage.MAX_PARSED,
+                EventLoopLimits.MAX_PARSED_BYTES,
                 null);
     }
 

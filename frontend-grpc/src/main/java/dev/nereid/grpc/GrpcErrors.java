@@ -21,6 +21,9 @@ import org.slf4j.LoggerFactory;
 final class GrpcErrors {
     private static final Logger LOG = LoggerFactory.getLogger(GrpcErrors.class);
 
+    private static final String OUT_OF_MEMORY =
+            "request: no memory to read it (expected: room on the heap); try again later";
+
     /**
      * By which servers tell clients that retry how many milliseconds to wait. Clients without a retry policy ignore it; see
      * <a href="https://github.com/grpc/proposal/blob/master/A6-client-retries.md#pushback">pushback</a>.
@@ -81,6 +84,15 @@ final class GrpcErrors {
     static InferenceException refused(StatusRuntimeException refusal) {
         String text = refusal.getStatus().getDescription();
         return text == null ? malformed() : new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+
+    /**
+     * Logs that there was no memory for a request, and returns the error of the request, which alone fails. The log
+     * record has no cause: the log takes such causes for the end of the process.
+     */
+    static InferenceException outOfMemory(OutOfMemoryError error) {
+        LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to read a request");
+        return new InferenceException(ErrorCode.UNAVAILABLE, OUT_OF_MEMORY);
     }
 
     /** Returns the error that made a stage fail. */

@@ -53,6 +53,9 @@ public final class GrpcFrontend implements AutoCloseable {
 
     private static final int RESETS_SECONDS = 10;
 
+    /** The part of the bound on calls that may have unread responses. */
+    private static final int UNREAD_PART = 4;
+
     private final Server transport;
     private final GrpcOptions options;
     private final Stopping stopping;
@@ -90,8 +93,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
         TransportMemory transport =
                 new TransportMemory(server.memory(), options.limits().transportBytes());
-        ConnectionGuard guard = new ConnectionGuard(
-                transport, groups.longTasks(), options.limits(), server.refusals(), System::nanoTime);
+        ConnectionGuard guard = guard(options.limits(), transport, groups, server.refusals());
         NettyServerBuilder builder = transport(options, groups, guard, server.refusals())
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
@@ -104,8 +106,8 @@ public final class GrpcFrontend implements AutoCloseable {
         if (server.refusals().changesCodes()) {
             builder.intercept(new BadRequestErrors());
         }
-        if (options.controlDelay().isPositive()) {
-            builder.intercept(new DelayedResponses(options.controlDelay(), timer));
+        if (options.messages().controlDelay().isPositive()) {
+            builder.intercept(new DelayedResponses(options.messages().controlDelay(), timer));
         }
         Optional<TlsEndpoint> tls = Optional.empty();
         if (options.connections().tls().isPresent()) {
@@ -120,6 +122,24 @@ public final class GrpcFrontend implements AutoCloseable {
         }
     }
 
+    private static ConnectionGuard guard(
+            GrpcOptions.Limits limits, TransportMemory transport, EventLoopGroups groups, Refusals refusals) {
+        UnreadResponses unread = new UnreadResponses(
+                new UnreadResponses.Limits(
+                        Math.max(1, limits.openCalls() / UNREAD_PART),
+                        limits.unreadBytes(),
+                        limits.responseStall().map(Duration::toNanos).orElse(Long.MAX_VALUE)),
+                System::nanoTime);
+        return new ConnectionGuard(
+                transport,
+                groups.longTasks(),
+                limits.openConnections(),
+                new OpenCallLimit(limits.openCalls()),
+                unread,
+                refusals,
+                System::nanoTime);
+    }
+
     private static List<ServerMethodDefinition<?, ?>> inference(
             InferenceServer server,
             GrpcOptions options,
@@ -130,18 +150,17 @@ public final class GrpcFrontend implements AutoCloseable {
         InferCalls calls = new InferCalls(
                 new CallAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
                 options.policy().forwardedHeaders(),
-                messages.compression(),
+                new ResponseCompressor(messages.compression().level()),
                 transport,
                 System::nanoTime);
         return List.of(
                 new ModelInferMethod(server, calls).definition(),
-                new ModelStreamInferMethod(
+                new ModelStreamInferMethod(new StreamContext(
                                 server,
                                 calls,
-                                new StreamOutbox.Limits(
-                                        messages.maxWaitingResponses(), MANY_WAITING_BYTES, MAX_BYTES_AHEAD),
+                                new StreamLimits(messages.maxWaitingResponses(), MANY_WAITING_BYTES, MAX_BYTES_AHEAD),
                                 groups.workers(),
-                                stopping)
+                                stopping))
                         .definition());
     }
 
@@ -173,7 +192,8 @@ public final class GrpcFrontend implements AutoCloseable {
                 .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
                 .decompressorRegistry(
                         CompressedMessages.registry(options.messages().maxInboundBytes()))
-                .compressorRegistry(options.messages().compression().registry())
+                .compressorRegistry(
+                        new ResponseCompressor(options.messages().compression().level()).registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
                 .flowControlWindow(options.messages().flowControlWindowBytes())
                 .keepAliveTime(keepAlive.time().toNanos(), TimeUnit.NANOSECONDS)

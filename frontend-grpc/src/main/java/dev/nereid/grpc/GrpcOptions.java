@@ -20,8 +20,6 @@ import java.util.regex.Pattern;
  * @param limits how much clients may hold, and for how long
  * @param policy who may ask what
  * @param closeTimeout how long calls in progress may take when the front end is closed
- * @param controlDelay how long the responses of methods that do not infer wait, for tests of clients; zero for not at
- *     all
  */
 public record GrpcOptions(
         String address,
@@ -30,8 +28,7 @@ public record GrpcOptions(
         Connections connections,
         Limits limits,
         Policy policy,
-        Duration closeTimeout,
-        Duration controlDelay) {
+        Duration closeTimeout) {
     /** Port 8001 of the loopback interface, messages of any size, no encryption, nothing restricted. */
     public static final GrpcOptions DEFAULT = new GrpcOptions(
             "127.0.0.1",
@@ -40,8 +37,7 @@ public record GrpcOptions(
             Connections.DEFAULT,
             Limits.DEFAULT,
             Policy.OPEN,
-            Duration.ofSeconds(30),
-            Duration.ZERO);
+            Duration.ofSeconds(30));
 
     private static final int MAX_PORT = 65_535;
 
@@ -53,12 +49,18 @@ public record GrpcOptions(
      * @param maxWaitingResponses how many responses of a stream may wait for a client that reads slowly, until the stream
      *     is not read on; decoupled models, which nothing holds back, may go further
      * @param compression how inference responses are compressed
+     * @param controlDelay how long the responses of methods that do not infer wait, for tests of clients; zero for not at
+     *     all
      */
     public record Messages(
-            int maxInboundBytes, int flowControlWindowBytes, int maxWaitingResponses, ResponseCompression compression) {
+            int maxInboundBytes,
+            int flowControlWindowBytes,
+            int maxWaitingResponses,
+            ResponseCompression compression,
+            Duration controlDelay) {
         /** Messages of any size, no compression. */
         public static final Messages DEFAULT =
-                new Messages(Integer.MAX_VALUE, 4 * 1024 * 1024, 1024, ResponseCompression.NONE);
+                new Messages(Integer.MAX_VALUE, 4 * 1024 * 1024, 1024, ResponseCompression.NONE, Duration.ZERO);
 
         /** Checks the components. */
         public Messages {
@@ -66,6 +68,9 @@ public record GrpcOptions(
             requirePositive(maxInboundBytes, "maxInboundBytes");
             requirePositive(flowControlWindowBytes, "flowControlWindowBytes");
             requirePositive(maxWaitingResponses, "maxWaitingResponses");
+            if (controlDelay.isNegative()) {
+                throw new IllegalArgumentException("controlDelay: " + controlDelay + " (expected: >= 0)");
+            }
         }
     }
 
@@ -264,9 +269,6 @@ public record GrpcOptions(
         requireNonNull(limits, "limits");
         requireNonNull(policy, "policy");
         requirePositive(closeTimeout, "closeTimeout");
-        if (controlDelay.isNegative()) {
-            throw new IllegalArgumentException("controlDelay: " + controlDelay + " (expected: >= 0)");
-        }
         if (port < 0 || port > MAX_PORT) {
             throw new IllegalArgumentException("port: " + port + " (expected: 0 to " + MAX_PORT + ")");
         }
@@ -280,7 +282,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions listenOn(String newAddress, int newPort) {
-        return new GrpcOptions(newAddress, newPort, messages, connections, limits, policy, closeTimeout, controlDelay);
+        return new GrpcOptions(newAddress, newPort, messages, connections, limits, policy, closeTimeout);
     }
 
     /**
@@ -290,7 +292,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withMessages(Messages changed) {
-        return new GrpcOptions(address, port, changed, connections, limits, policy, closeTimeout, controlDelay);
+        return new GrpcOptions(address, port, changed, connections, limits, policy, closeTimeout);
     }
 
     /**
@@ -301,7 +303,11 @@ public record GrpcOptions(
      */
     public GrpcOptions withMaxInboundMessageBytes(int bytes) {
         return withMessages(new Messages(
-                bytes, messages.flowControlWindowBytes(), messages.maxWaitingResponses(), messages.compression()));
+                bytes,
+                messages.flowControlWindowBytes(),
+                messages.maxWaitingResponses(),
+                messages.compression(),
+                messages.controlDelay()));
     }
 
     /**
@@ -311,7 +317,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withConnections(Connections changed) {
-        return new GrpcOptions(address, port, messages, changed, limits, policy, closeTimeout, controlDelay);
+        return new GrpcOptions(address, port, messages, changed, limits, policy, closeTimeout);
     }
 
     /**
@@ -321,7 +327,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withLimits(Limits changed) {
-        return new GrpcOptions(address, port, messages, connections, changed, policy, closeTimeout, controlDelay);
+        return new GrpcOptions(address, port, messages, connections, changed, policy, closeTimeout);
     }
 
     /**
@@ -331,7 +337,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withPolicy(Policy changed) {
-        return new GrpcOptions(address, port, messages, connections, limits, changed, closeTimeout, controlDelay);
+        return new GrpcOptions(address, port, messages, connections, limits, changed, closeTimeout);
     }
 
     /**
@@ -341,7 +347,7 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withCloseTimeout(Duration timeout) {
-        return new GrpcOptions(address, port, messages, connections, limits, policy, timeout, controlDelay);
+        return new GrpcOptions(address, port, messages, connections, limits, policy, timeout);
     }
 
     /**
@@ -351,7 +357,12 @@ public record GrpcOptions(
      * @return the changed options
      */
     public GrpcOptions withControlDelay(Duration delay) {
-        return new GrpcOptions(address, port, messages, connections, limits, policy, closeTimeout, delay);
+        return withMessages(new Messages(
+                messages.maxInboundBytes(),
+                messages.flowControlWindowBytes(),
+                messages.maxWaitingResponses(),
+                messages.compression(),
+                delay));
     }
 
     private static void requirePositive(Duration duration, String name) {

@@ -21,7 +21,7 @@ import java.util.regex.Pattern;
 record InferCalls(
         CallAssembler assembler,
         Optional<Pattern> forwarded,
-        ResponseCompression compression,
+        ResponseCompressor compression,
         TransportMemory transport,
         LongSupplier nanoTime) {
     /** Returns what the requests of the current RPC have in common. */

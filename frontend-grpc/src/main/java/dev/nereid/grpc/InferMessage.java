@@ -8,9 +8,7 @@ import java.util.Map;
  * bytes are, and closed with them.
  *
  * @param bytes the message
- * @param model the name of the model
- * @param version the version of the model, as text
- * @param id the client's name for the request
+ * @param names the names of the model, its version and the request
  * @param parameters the parameters of the request
  * @param inputs the inputs
  * @param outputs the outputs wanted
@@ -18,9 +16,7 @@ import java.util.Map;
  */
 record InferMessage(
         MessageBytes bytes,
-        String model,
-        String version,
-        String id,
+        RequestNames names,
         Map<String, WireParameter> parameters,
         List<Input> inputs,
         List<Output> outputs,

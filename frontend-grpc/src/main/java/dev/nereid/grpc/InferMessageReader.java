@@ -5,12 +5,17 @@ import static dev.nereid.grpc.WireReader.FIXED64;
 import static dev.nereid.grpc.WireReader.VARINT;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
+import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * Parses {@code ModelInferRequest} by hand. Confined to the event loop of its call.
@@ -59,13 +64,47 @@ final class InferMessageReader {
         message.read();
         return new InferMessage(
                 bytes,
-                message.model,
-                message.version,
-                message.id,
+                new RequestNames(message.model, message.version, message.id),
                 message.parameters,
                 message.inputs,
                 message.outputs,
                 message.rawContents);
+    }
+
+    /**
+     * Reads and parses a message, whose bytes stay where they are until the stream is closed.
+     *
+     * @param stream the message
+     * @param memory where the bytes are copied to if they are not in direct memory
+     * @throws InferenceException if the bytes are no such message
+     */
+    static InferMessage read(InputStream stream, TensorMemory memory) {
+        return read(stream, memory, InferMessageReader::read);
+    }
+
+    /**
+     * Reads a message, as {@link #read(InputStream, TensorMemory)} does, and parses it with a parser of choice.
+     *
+     * @param parser parses the message
+     */
+    static InferMessage read(InputStream stream, TensorMemory memory, Function<MessageBytes, InferMessage> parser) {
+        MessageBytes bytes = bytes(stream, memory);
+        try {
+            return parser.apply(bytes);
+        } catch (InferenceException error) {
+            bytes.close();
+            throw error;
+        }
+    }
+
+    private static MessageBytes bytes(InputStream stream, TensorMemory memory) {
+        try {
+            return MessageBytes.of(stream, memory);
+        } catch (IOException _) {
+            throw GrpcErrors.malformed();
+        } catch (StatusRuntimeException refusal) {
+            throw GrpcErrors.refused(refusal);
+        }
     }
 
     /** Says whether raw contents begin in these first bytes of a message, behind few other things, if any. */

@@ -11,9 +11,6 @@ import org.slf4j.LoggerFactory;
 final class InferMessages {
     private static final Logger LOG = LoggerFactory.getLogger(InferMessages.class);
 
-    private static final String NO_MEMORY =
-            "request: no memory to read it (expected: room on the heap); try again later";
-
     private InferMessages() {}
 
     /**
@@ -60,15 +57,6 @@ final class InferMessages {
     }
 
     /**
-     * Logs that there was no memory for a request, which fails alone, and returns what to tell its client. The error is no
-     * cause of what is logged: the log takes such causes for the end of the process.
-     */
-    static InferenceException noMemory(OutOfMemoryError error) {
-        LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to read a request");
-        return new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY);
-    }
-
-    /**
      * Has a worker read a message, make something of it, and close it.
      *
      * @param later the message, given away
@@ -100,7 +88,7 @@ final class InferMessages {
         try {
             reading.take(result);
         } catch (OutOfMemoryError error) {
-            reading.fail(noMemory(error));
+            reading.fail(GrpcErrors.outOfMemory(error));
         } catch (Throwable failure) {
             reading.fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
             throw failure; // the event loop logs it
@@ -126,7 +114,7 @@ final class InferMessages {
         } catch (InferenceException error) {
             return new Failed<>(error);
         } catch (OutOfMemoryError error) {
-            return new Failed<>(noMemory(error));
+            return new Failed<>(GrpcErrors.outOfMemory(error));
         } catch (RuntimeException | Error error) {
             LOG.atError().setCause(error).log("message not read");
             return new Failed<>(new InferenceException(ErrorCode.INTERNAL, "internal error"));

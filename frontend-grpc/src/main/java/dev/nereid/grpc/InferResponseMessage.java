@@ -127,7 +127,7 @@ final class InferResponseMessage extends InputStream implements Drainable, Known
      * @param names the names of the request, which are repeated as the client wrote them
      * @param isFinal whether it ends the request
      */
-    static InferResponseMessage streamedEnd(String error, StreamedRequest.Names names, boolean isFinal) {
+    static InferResponseMessage streamedEnd(String error, RequestNames names, boolean isFinal) {
         WireWriter writer = new WireWriter();
         writer.textField(1, error);
         int start = writer.begin(2);

@@ -145,7 +145,7 @@ final class KnownHeads {
 
     /** An id is new each time as a rule, and so are parameters; contents are no part of a head. */
     private static boolean mayComeAgain(InferMessage message) {
-        return message.id().isEmpty()
+        return message.names().id().isEmpty()
                 && message.parameters().isEmpty()
                 && message.inputs().size() + message.outputs().size() <= MOST_NAMES
                 && message.inputs().stream()
@@ -156,14 +156,6 @@ final class KnownHeads {
     }
 
     private static InferMessage with(MessageBytes bytes, InferMessage head, List<ByteRange> tensors) {
-        return new InferMessage(
-                bytes,
-                head.model(),
-                head.version(),
-                head.id(),
-                head.parameters(),
-                head.inputs(),
-                head.outputs(),
-                tensors);
+        return new InferMessage(bytes, head.names(), head.parameters(), head.inputs(), head.outputs(), tensors);
     }
 }

@@ -14,15 +14,6 @@ import org.jspecify.annotations.Nullable;
  * at a time; its bytes stay counted until it is closed.
  */
 final class LargeMessage implements AutoCloseable {
-    /**
-     * Copies of raw tensors of so much are left to the event loop, where the bytes are still in the cache: they take 0.1 to
-     * 0.2 ms, of the millisecond that a step of an event loop may take.
-     */
-    static final int MAX_COPIED = 1 << 20;
-
-    /** So much is parsed by the event loop, value by value. */
-    static final int MAX_PARSED = 256 << 10;
-
     private final InputStream stream;
     private final CompressedMessages.@Nullable Body body;
     private final int length;
@@ -48,7 +39,9 @@ final class LargeMessage implements AutoCloseable {
             throws IOException {
         if (stream instanceof HasByteBuffer && stream instanceof Detachable detachable) {
             int length = stream.available();
-            boolean mayBeTyped = max == MAX_COPIED && length > MAX_PARSED && !isRaw(stream);
+            boolean mayBeTyped = max == EventLoopLimits.MAX_COPIED_BYTES
+                    && length > EventLoopLimits.MAX_PARSED_BYTES
+                    && !isRaw(stream);
             if (length <= max && !mayBeTyped) {
                 return null;
             }

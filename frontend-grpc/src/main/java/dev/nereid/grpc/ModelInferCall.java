@@ -76,7 +76,7 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
                 } catch (InferenceException failure) {
                     refusal = failure;
                 } catch (OutOfMemoryError failure) {
-                    refusal = InferMessages.noMemory(failure);
+                    refusal = GrpcErrors.outOfMemory(failure);
                 }
             }
             case Parsed.Later<InferMessage> later -> {
@@ -129,9 +129,10 @@ final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
     }
 
     private AssembledCall assemble(InferMessage message) {
-        model = message.model();
-        id = message.id();
-        ModelRef asked = ModelRef.parse(message.model(), message.version());
+        RequestNames names = message.names();
+        model = names.model();
+        id = names.id();
+        ModelRef asked = ModelRef.parse(names.model(), names.version());
         if (server.models().describe(asked).decoupled()) {
             throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
         }

@@ -90,7 +90,7 @@ sealed interface Parsed<T> {
                 } catch (IOException _) {
                     return new Failed<>(GrpcErrors.malformed());
                 } catch (OutOfMemoryError error) {
-                    return new Failed<>(InferMessages.noMemory(error));
+                    return new Failed<>(GrpcErrors.outOfMemory(error));
                 }
             }
         };

@@ -2,14 +2,32 @@ package dev.nereid.grpc;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
+import dev.nereid.api.Refusals;
+import dev.nereid.api.RequestProtocol;
+import io.grpc.ServerCall;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Logs requests that fail, where the log wants them. Static functions only. */
+/** Refuses calls, and logs failed requests at debug level. Static functions only. */
 final class RequestFailures {
     private static final Logger LOG = LoggerFactory.getLogger(RequestFailures.class);
 
     private RequestFailures() {}
+
+    /**
+     * Refuses a call before its method sees it: counts and logs the refusal, and fails the call.
+     *
+     * @param call the call
+     * @param refusals counts the refusal
+     * @param error why the call is refused
+     * @return a listener that ignores what the client sends
+     */
+    static <Q> ServerCall.Listener<Q> refuse(ServerCall<Q, ?> call, Refusals refusals, InferenceException error) {
+        refusals.count(RequestProtocol.GRPC, error.refusalCause());
+        log("", call.getMethodDescriptor().getFullMethodName(), error);
+        GrpcErrors.fail(call, error);
+        return new ServerCall.Listener<>() {};
+    }
 
     /**
      * Logs a request that failed.

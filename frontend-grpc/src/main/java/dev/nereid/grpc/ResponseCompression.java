@@ -1,17 +1,6 @@
 package dev.nereid.grpc;
 
-import dev.nereid.api.InferResponse;
-import io.grpc.Compressor;
-import io.grpc.CompressorRegistry;
-import io.grpc.Metadata;
-import java.io.IOException;
-import java.io.OutputStream;
-import java.util.List;
-import java.util.Optional;
-import java.util.stream.Stream;
 import java.util.zip.Deflater;
-import java.util.zip.DeflaterOutputStream;
-import java.util.zip.GZIPOutputStream;
 
 /** How much work goes into the compression of inference responses, for clients that take compressed ones. */
 public enum ResponseCompression {
@@ -24,104 +13,14 @@ public enum ResponseCompression {
     /** As small as it gets. */
     HIGH(Deflater.BEST_COMPRESSION);
 
-    private static final String GZIP = "gzip";
-    private static final String DEFLATE = "deflate";
-
-    private static final Metadata.Key<String> ACCEPTED =
-            Metadata.Key.of("grpc-accept-encoding", Metadata.ASCII_STRING_MARSHALLER);
-
-    /** What takes a quarter of a millisecond to compress, about. */
-    private static final long MAX_COMPRESSED = 8 << 10;
-
     private final int level;
 
     ResponseCompression(int level) {
         this.level = level;
     }
 
-    /** Returns the compressions that a server offers. */
-    CompressorRegistry registry() {
-        CompressorRegistry registry = CompressorRegistry.newEmptyInstance();
-        if (this != NONE) {
-            registry.register(new Gzip(level));
-            registry.register(new Deflate(level));
-        }
-        return registry;
-    }
-
-    /** Says whether it takes an event loop too long to write a response. */
-    boolean isSlow(InferResponse response, SharedTensors shared) {
-        long bytes = 0;
-        for (int i = 0; i < response.outputs().size(); i++) {
-            bytes += response.outputs().get(i).tensor().byteSize();
-        }
-        return bytes > maxOnEventLoop(shared);
-    }
-
-    /** Returns how many bytes of outputs an event loop may write at a time. */
-    long maxOnEventLoop(SharedTensors shared) {
-        if (this != NONE) {
-            return MAX_COMPRESSED;
-        }
-        return shared.inputs().isEmpty() ? LargeMessage.MAX_COPIED : LargeMessage.MAX_PARSED;
-    }
-
-    /**
-     * Chooses how responses are compressed: of what the client takes, gRPC for C++ has gzip for little work and deflate
-     * for more.
-     *
-     * @param headers the headers of the client
-     * @return the name of the encoding; empty for none
-     */
-    Optional<String> encoding(Metadata headers) {
-        String accepted = this == NONE ? null : headers.get(ACCEPTED);
-        if (accepted == null) {
-            return Optional.empty();
-        }
-        List<String> encodings =
-                Stream.of(accepted.split(",", -1)).map(String::strip).toList();
-        return Stream.of(this == LOW ? GZIP : DEFLATE, this == LOW ? DEFLATE : GZIP)
-                .filter(encodings::contains)
-                .findFirst();
-    }
-
-    /** The encoding {@code gzip} at a level of choice. */
-    private record Gzip(int level) implements Compressor {
-        @Override
-        public String getMessageEncoding() {
-            return GZIP;
-        }
-
-        @Override
-        public OutputStream compress(OutputStream target) throws IOException {
-            return new Leveled(target, level);
-        }
-    }
-
-    /** The encoding {@code deflate}, which is the format of zlib, at a level of choice. */
-    private record Deflate(int level) implements Compressor {
-        @Override
-        public String getMessageEncoding() {
-            return DEFLATE;
-        }
-
-        @Override
-        public OutputStream compress(OutputStream target) {
-            return new LeveledZlib(target, level);
-        }
-    }
-
-    private static final class LeveledZlib extends DeflaterOutputStream {
-        LeveledZlib(OutputStream target, int level) {
-            super(target); // whose deflater ends with the stream, unlike one that is given
-            def.setLevel(level);
-        }
-    }
-
-    private static final class Leveled extends GZIPOutputStream {
-        Leveled(OutputStream target, int level) throws IOException {
-            super(target);
-            def.setLevel(level);
-        }
+    /** Returns the level, as of {@link Deflater}; 0 for no compression. */
+    int level() {
+        return level;
     }
 }

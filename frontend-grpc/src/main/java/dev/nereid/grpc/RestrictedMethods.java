@@ -5,7 +5,6 @@ import dev.nereid.api.ApiGroup;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.Refusals;
-import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.Metadata;
@@ -81,10 +80,7 @@ final class RestrictedMethods implements ServerInterceptor {
                 ErrorCode.UNAVAILABLE,
                 RefusalCause.RESTRICTED,
                 "This protocol is restricted, expecting header '" + PREFIX + missing.get() + "'");
-        refusals.count(RequestProtocol.GRPC, error.refusalCause());
-        RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
-        GrpcErrors.fail(call, error);
-        return new ServerCall.Listener<>() {};
+        return RequestFailures.refuse(call, refusals, error);
     }
 
     private static @Nullable String header(Metadata headers, String name) {

@@ -3,7 +3,6 @@ package dev.nereid.grpc;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.Refusals;
-import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
@@ -43,10 +42,6 @@ final class Stopping implements ServerInterceptor {
         if (!begun) {
             return next.startCall(call, headers);
         }
-        InferenceException error = refusal();
-        refusals.count(RequestProtocol.GRPC, error.refusalCause());
-        RequestFailures.log("", call.getMethodDescriptor().getFullMethodName(), error);
-        GrpcErrors.fail(call, error);
-        return new ServerCall.Listener<>() {};
+        return RequestFailures.refuse(call, refusals, refusal());
     }
 }

@@ -27,17 +27,6 @@ import org.jspecify.annotations.Nullable;
  * what the first bound limits.
  */
 final class StreamOutbox {
-    /**
-     * How much may wait.
-     *
-     * @param responses so many responses, or requests of a client that does not read, and the stream is not read on
-     *     {@link #OPEN_FOR_EACH_WAITING} times so many requests of any client, likewise
-     * @param bytes responses of so many bytes, or requests of {@link #OPEN_FOR_EACH_WAITING} times as many, and the stream
-     *     is not read on
-     * @param bytesAhead responses of so many bytes that wait behind others of their requests, and no further one is taken
-     */
-    record Limits(int responses, long bytes, long bytesAhead) {}
-
     /** How many requests may be open for each response that may wait: models work on them, whatever the client reads. */
     private static final int OPEN_FOR_EACH_WAITING = 16;
 
@@ -82,7 +71,7 @@ final class StreamOutbox {
      */
     record Remains(List<Outgoing> waiting, List<StreamedRequest> requests) {}
 
-    private final Limits limits;
+    private final StreamLimits limits;
     private final ReentrantLock lock = new ReentrantLock();
 
     /** All that were not answered to the end. */
@@ -124,7 +113,7 @@ final class StreamOutbox {
     @GuardedBy("lock")
     private boolean closed;
 
-    StreamOutbox(Limits limits) {
+    StreamOutbox(StreamLimits limits) {
         this.limits = limits;
     }
 

@@ -15,17 +15,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A handle that comes after the request was withdrawn is used at once: both sides write first and read then.
  */
 final class StreamedRequest implements ResponseObserver {
-    /**
-     * How the client calls a request. Immutable.
-     *
-     * @param model the name of the model
-     * @param version the version of the model, as text
-     * @param id the client's name for the request
-     */
-    record Names(String model, String version, String id) {}
-
-    private final ModelStreamInferCall stream;
-    private final Names names;
+    private final StreamWriter writer;
+    private final RequestNames names;
     private final boolean isDecoupled;
     private final SharedTensors shared;
 
@@ -36,23 +27,19 @@ final class StreamedRequest implements ResponseObserver {
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean withdrawn;
 
-    StreamedRequest(ModelStreamInferCall stream, Names names, boolean isDecoupled, SharedTensors shared) {
-        this.stream = stream;
+    StreamedRequest(StreamWriter writer, RequestNames names, boolean isDecoupled, SharedTensors shared) {
+        this.writer = writer;
         this.names = names;
         this.isDecoupled = isDecoupled;
         this.shared = shared;
     }
 
-    Names names() {
+    RequestNames names() {
         return names;
     }
 
     SharedTensors shared() {
         return shared;
-    }
-
-    boolean isDecoupled() {
-        return isDecoupled;
     }
 
     /** Takes the place of the request in its stream. Called once, before anything else is. */
@@ -127,7 +114,7 @@ final class StreamedRequest implements ResponseObserver {
     }
 
     private boolean offer(Outgoing outgoing) {
-        return stream.offer(lane(), outgoing);
+        return writer.offer(lane(), outgoing);
     }
 
     private StreamOutbox.Lane lane() {

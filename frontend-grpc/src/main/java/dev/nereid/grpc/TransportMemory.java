@@ -60,9 +60,4 @@ final class TransportMemory {
         used.addAndGet(-bytes);
         memory.releaseBytes(bytes);
     }
-
-    /** Returns how many bytes are counted. */
-    long used() {
-        return used.get();
-    }
 }

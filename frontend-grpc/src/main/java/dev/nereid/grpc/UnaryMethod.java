@@ -196,7 +196,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             try {
                 response = answer.apply(Parsed.message(request).get());
             } catch (OutOfMemoryError error) {
-                fail(InferMessages.noMemory(error));
+                fail(GrpcErrors.outOfMemory(error));
                 return;
             } catch (RuntimeException | Error error) {
                 fail(GrpcErrors.error(error));

@@ -4,7 +4,6 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.Refusals;
-import dev.nereid.api.RequestProtocol;
 import dev.nereid.spi.ErrorCode;
 import io.grpc.HandlerRegistry;
 import io.grpc.Metadata;
@@ -42,11 +41,9 @@ final class UnknownMethods extends HandlerRegistry {
                 .setType(MethodDescriptor.MethodType.UNKNOWN)
                 .setFullMethodName(methodName)
                 .build();
-        return ServerMethodDefinition.create(method, (ServerCall<InputStream, InputStream> call, Metadata _) -> {
-            refusals.count(RequestProtocol.GRPC, error.refusalCause());
-            RequestFailures.log("", methodName, error);
-            GrpcErrors.fail(call, error);
-            return new ServerCall.Listener<>() {};
-        });
+        return ServerMethodDefinition.create(
+                method,
+                (ServerCall<InputStream, InputStream> call, Metadata _) ->
+                        RequestFailures.refuse(call, refusals, error));
     }
 }

@@ -54,7 +54,7 @@ final class AnsweredLeasesTest {
         InferCalls calls = new InferCalls(
                 new CallAssembler(memory, server.sharedMemory(), Integer.MAX_VALUE),
                 Optional.empty(),
-                ResponseCompression.NONE,
+                ResponseCompressor.NONE,
                 new TransportMemory(memory, Long.MAX_VALUE),
                 System::nanoTime);
         ModelInferCall call = new ModelInferCall(

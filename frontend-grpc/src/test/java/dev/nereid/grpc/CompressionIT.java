@@ -29,6 +29,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -156,8 +157,8 @@ final class CompressionIT {
     }
 
     private static Frontend frontend(int maxBytes, ResponseCompression compression) {
-        Frontend frontend = new Frontend(
-                GrpcOptions.DEFAULT.withMessages(new GrpcOptions.Messages(maxBytes, 1 << 20, 1000, compression)));
+        Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withMessages(
+                new GrpcOptions.Messages(maxBytes, 1 << 20, 1000, compression, Duration.ZERO)));
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         return frontend;
     }

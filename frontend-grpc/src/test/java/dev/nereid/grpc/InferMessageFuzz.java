@@ -59,7 +59,7 @@ class InferMessageFuzz {
                 (long) MEMORY_PER_BYTE * message.length + HEAP, (long) HEAP_PER_BYTE * message.length + HEAP);
         probe.run(memory -> {
             try (InferMessage read = piece == 0
-                    ? ModelInferMethod.parse(new ByteArrayInputStream(message), memory)
+                    ? InferMessageReader.read(new ByteArrayInputStream(message), memory)
                     : InferMessageReader.read(Messages.cut(message, cuts))) {
                 assemble(read, memory);
             }
@@ -68,7 +68,7 @@ class InferMessageFuzz {
     }
 
     private static void assemble(InferMessage message, TensorMemory memory) {
-        ModelRef model = ModelRef.parse(message.model(), message.version());
+        ModelRef model = ModelRef.parse(message.names().model(), message.names().version());
         AssembledCall assembled = new CallAssembler(
                         memory, new FakeInferenceServer(memory).sharedMemory(), MAX_INPUT_BYTES)
                 .assemble(

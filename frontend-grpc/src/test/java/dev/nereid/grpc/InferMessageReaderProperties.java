@@ -157,9 +157,9 @@ final class InferMessageReaderProperties {
     /** Makes a generated message of one read by hand. */
     static ModelInferRequest generated(InferMessage message) throws IOException {
         ModelInferRequest.Builder request = ModelInferRequest.newBuilder()
-                .setModelName(message.model())
-                .setModelVersion(message.version())
-                .setId(message.id());
+                .setModelName(message.names().model())
+                .setModelVersion(message.names().version())
+                .setId(message.names().id());
         message.parameters().forEach((name, value) -> request.putParameters(name, generated(value)));
         for (InferMessage.Input input : message.inputs()) {
             var tensor = request.addInputsBuilder().setName(input.name()).setDatatype(input.datatype());

@@ -31,7 +31,7 @@ final class ModelInferCallTest {
         InferCalls calls = new InferCalls(
                 new CallAssembler(memory, server.sharedMemory(), Integer.MAX_VALUE),
                 Optional.empty(),
-                ResponseCompression.NONE,
+                ResponseCompressor.NONE,
                 new TransportMemory(memory, Long.MAX_VALUE),
                 System::nanoTime);
         return new ModelInferCall(
@@ -83,7 +83,7 @@ final class ModelInferCallTest {
     @Test
     void answersIfThereIsNoMemoryForTheRequest() {
         ModelInferCall call = call();
-        var marshaller = ModelInferMethod.marshaller(memory, new TransportMemory(memory, Long.MAX_VALUE));
+        var marshaller = InferMarshaller.requests(memory, new TransportMemory(memory, Long.MAX_VALUE));
 
         call.onMessage(marshaller.parse(new NoMemory()));
         call.onHalfClose();

@@ -369,7 +369,7 @@ final class ModelStreamInferIT {
     void holdsNoModelBackWhoseClientReadsLate() throws Exception {
         int count = 10_000;
         try (Frontend narrow = new Frontend(GrpcOptions.DEFAULT.withMessages(
-                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE)))) {
+                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {
             narrow.server.add(flood(1024, (_, given) -> given < count));
             StreamClient client = StreamClient.open(narrow, new Metadata(), false)
                     .send(ask("flood", "f"))
@@ -423,7 +423,7 @@ final class ModelStreamInferIT {
     void readsNoFurtherWhileTheClientDoesNotRead() throws Exception {
         int count = 2000;
         try (Frontend narrow = new Frontend(GrpcOptions.DEFAULT.withMessages(
-                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE)))) {
+                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {
             narrow.server.add(FakeModel.identity("fast", DataType.FP32, 64, -1));
             ByteString kilobyte = floats(new float[256]);
             StreamClient client = StreamClient.open(narrow, new Metadata(), false);

@@ -11,13 +11,11 @@ import dev.nereid.api.ApiAccess;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.FakeModel;
-import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import inference.ModelInferRequest;
 import inference.RepositoryIndexRequest;
 import inference.ServerLiveRequest;
 import io.grpc.Metadata;
-import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.health.v1.HealthCheckRequest;
 import io.grpc.health.v1.HealthGrpc;
@@ -78,20 +76,6 @@ final class PolicyIT {
                         .getLive())
                 .isTrue();
         assertThat(frontend.client.modelInfer(REQUEST).getModelName()).isEqualTo("m");
-    }
-
-    @Test
-    void knowsThePartOfEveryMethod() {
-        for (MethodDescriptor<?, ?> method :
-                GRPCInferenceServiceGrpc.getServiceDescriptor().getMethods()) {
-            assertThat(RestrictedMethods.group(method.getFullMethodName()))
-                    .as(method.getFullMethodName())
-                    .isPresent();
-        }
-        assertThat(RestrictedMethods.group("grpc.health.v1.Health/Watch")).isPresent();
-        assertThat(RestrictedMethods.group("grpc.reflection.v1.ServerReflection/ServerReflectionInfo"))
-                .isEmpty();
-        assertThat(RestrictedMethods.group("odd")).isEmpty();
     }
 
     @Test

@@ -12,6 +12,7 @@ import inference.ModelInferRequest;
 import io.grpc.Metadata;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -25,6 +26,7 @@ final class StreamHarness {
     /** What an event loop is to do. */
     final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
 
+    private final StreamContext context;
     private final ModelStreamInferCall call;
 
     /** Opens a stream next to without bounds. */
@@ -47,18 +49,18 @@ final class StreamHarness {
         server.add(FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().answering(calls::add));
         FakeSharedMemory shared = server.sharedMemory();
         stream.journal = shared::note;
-        ModelStreamInferMethod method = new ModelStreamInferMethod(
+        context = new StreamContext(
                 server,
                 new InferCalls(
                         new CallAssembler(memory, shared, Integer.MAX_VALUE),
                         Optional.empty(),
-                        ResponseCompression.NONE,
+                        ResponseCompressor.NONE,
                         new TransportMemory(memory, Long.MAX_VALUE),
                         System::nanoTime),
-                new StreamOutbox.Limits(1000, Long.MAX_VALUE, bytesAhead),
+                new StreamLimits(1000, Long.MAX_VALUE, bytesAhead),
                 tasks::add,
                 new Stopping(server.refusals()));
-        call = (ModelStreamInferCall) method.startCall(stream, headers);
+        call = (ModelStreamInferCall) new ModelStreamInferMethod(context).startCall(stream, headers);
     }
 
     /** Sends a request, which the server must have asked for. */
@@ -84,7 +86,13 @@ final class StreamHarness {
 
     /** Makes a request that was not sent. */
     StreamedRequest request(boolean isDecoupled) {
-        return new StreamedRequest(call, new StreamedRequest.Names("m", "", ""), isDecoupled, SharedTensors.NONE);
+        StreamWriter writer = new StreamWriter(
+                stream,
+                new StreamOutbox(context.limits()),
+                context,
+                new CallOrigin(OptionalLong.empty(), ForwardedHeaders.NONE, Optional.empty()),
+                false);
+        return new StreamedRequest(writer, new RequestNames("m", "", ""), isDecoupled, SharedTensors.NONE);
     }
 
     void halfClose() {

@@ -16,7 +16,7 @@ final class StreamOutboxTest {
     private static final long AHEAD = 2_000;
 
     private final StreamHarness harness = new StreamHarness();
-    private final StreamOutbox outbox = new StreamOutbox(new StreamOutbox.Limits(RESPONSES, BYTES, AHEAD));
+    private final StreamOutbox outbox = new StreamOutbox(new StreamLimits(RESPONSES, BYTES, AHEAD));
 
     private StreamOutbox.Lane open(boolean isDecoupled) {
         return open(isDecoupled, 0);

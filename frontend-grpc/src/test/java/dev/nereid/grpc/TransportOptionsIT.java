@@ -66,7 +66,7 @@ final class TransportOptionsIT {
     @EnumSource(ResponseCompression.class)
     void compressesInferResponses(ResponseCompression compression) throws Exception {
         try (Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withMessages(
-                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 1000, compression)))) {
+                new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 1000, compression, Duration.ZERO)))) {
             frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
             Encoding encoding = new Encoding();
 
