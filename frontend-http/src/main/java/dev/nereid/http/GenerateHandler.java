@@ -17,7 +17,7 @@ import java.util.Optional;
 /** Takes requests to generate in. Confined to one event loop. */
 final class GenerateHandler {
     private final InferenceServer server;
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final EventLoop loop;
     private final TextMemory textMemory;
     private final GenerateResponseWriter writer = new GenerateResponseWriter();
@@ -26,13 +26,13 @@ final class GenerateHandler {
      * Creates the handler of one event loop, on that loop.
      *
      * @param server who infers
-     * @param options the limits
+     * @param limits the limits
      * @param context the event loop
      * @param textMemory bounds the memory of long texts
      */
-    GenerateHandler(InferenceServer server, HttpOptions options, Context context, TextMemory textMemory) {
+    GenerateHandler(InferenceServer server, BodyLimits limits, Context context, TextMemory textMemory) {
         this.server = server;
-        this.options = options;
+        this.limits = limits;
         this.textMemory = textMemory;
         this.loop = new EventLoop(context);
     }
@@ -42,7 +42,7 @@ final class GenerateHandler {
         receive(
                 request,
                 path,
-                call -> new GenerateExchange(server, call, request, loop, writer, textMemory, options.maxInlineBytes())
+                call -> new GenerateExchange(server, call, request, loop, writer, textMemory, limits.maxInlineBytes())
                         .start());
     }
 
@@ -51,7 +51,7 @@ final class GenerateHandler {
         receive(
                 request,
                 path,
-                call -> new StreamExchange(server, call, request, loop, writer, textMemory, options.maxInlineBytes())
+                call -> new StreamExchange(server, call, request, loop, writer, textMemory, limits.maxInlineBytes())
                         .start());
     }
 
@@ -66,23 +66,20 @@ final class GenerateHandler {
             ModelRef model = path.ref();
             ModelDescription description = server.models().describe(model);
             checkEncoding(request);
-            JsonBody.receive(request, server, options, loop, body -> {
+            JsonBody.receive(request, server, limits, loop, body -> {
                 InferCall call = read(model, description, body);
                 return new JsonBody.Prepared(() -> exchange.start(call), call.release());
             });
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request,
-                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
-                    HttpErrors.JSON,
-                    options);
+                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON, limits);
         }
     }
 
     private InferCall read(ModelRef model, ModelDescription description, MemorySegment body) {
         CallMemory memory = new CallMemory(server.memory(), server.sharedMemory());
         try {
-            GenerateRequest read = new GenerateRequestReader(description, body, memory, options.maxJsonBytes()).read();
+            GenerateRequest read = new GenerateRequestReader(description, body, memory, limits.maxJsonBytes()).read();
             return new InferCall(
                     model, read.id(), read.inputs(), List.of(), read.parameters(), CallOptions.DEFAULT, memory);
         } catch (RuntimeException | Error e) {

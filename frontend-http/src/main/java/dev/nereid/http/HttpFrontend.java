@@ -145,10 +145,10 @@ public final class HttpFrontend implements AutoCloseable {
             return;
         }
         watch.ifPresent(CertificateWatch::close);
-        Duration window = options.connections().drainWindow();
+        HttpConnections bounds = options.connections();
         List<HttpPort> ports = listeners.stream().map(HttpListener::http).toList();
         Future.join(ports.stream()
-                        .map(port -> port.drain(window, options.closeTimeout()))
+                        .map(port -> port.drain(bounds.drainWindow(), bounds.closeTimeout()))
                         .toList())
                 .await();
         // Before the event loops leave the port: a connection that is accepted later has none.

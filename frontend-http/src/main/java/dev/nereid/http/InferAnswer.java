@@ -97,7 +97,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (response != null && form.work(response) > handler.options().maxInlineBytes()) {
+        if (response != null && form.work(response) > handler.limits().maxInlineBytes()) {
             writeElsewhere(response);
         } else if (handler.isOnEventLoop()) {
             answer(response, error);

@@ -22,19 +22,19 @@ final class RepositoryHandler {
     private static final Logger log = LoggerFactory.getLogger(RepositoryHandler.class);
 
     private final InferenceServer server;
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final Context context;
 
     /**
      * Creates the handler of one event loop.
      *
      * @param server whose models
-     * @param options the limits
+     * @param limits the limits
      * @param context the event loop
      */
-    RepositoryHandler(InferenceServer server, HttpOptions options, Context context) {
+    RepositoryHandler(InferenceServer server, BodyLimits limits, Context context) {
         this.server = server;
-        this.options = options;
+        this.limits = limits;
         this.context = context;
     }
 
@@ -44,17 +44,14 @@ final class RepositoryHandler {
             check(path);
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request,
-                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
-                    HttpErrors.JSON,
-                    options);
+                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON, limits);
             return;
         }
         HttpServerResponse response = request.response();
         JsonBody.receive(
                 request,
                 server,
-                options,
+                limits,
                 new EventLoop(context),
                 body -> JsonBody.Prepared.of(prepare(path, body, response)));
     }

@@ -25,7 +25,7 @@ final class Routes implements Handler<HttpServerRequest> {
 
     private static final int LONGEST_KNOWN = 512;
 
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final ApiAccess access;
     private final Handlers handlers;
     /** Paths of inferences that came lately: few are asked for, over and over. */
@@ -52,7 +52,7 @@ final class Routes implements Handler<HttpServerRequest> {
             SharedMemoryHandler regions) {}
 
     Routes(HttpOptions options, Handlers handlers) {
-        this.options = options;
+        this.limits = options.limits();
         this.access = options.security().access();
         this.handlers = handlers;
     }
@@ -94,7 +94,7 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-            UnwantedBody.turnAway(request, options, () -> HttpErrors.sendNotFound(request.response()));
+            UnwantedBody.turnAway(request, limits, () -> HttpErrors.sendNotFound(request.response()));
         } else if (admits(request, route.get().resource())) {
             route.get().action().accept(request);
         }
@@ -105,13 +105,13 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
             refused(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            UnwantedBody.turnAway(request, options, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
+            UnwantedBody.turnAway(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
             UnwantedBody.turnAway(
-                    request, options, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
+                    request, limits, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
             return false;
         }
         return true;
@@ -176,6 +176,6 @@ final class Routes implements Handler<HttpServerRequest> {
     /** Makes a route of a response that does not depend on the body; it is written at once or later. */
     private Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
         return new Route(
-                resource, request -> UnwantedBody.allow(request, options, () -> action.accept(request.response())));
+                resource, request -> UnwantedBody.allow(request, limits, () -> action.accept(request.response())));
     }
 }
