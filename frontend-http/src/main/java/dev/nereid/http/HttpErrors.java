@@ -5,12 +5,15 @@ import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.net.impl.ConnectionBase;
 import java.net.HttpURLConnection;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
@@ -119,9 +122,15 @@ final class HttpErrors {
             }
         } finally {
             if (!isSent && !response.closed()) {
-                HttpPort.abort(request.connection());
+                abort(request.connection());
             }
         }
+    }
+
+    /** Closes a connection at once; responses that wait are lost. */
+    static void abort(HttpConnection connection) {
+        Channel channel = ((ConnectionBase) connection).channel();
+        channel.unsafe().close(channel.voidPromise());
     }
 
     /** Has an answer that is not made here tell of an error by its status. */

@@ -190,12 +190,6 @@ final class HttpPort {
         return http.updateSSLOptions(encryption);
     }
 
-    /** Closes a connection at once; responses that wait are lost. */
-    static void abort(HttpConnection connection) {
-        Channel channel = ((ConnectionBase) connection).channel();
-        channel.unsafe().close(channel.voidPromise());
-    }
-
     /** Returns the time of the last look at the clock, which is no more than a second ago. */
     long now() {
         if (drain.isClosing()) {

@@ -315,7 +315,7 @@ final class StreamExchange implements ResponseObserver {
                 .addKeyValue("path", request.path())
                 .addKeyValue("bytes", unsent)
                 .log("client does not read");
-        HttpPort.abort(request.connection());
+        HttpErrors.abort(request.connection());
     }
 
     @Override
