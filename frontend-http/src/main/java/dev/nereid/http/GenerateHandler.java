@@ -38,19 +38,21 @@ final class GenerateHandler {
     }
 
     /** Waits for the body, and answers with the model's only response. */
-    void generate(HttpServerRequest request, ModelPath path) {
+    void generate(HttpServerRequest request, String name, String version) {
         receive(
                 request,
-                path,
+                name,
+                version,
                 call -> new GenerateExchange(server, call, request, loop, writer, textMemory, limits.maxInlineBytes())
                         .start());
     }
 
     /** Waits for the body, and answers with the model's responses, each when it comes. */
-    void generateStream(HttpServerRequest request, ModelPath path) {
+    void generateStream(HttpServerRequest request, String name, String version) {
         receive(
                 request,
-                path,
+                name,
+                version,
                 call -> new StreamExchange(server, call, request, loop, writer, textMemory, limits.maxInlineBytes())
                         .start());
     }
@@ -61,9 +63,9 @@ final class GenerateHandler {
         void start(InferCall call);
     }
 
-    private void receive(HttpServerRequest request, ModelPath path, Exchange exchange) {
+    private void receive(HttpServerRequest request, String name, String version, Exchange exchange) {
         try {
-            ModelRef model = path.ref();
+            ModelRef model = ModelRef.parse(name, version);
             ModelDescription description = server.models().describe(model);
             checkEncoding(request);
             JsonBody.receive(request, server, limits, loop, body -> {
@@ -72,7 +74,7 @@ final class GenerateHandler {
             });
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON, limits);
+                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), HttpErrors.JSON, limits);
         }
     }
 

@@ -51,9 +51,9 @@ final class InferHandler {
     }
 
     /** Checks what can be checked before the body is there, and then waits for it. */
-    void handle(HttpServerRequest request, ModelPath path) {
+    void handle(HttpServerRequest request, String name, String version) {
         try {
-            ModelRef model = path.ref();
+            ModelRef model = ModelRef.parse(name, version);
             ModelDescription description = server.models().describe(model);
             if (description.decoupled()) {
                 throw new InferenceException(
@@ -65,12 +65,9 @@ final class InferHandler {
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.TEXT, limits);
+                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), HttpErrors.TEXT, limits);
         } catch (RuntimeException | Error e) {
-            log.atError()
-                    .addKeyValue("model", Quoted.text(path.model()))
-                    .setCause(e)
-                    .log("inference not begun");
+            log.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not begun");
             HttpErrors.sendInternal(request);
             UnwantedBody.discard(request, limits);
         }

@@ -3,6 +3,7 @@ package dev.nereid.http;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -20,10 +21,10 @@ final class ModelHandler {
     }
 
     /** Answers what clients need to know of a model. */
-    void describe(ModelPath path, HttpServerResponse response) {
+    void describe(String name, String version, HttpServerResponse response) {
         ModelDescription model;
         try {
-            model = models.describe(path.ref());
+            model = models.describe(ModelRef.parse(name, version));
         } catch (InferenceException e) {
             HttpErrors.send(response, e, HttpErrors.JSON);
             return;
@@ -41,10 +42,10 @@ final class ModelHandler {
     }
 
     /** Answers a model's configuration. */
-    void config(ModelPath path, HttpServerResponse response) {
+    void config(String name, String version, HttpServerResponse response) {
         String config;
         try {
-            config = models.configJson(path.ref());
+            config = models.configJson(ModelRef.parse(name, version));
         } catch (InferenceException e) {
             HttpErrors.send(response, e, HttpErrors.JSON);
             return;
@@ -53,9 +54,9 @@ final class ModelHandler {
     }
 
     /** Answers whether a model can serve. */
-    void ready(ModelPath path, HttpServerResponse response) {
+    void ready(String name, String version, HttpServerResponse response) {
         try {
-            if (!models.isReady(path.ref())) {
+            if (!models.isReady(ModelRef.parse(name, version))) {
                 throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "Model version not ready");
             }
         } catch (InferenceException e) {

@@ -81,7 +81,7 @@ final class Routes implements Handler<HttpServerRequest> {
             if (path.length() <= LONGEST_KNOWN) {
                 knownPaths[place] = known;
             }
-            handlers.infer().handle(request, known.parts);
+            handlers.infer().handle(request, known.parts.model(), known.parts.version());
         }
         return true;
     }
@@ -153,22 +153,26 @@ final class Routes implements Handler<HttpServerRequest> {
 
     private Optional<Route> ofModel(ModelPath path) {
         ModelHandler models = handlers.models();
+        String model = path.model();
+        String version = path.version();
         return switch (path.verb()) {
             case "infer" ->
                 Optional.of(
-                        new Route(Resource.INFER, request -> handlers.infer().handle(request, path)));
+                        new Route(Resource.INFER, request -> handlers.infer().handle(request, model, version)));
             case "generate" ->
                 Optional.of(new Route(
-                        Resource.GENERATE, request -> handlers.generate().generate(request, path)));
+                        Resource.GENERATE, request -> handlers.generate().generate(request, model, version)));
             case "generate_stream" ->
                 Optional.of(new Route(
-                        Resource.GENERATE, request -> handlers.generate().generateStream(request, path)));
-            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.describe(path, response)));
-            case "config" -> Optional.of(withoutBody(Resource.MODEL_CONFIG, response -> models.config(path, response)));
+                        Resource.GENERATE, request -> handlers.generate().generateStream(request, model, version)));
+            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.describe(model, version, response)));
+            case "config" ->
+                Optional.of(withoutBody(Resource.MODEL_CONFIG, response -> models.config(model, version, response)));
             case "stats" ->
                 Optional.of(withoutBody(
-                        Resource.STATISTICS, response -> handlers.statistics().ofModel(path, response)));
-            case "ready" -> Optional.of(withoutBody(Resource.MODEL_READY, response -> models.ready(path, response)));
+                        Resource.STATISTICS, response -> handlers.statistics().ofModel(model, version, response)));
+            case "ready" ->
+                Optional.of(withoutBody(Resource.MODEL_READY, response -> models.ready(model, version, response)));
             default -> Optional.empty();
         };
     }
