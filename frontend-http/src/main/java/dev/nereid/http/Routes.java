@@ -136,7 +136,8 @@ final class Routes implements Handler<HttpServerRequest> {
         if (other.isEmpty()) {
             other = RegionPath.parse(path)
                     .map(region -> new Route(
-                            region.resource(), request -> handlers.regions().handle(request, region)));
+                            region.verb() == RegionPath.Verb.STATUS ? Resource.REGION_STATUS : Resource.REGION_CHANGE,
+                            request -> handlers.regions().handle(request, region)));
         }
         return other.isPresent() ? other : ofServer(path);
     }
