@@ -88,7 +88,7 @@ final class GenerateRequestReader {
             } else if (input != null) {
                 inputs.add(readInput(input, value));
             } else {
-                parameters.putIfAbsent(name, RequestParameters.readValue(json, number, name));
+                parameters.putIfAbsent(name, JsonParameterValues.read(json, number, name));
             }
             json.moveTo(value);
             json.skipValue();
