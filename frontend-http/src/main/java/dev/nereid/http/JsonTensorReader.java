@@ -5,6 +5,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.Quoted;
 import dev.nereid.spi.DataType;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
 
 /**
  * Reads the {@code data} of JSON inputs straight into tensor memory. Confined to the thread that reads a request.
@@ -37,7 +38,7 @@ final class JsonTensorReader {
      * @param memory where to take memory from
      * @return the elements
      */
-    MemorySegment read(JsonReader json, int at, InputClaim input, CallMemory memory) {
+    MemorySegment read(JsonReader json, int at, InputClaim input, SegmentAllocator memory) {
         long expected = InputTensor.elementCount(input.name(), input.dims());
         json.moveTo(at);
         if (json.peek() != '[') {
@@ -238,7 +239,7 @@ final class JsonTensorReader {
         }
     }
 
-    private MemorySegment readBytes(JsonReader json, int at, InputClaim input, CallMemory memory) {
+    private MemorySegment readBytes(JsonReader json, int at, InputClaim input, SegmentAllocator memory) {
         long byteSize = 0;
         json.moveTo(at);
         for (JsonElements elements = new JsonElements(json); elements.next(); ) {
