@@ -7,6 +7,7 @@ import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
 import io.vertx.core.ThreadingModel;
 import io.vertx.core.Vertx;
+import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -47,7 +48,7 @@ public final class HttpFrontend implements AutoCloseable {
         this.acceptor = acceptor;
         this.listeners = listeners;
         this.deployment = deployment;
-        this.watch = certificates.map(used -> new CertificateWatch(vertx, used, listeners));
+        this.watch = certificates.map(used -> new CertificateWatch(vertx, used, this::updateSslOptions));
     }
 
     /**
@@ -131,6 +132,13 @@ public final class HttpFrontend implements AutoCloseable {
      */
     public long refusedConnections() {
         return acceptor.refused();
+    }
+
+    /** Encrypts new connections of all listeners with other certificates. */
+    private Future<?> updateSslOptions(ServerSSLOptions encryption) {
+        return Future.all(listeners.stream()
+                .map(listener -> listener.renew(encryption.copy()))
+                .toList());
     }
 
     /**
