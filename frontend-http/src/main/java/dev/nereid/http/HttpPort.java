@@ -43,7 +43,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link PortDrain} closes them, {@link IdleConnections} chooses those that make room for others.
  */
-final class HttpPort {
+final class HttpPort implements ConnectionAcceptor.Listener {
     /** Large bodies come in pieces of this size; every piece has its price. */
     static final int PIECE_SIZE = 64 << 10;
 
@@ -388,7 +388,8 @@ final class HttpPort {
     // Room for others.
 
     /** Runs something on the event loop, unless that has ended. May be called on any thread. */
-    boolean execute(Runnable task) {
+    @Override
+    public boolean execute(Runnable task) {
         try {
             loop.execute(task);
             return true;
@@ -398,7 +399,8 @@ final class HttpPort {
     }
 
     /** Returns those that may make room for others. May be called on any thread. */
-    IdleConnections idle() {
+    @Override
+    public IdleConnections idle() {
         return idle;
     }
 }
