@@ -43,15 +43,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link PortDrain} closes them, {@link IdleConnections} chooses those that make room for others.
  */
-final class HttpPort implements ConnectionAcceptor.Listener {
-    /** Large bodies come in pieces of this size; every piece has its price. */
-    static final int PIECE_SIZE = 64 << 10;
-
-    /** While so much waits for a client of one connection, no more responses are begun. */
-    static final int MAX_UNSENT_BYTES = 32 << 10;
-
+final class HttpPort implements ConnectionAcceptor.Listener, ServerConnection.Port {
     private static final Logger log = LoggerFactory.getLogger(HttpPort.class);
-    private static final WriteBufferWaterMark UNSENT = new WriteBufferWaterMark(MAX_UNSENT_BYTES / 2, MAX_UNSENT_BYTES);
+    private static final WriteBufferWaterMark UNSENT =
+            new WriteBufferWaterMark(ServerConnection.MAX_UNSENT_BYTES / 2, ServerConnection.MAX_UNSENT_BYTES);
     private static final long MAX_TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long MIN_TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final int BACKLOG = 1024;
@@ -135,7 +130,7 @@ final class HttpPort implements ConnectionAcceptor.Listener {
         idle = new IdleConnections(connections.values(), clock);
         drain = new PortDrain(context, connections.values(), acceptor, clock);
         options.setAcceptBacklog(BACKLOG)
-                .setMaxChunkSize(PIECE_SIZE)
+                .setMaxChunkSize(RequestLimits.MAX_CHUNK_BYTES)
                 .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
                 .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS)
                 .setHttp2ClearTextEnabled(false)
@@ -175,11 +170,6 @@ final class HttpPort implements ConnectionAcceptor.Listener {
         keepsBlanks = true;
     }
 
-    /** Says whether connections keep the blanks at the end of header values. */
-    boolean keepsBlanks() {
-        return keepsBlanks;
-    }
-
     /** Returns the port that is listened on. May be called on any thread. */
     int port() {
         return http.actualPort();
@@ -191,20 +181,21 @@ final class HttpPort implements ConnectionAcceptor.Listener {
     }
 
     /** Returns the time of the last look at the clock, which is no more than a second ago. */
-    long now() {
+    @Override
+    public long now() {
         if (drain.isClosing()) {
             now = clock.getAsLong();
         }
         return now;
     }
 
-    /** Says whether responses announce the end of their connections. */
-    boolean isClosing() {
+    @Override
+    public boolean isClosing() {
         return drain.isClosing();
     }
 
-    /** Says whether connections are closed as soon as they have no request. */
-    boolean isDrained() {
+    @Override
+    public boolean isDrained() {
         return drain.isDrained();
     }
 
@@ -246,7 +237,8 @@ final class HttpPort implements ConnectionAcceptor.Listener {
         transport.setWriteBufferWaterMark(UNSENT);
         now = clock.getAsLong();
         drain.connected(now);
-        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), drain.isDrained()));
+        HeaderBlanks blanks = keepsBlanks ? HeaderBlanks.begin(channel) : null;
+        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), blanks, drain.isDrained()));
         connection.closeHandler(gone -> {
             connections.remove(connection);
             drain.disconnected();
@@ -279,8 +271,8 @@ final class HttpPort implements ConnectionAcceptor.Listener {
         request.connection().close();
     }
 
-    /** A connection has refused a request, of which no path is known. */
-    void refused(int status) {
+    @Override
+    public void countRefusal(int status) {
         refusals.refused("", RefusalCause.MALFORMED, status);
     }
 
