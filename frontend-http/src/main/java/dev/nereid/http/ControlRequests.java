@@ -45,7 +45,10 @@ final class ControlRequests {
                 RequestLimits.checkRoom("files", files.size(), RequestLimits.MOST_PARTS);
                 if (json.peek() != '"') {
                     throw JsonMistakes.value(
-                            JsonFields.NOT_STRING, "parameters." + Quoted.text(name), "a string", json.describeValue());
+                            JsonMistakes.NOT_STRING,
+                            "parameters." + Quoted.text(name),
+                            "a string",
+                            json.describeValue());
                 } else if (name.equals("config")) {
                     config = Optional.of(json.readString());
                 } else if (name.startsWith(FILE_PREFIX)) {
@@ -81,7 +84,7 @@ final class ControlRequests {
         }
         json.moveTo(parameters);
         if (json.peek() != '{') {
-            throw JsonMistakes.value(JsonFields.NO_MEMBERS, "parameters", "an object", json.describeValue());
+            throw JsonMistakes.value(JsonMistakes.NO_MEMBERS, "parameters", "an object", json.describeValue());
         }
         return json.firstMember();
     }

@@ -72,8 +72,8 @@ final class GenerateRequestReader {
         if (json.peek() != '{') {
             throw JsonMistakes.value(
                     outermost
-                            ? JsonFields.NO_MEMBERS
-                            : "Expected JSON object for keyword: '" + NESTED + "': " + JsonFields.NOT_OBJECT,
+                            ? JsonMistakes.NO_MEMBERS
+                            : "Expected JSON object for keyword: '" + NESTED + "': " + JsonMistakes.NOT_OBJECT,
                     outermost ? "the request" : NESTED,
                     "an object",
                     json.describeValue());

@@ -14,15 +14,6 @@ final class JsonFields {
     /** The offset of a member that an object does not have. */
     static final int ABSENT = -1;
 
-    static final String NO_MEMBERS = "attempt to get members for non-object";
-    static final String NOT_ARRAY = "attempt to access JSON non-array as array";
-    static final String NOT_BOOLEAN = "attempt to access JSON non-boolean as boolean";
-    static final String NOT_NUMBER = "attempt to access JSON non-number as double";
-    static final String NOT_OBJECT = "attempt to access JSON non-object as object";
-    static final String NOT_SIGNED = "attempt to access JSON non-signed-integer as signed-integer";
-    static final String NOT_STRING = "attempt to access JSON non-string as string";
-    static final String NOT_UNSIGNED = "attempt to access JSON non-unsigned-integer as unsigned-integer";
-
     private JsonFields() {}
 
     /** Reads past a whole text, checking it, and returns the offset of its only value. */
@@ -52,7 +43,7 @@ final class JsonFields {
         require(json, at, name);
         json.moveTo(at);
         if (json.peek() != '"') {
-            throw unparsable(json, name, NOT_STRING);
+            throw unparsable(json, name, JsonMistakes.NOT_STRING);
         }
         return json.readString();
     }
@@ -90,7 +81,7 @@ final class JsonFields {
         require(json, at, name);
         json.moveTo(at);
         if (json.peek() != '[') {
-            throw unparsable(json, name, NOT_ARRAY);
+            throw unparsable(json, name, JsonMistakes.NOT_ARRAY);
         }
         return json.firstElement();
     }
@@ -100,7 +91,7 @@ final class JsonFields {
         json.moveTo(at);
         byte first = json.peek();
         if (first != 't' && first != 'f') {
-            throw unparsable(json, name, NOT_BOOLEAN);
+            throw unparsable(json, name, JsonMistakes.NOT_BOOLEAN);
         }
         return first == 't';
     }
@@ -117,9 +108,9 @@ final class JsonFields {
             json.moveTo(at);
             String path = json.place().path(name) + (index == ABSENT ? "" : "[" + index + "]");
             throw JsonMistakes.value(
-                    "Unable to parse '" + name + "': " + NOT_UNSIGNED,
+                    "Unable to parse '" + name + "': " + JsonMistakes.NOT_UNSIGNED,
                     path,
-                    JsonMistakes.expectedInstead(NOT_UNSIGNED),
+                    JsonMistakes.expectedInstead(JsonMistakes.NOT_UNSIGNED),
                     json.describeValue());
         }
         return number.bits();
