@@ -74,7 +74,7 @@ final class GenerateHandler {
             });
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), HttpErrors.JSON, limits);
+                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), ContentTypes.JSON, limits);
         }
     }
 

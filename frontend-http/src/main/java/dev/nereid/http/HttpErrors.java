@@ -20,9 +20,6 @@ import org.jspecify.annotations.Nullable;
 
 /** How errors look over HTTP: a status, and one line of JSON. Immutable. */
 final class HttpErrors {
-    static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
-    static final CharSequence TEXT = HttpHeaders.createOptimized("text/plain");
-
     /** RFC 6585. */
     private static final int HEADERS_TOO_LARGE = 431;
 
@@ -41,7 +38,7 @@ final class HttpErrors {
 
     /** Answers that there is nothing at the request's path. */
     static void sendNotFound(HttpServerResponse response) {
-        send(response, HttpURLConnection.HTTP_NOT_FOUND, "Not Found", TEXT);
+        send(response, HttpURLConnection.HTTP_NOT_FOUND, "Not Found", ContentTypes.TEXT);
     }
 
     /** Answers that the request's path cannot be asked with its method. */
@@ -55,12 +52,12 @@ final class HttpErrors {
                 response,
                 HttpURLConnection.HTTP_FORBIDDEN,
                 "This API is restricted, expecting header '" + header + "'",
-                TEXT);
+                ContentTypes.TEXT);
     }
 
     /** Answers that the server has begun to stop. */
     static void sendExiting(HttpServerResponse response) {
-        send(response, HttpURLConnection.HTTP_UNAVAILABLE, "Server exiting", TEXT);
+        send(response, HttpURLConnection.HTTP_UNAVAILABLE, "Server exiting", ContentTypes.TEXT);
     }
 
     /** Answers that a request breaks the rules of HTTP, and that the connection will be closed. */
@@ -72,13 +69,13 @@ final class HttpErrors {
                         response,
                         HttpURLConnection.HTTP_REQ_TOO_LONG,
                         "request line: too long (expected: at most " + RequestLimits.LONGEST_REQUEST_LINE + " bytes)",
-                        TEXT);
+                        ContentTypes.TEXT);
             case TooLongHttpHeaderException _ ->
                 send(
                         response,
                         HEADERS_TOO_LARGE,
                         "headers: too large (expected: at most " + RequestLimits.LARGEST_HEADERS + " bytes)",
-                        TEXT);
+                        ContentTypes.TEXT);
             case null, default ->
                 send(
                         response,
@@ -89,7 +86,7 @@ final class HttpErrors {
                                                 ? ""
                                                 : ": " + Quoted.text(String.valueOf(problem.getMessage())))
                                 : "Unable to parse Content-Length, got: " + Quoted.text(contentLength),
-                        TEXT);
+                        ContentTypes.TEXT);
         }
     }
 
@@ -103,7 +100,7 @@ final class HttpErrors {
 
     /** Answers that the server failed; what happened is for the log alone. */
     static void sendInternal(HttpServerResponse response) {
-        send(response, HttpURLConnection.HTTP_INTERNAL_ERROR, "internal error", JSON);
+        send(response, HttpURLConnection.HTTP_INTERNAL_ERROR, "internal error", ContentTypes.JSON);
     }
 
     /** Answers that the server failed, whatever has been done with the answer; the last resort is to close the connection. */
@@ -159,7 +156,7 @@ final class HttpErrors {
     /** Answers whether something is well, by the status alone. */
     static void sendHealth(HttpServerResponse response, boolean good) {
         response.setStatusCode(good ? HttpURLConnection.HTTP_OK : HttpURLConnection.HTTP_BAD_REQUEST)
-                .putHeader(HttpHeaders.CONTENT_TYPE, TEXT)
+                .putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.TEXT)
                 .end();
     }
 

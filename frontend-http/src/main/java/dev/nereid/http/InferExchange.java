@@ -259,7 +259,7 @@ final class InferExchange {
         refused = true;
         body.close();
         InferenceException told = RequestFailures.refuse(handler.server(), id, model, error);
-        HttpErrors.send(http, told, head.coding() == ContentCoding.IDENTITY ? HttpErrors.JSON : HttpErrors.TEXT);
+        HttpErrors.send(http, told, head.coding() == ContentCoding.IDENTITY ? ContentTypes.JSON : ContentTypes.TEXT);
     }
 
     private void clientLeft() {

@@ -65,7 +65,7 @@ final class InferHandler {
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), HttpErrors.TEXT, limits);
+                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), ContentTypes.TEXT, limits);
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not begun");
             HttpErrors.sendInternal(request);

@@ -16,7 +16,7 @@ import io.vertx.core.http.HttpServerRequest;
 record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
     static final long UNKNOWN = -1;
 
-    private static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
+    static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
 
     /** What a coding adds to data at most that it cannot compress, besides a part of it. */
     private static final long CODING_OVERHEAD = 4096;

@@ -105,7 +105,7 @@ final class JsonBody {
         try {
             head = InferHead.ofJson(request, limits);
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON, limits);
+            UnwantedBody.refuse(request, refuse(server, request, e), ContentTypes.JSON, limits);
             return;
         }
         new JsonBody(
@@ -140,7 +140,7 @@ final class JsonBody {
         } catch (InferenceException e) {
             refused = true;
             body.close();
-            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON, limits);
+            UnwantedBody.refuse(request, refuse(server, request, e), ContentTypes.JSON, limits);
         }
     }
 
@@ -179,7 +179,7 @@ final class JsonBody {
             return reader.apply(body.bytes());
         } catch (InferenceException e) {
             InferenceException told = refuse(server, request, e);
-            return Prepared.of(() -> HttpErrors.send(response, told, HttpErrors.JSON));
+            return Prepared.of(() -> HttpErrors.send(response, told, ContentTypes.JSON));
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             return Prepared.of(() -> HttpErrors.sendInternal(response));
@@ -195,7 +195,7 @@ final class JsonBody {
         try {
             read.next().run();
         } catch (InferenceException e) {
-            HttpErrors.send(response, refuse(server, request, e), HttpErrors.JSON);
+            HttpErrors.send(response, refuse(server, request, e), ContentTypes.JSON);
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(response);

@@ -26,7 +26,7 @@ final class ModelHandler {
         try {
             model = models.describe(ModelRef.parse(name, version));
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
+            HttpErrors.send(response, e, ContentTypes.JSON);
             return;
         }
         JsonWriter json = new JsonWriter();
@@ -38,7 +38,7 @@ final class ModelHandler {
         writeTensors(json.raw(",\"inputs\":"), model.inputs(), model.maxBatchSize() > 0);
         writeTensors(json.raw(",\"outputs\":"), model.outputs(), model.maxBatchSize() > 0);
         json.raw("}");
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+        response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end(Buffer.buffer(json.toByteArray()));
     }
 
     /** Answers a model's configuration. */
@@ -47,10 +47,10 @@ final class ModelHandler {
         try {
             config = models.configJson(ModelRef.parse(name, version));
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
+            HttpErrors.send(response, e, ContentTypes.JSON);
             return;
         }
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(config));
+        response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end(Buffer.buffer(config));
     }
 
     /** Answers whether a model can serve. */
@@ -60,10 +60,10 @@ final class ModelHandler {
                 throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "Model version not ready");
             }
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.TEXT);
+            HttpErrors.send(response, e, ContentTypes.TEXT);
             return;
         }
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.TEXT).end();
+        response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.TEXT).end();
     }
 
     private static void writeTensors(JsonWriter json, List<TensorSpec> tensors, boolean batched) {

@@ -44,7 +44,10 @@ final class RepositoryHandler {
             check(path);
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request, RequestFailures.refuse(server, "", Quoted.text(path.model()), e), HttpErrors.JSON, limits);
+                    request,
+                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
+                    ContentTypes.JSON,
+                    limits);
             return;
         }
         HttpServerResponse response = request.response();
@@ -99,7 +102,7 @@ final class RepositoryHandler {
             Throwable failure =
                     cause instanceof CompletionException && cause.getCause() != null ? cause.getCause() : cause;
             if (failure instanceof InferenceException error) {
-                HttpErrors.send(response, error, HttpErrors.JSON);
+                HttpErrors.send(response, error, ContentTypes.JSON);
             } else {
                 log.atError().addKeyValue("model", model).setCause(failure).log("model not controlled");
                 HttpErrors.sendInternal(response);
@@ -141,7 +144,7 @@ final class RepositoryHandler {
 
     private static void sendEmpty(HttpServerResponse response) {
         if (!response.ended() && !response.closed()) {
-            response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end();
+            response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end();
         }
     }
 }

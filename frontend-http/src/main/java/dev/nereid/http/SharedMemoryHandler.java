@@ -37,7 +37,7 @@ final class SharedMemoryHandler {
         JsonBody.receiveForWorker(request, server, limits, loop, body -> {
             byte[] answer = answer(path, body);
             HttpServerResponse response = request.response();
-            return JsonBody.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON)
+            return JsonBody.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON)
                     .end(Buffer.buffer(answer)));
         });
     }
