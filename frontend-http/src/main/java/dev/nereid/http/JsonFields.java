@@ -2,7 +2,10 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.Base64;
 
 /**
  * The values of members that a {@link JsonReader} passed over, by their offsets. Immutable.
@@ -114,6 +117,19 @@ final class JsonFields {
                     json.describeValue());
         }
         return number.bits();
+    }
+
+    /**
+     * Decodes the string that the reader stands at, line breaks and blanks included.
+     *
+     * @throws IllegalArgumentException if it ends in the middle of a byte
+     */
+    static ByteBuffer readBase64(JsonReader json) {
+        int at = json.position();
+        byte[] text = new byte[json.readStringLength()];
+        json.moveTo(at);
+        json.readString(MemorySegment.ofArray(text), 0);
+        return ByteBuffer.wrap(Base64.getMimeDecoder().decode(text));
     }
 
     /** Returns the error of a member whose value, which the reader stands at, has the wrong type. */

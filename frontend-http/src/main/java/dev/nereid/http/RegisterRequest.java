@@ -44,7 +44,7 @@ final class RegisterRequest {
         }
         ByteBuffer bytes;
         try {
-            bytes = ControlRequests.decode(json);
+            bytes = JsonFields.readBase64(json);
         } catch (IllegalArgumentException e) {
             bytes = ByteBuffer.allocate(0);
         }
