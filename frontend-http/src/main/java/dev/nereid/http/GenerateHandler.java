@@ -1,6 +1,5 @@
 package dev.nereid.http;
 
-import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
@@ -11,7 +10,6 @@ import io.vertx.core.Context;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import java.util.Optional;
 
 /** Takes requests to generate in. Confined to one event loop. */
@@ -81,9 +79,7 @@ final class GenerateHandler {
     private InferCall read(ModelRef model, ModelDescription description, MemorySegment body) {
         CallMemory memory = new CallMemory(server.memory(), server.sharedMemory());
         try {
-            GenerateRequest read = new GenerateRequestReader(description, body, memory, limits.maxJsonBytes()).read();
-            return new InferCall(
-                    model, read.id(), read.inputs(), List.of(), read.parameters(), CallOptions.DEFAULT, memory);
+            return new GenerateRequestReader(description, body, memory, limits.maxJsonBytes()).read(model);
         } catch (RuntimeException | Error e) {
             memory.run();
             throw e;
