@@ -133,7 +133,8 @@ final class ConnectionFlags {
      */
     HttpConnections http(ConnectionLimiter limiter, Duration closeTimeout) {
         Duration half = closeTimeout.dividedBy(2);
-        return new HttpConnections(limiter, timeouts, half.compareTo(drainWindow) < 0 ? half : drainWindow);
+        return new HttpConnections(
+                limiter, timeouts, half.compareTo(drainWindow) < 0 ? half : drainWindow, closeTimeout);
     }
 
     /**
@@ -154,6 +155,6 @@ final class ConnectionFlags {
 
     /** Returns the bounds on the connections of the port for metrics. */
     HttpConnections metrics(ConnectionLimiter limiter) {
-        return new HttpConnections(limiter, timeouts, Duration.ZERO);
+        return new HttpConnections(limiter, timeouts, Duration.ZERO, Duration.ZERO);
     }
 }

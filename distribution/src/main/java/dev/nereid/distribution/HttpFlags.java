@@ -1,11 +1,11 @@
 package dev.nereid.distribution;
 
 import dev.nereid.api.ApiAccess;
+import dev.nereid.http.BodyLimits;
 import dev.nereid.http.HttpOptions;
 import dev.nereid.http.HttpSecurity;
 import dev.nereid.http.HttpTls;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -148,15 +148,14 @@ final class HttpFlags {
         return eventLoops == 0 ? HttpOptions.eventLoops(processors) : eventLoops;
     }
 
-    /** Returns the options; requests in progress may take the given time when the port closes. */
-    HttpOptions options(int loops, Duration closeTimeout) {
-        long json = maxInputSize.isPresent() ? maxInputSize.getAsInt() : HttpOptions.DEFAULT.maxJsonBytes();
-        long all = maxRequestSize.orElse(maxInputSize.isPresent() ? json : HttpOptions.DEFAULT.maxRequestBytes());
+    /** Returns the options, with any number of connections. */
+    HttpOptions options(int loops) {
+        long json = maxInputSize.isPresent() ? maxInputSize.getAsInt() : BodyLimits.DEFAULT.maxJsonBytes();
+        long all = maxRequestSize.orElse(maxInputSize.isPresent() ? json : BodyLimits.DEFAULT.maxRequestBytes());
         HttpOptions options = HttpOptions.DEFAULT
                 .listeningOn(address, port)
                 .withEventLoops(loops)
                 .limitedTo(json, Math.max(json, all))
-                .closingWithin(closeTimeout)
                 .securedBy(security);
         return forwardedHeaders.map(options::forwarding).orElse(options);
     }

@@ -113,9 +113,7 @@ final class Ports {
             frontend = HttpFrontend.start(
                     loops.vertx(),
                     server,
-                    flags.http
-                            .options(loops.count(), closeTimeout)
-                            .connecting(flags.connections.http(limiter, closeTimeout)));
+                    flags.http.options(loops.count()).connecting(flags.connections.http(limiter, closeTimeout)));
         } catch (IOException e) {
             throw refused("http", "HTTP", flags.http.address, flags.http.port, e);
         } catch (IllegalArgumentException e) {

@@ -3,7 +3,6 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.http.HttpOptions;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +15,7 @@ final class HttpFlagsTest {
         Flags flags = new Flags();
         http.declare(flags);
         flags.read(arguments, Map.of());
-        return http.options(1, Duration.ofSeconds(30));
+        return http.options(1);
     }
 
     @ParameterizedTest
@@ -35,7 +34,7 @@ final class HttpFlagsTest {
                 .filter(argument -> !argument.isEmpty())
                 .toList());
 
-        assertThat(options.maxJsonBytes()).isEqualTo(json);
-        assertThat(options.maxRequestBytes()).isEqualTo(all);
+        assertThat(options.limits().maxJsonBytes()).isEqualTo(json);
+        assertThat(options.limits().maxRequestBytes()).isEqualTo(all);
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.grpc.GrpcFrontend;
 import dev.nereid.grpc.GrpcOptions;
+import dev.nereid.http.BodyLimits;
 import dev.nereid.http.HttpFrontend;
 import dev.nereid.http.HttpOptions;
 import dev.nereid.server.NereidServer;
@@ -60,7 +61,7 @@ final class TestServer implements AutoCloseable {
                 HttpOptions.DEFAULT
                         .listeningOn("127.0.0.1", 0)
                         .withEventLoops(loops.count())
-                        .limitedTo(MAX_JSON_BYTES, HttpOptions.DEFAULT.maxRequestBytes()));
+                        .limitedTo(MAX_JSON_BYTES, BodyLimits.DEFAULT.maxRequestBytes()));
         GrpcFrontend grpc = GrpcFrontend.start(port, options.listenOn("127.0.0.1", 0), loops.groups());
         return new TestServer(server, loops, http, grpc);
     }

@@ -91,17 +91,13 @@ final class BodyInflater implements AutoCloseable {
      */
     void finish() {
         if (state != State.END && state != State.BETWEEN) {
-            throw broken("its end is missing");
+            throw GzipHead.corrupt("its end is missing");
         }
     }
 
     @Override
     public void close() {
         inflater.end();
-    }
-
-    static InferenceException broken(String problem) {
-        return JsonFields.invalid("Unable to decompress the request: " + problem);
     }
 
     /** Makes some bytes, or comes to the end of the data; says whether it did any of that. */
@@ -116,7 +112,7 @@ final class BodyInflater implements AutoCloseable {
         try {
             length = inflater.inflate(made);
         } catch (DataFormatException e) {
-            throw broken(String.valueOf(e.getMessage()));
+            throw GzipHead.corrupt(String.valueOf(e.getMessage()));
         }
         if (full && length > 0) {
             throw tooLarge.get();
@@ -129,7 +125,7 @@ final class BodyInflater implements AutoCloseable {
             state = gzip ? State.GZIP_TAIL : State.END;
             return true;
         } else if (inflater.needsDictionary()) {
-            throw broken("it needs a dictionary");
+            throw GzipHead.corrupt("it needs a dictionary");
         }
         return length > 0;
     }
@@ -167,7 +163,7 @@ final class BodyInflater implements AutoCloseable {
         if (++tailBytes == TAIL_SIZE) {
             long expected = (inflater.getBytesWritten() << Integer.SIZE) | checksum.getValue();
             if (tail != expected) {
-                throw broken("its checksum does not match");
+                throw GzipHead.corrupt("its checksum does not match");
             }
             state = State.BETWEEN;
         }

@@ -4,6 +4,7 @@ import dev.nereid.api.SharedMemory;
 import dev.nereid.api.TensorBuffer;
 import dev.nereid.api.TensorMemory;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -12,7 +13,7 @@ import java.util.List;
  * reads the request until the call is handed over; from then on {@link #run()}, which gives everything back, is all
  * that may change it, once, on any thread.
  */
-final class CallMemory implements Runnable {
+final class CallMemory implements Runnable, SegmentAllocator {
     private final TensorMemory memory;
     private final SharedMemory shared;
     private final List<TensorBuffer> buffers = new ArrayList<>(2);
@@ -25,10 +26,17 @@ final class CallMemory implements Runnable {
     }
 
     /** Takes memory from the pool. */
-    MemorySegment allocate(long byteSize) {
+    @Override
+    public MemorySegment allocate(long byteSize) {
         TensorBuffer buffer = memory.allocate(byteSize);
         buffers.add(buffer);
         return buffer.segment();
+    }
+
+    /** Takes memory from the pool, which aligns all of it for any tensor. */
+    @Override
+    public MemorySegment allocate(long byteSize, long byteAlignment) {
+        return allocate(byteSize);
     }
 
     /**

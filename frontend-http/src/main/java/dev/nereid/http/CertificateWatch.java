@@ -2,8 +2,9 @@ package dev.nereid.http;
 
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
-import java.util.List;
+import io.vertx.core.net.ServerSSLOptions;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -17,7 +18,7 @@ final class CertificateWatch implements AutoCloseable {
     private static final Logger log = LoggerFactory.getLogger(CertificateWatch.class);
 
     private final Vertx vertx;
-    private final List<HttpListener> listeners;
+    private final Function<ServerSSLOptions, Future<?>> listeners;
     private final AtomicBoolean isLooking = new AtomicBoolean();
     private final long timer;
     private Certificates used;
@@ -29,12 +30,12 @@ final class CertificateWatch implements AutoCloseable {
      *
      * @param vertx whose worker threads read the files
      * @param used what the listeners use now
-     * @param listeners the listeners
+     * @param listeners updates all listeners, and completes when that is done
      */
-    CertificateWatch(Vertx vertx, Certificates used, List<HttpListener> listeners) {
+    CertificateWatch(Vertx vertx, Certificates used, Function<ServerSSLOptions, Future<?>> listeners) {
         this.vertx = vertx;
         this.used = used;
-        this.listeners = List.copyOf(listeners);
+        this.listeners = listeners;
         this.timer = vertx.setPeriodic(used.files().checkInterval().toMillis(), now -> look());
     }
 
@@ -52,13 +53,10 @@ final class CertificateWatch implements AutoCloseable {
         if (read.isSame(used)) {
             return Future.succeededFuture();
         }
-        return Future.all(listeners.stream()
-                        .map(listener -> listener.renew(read.options()))
-                        .toList())
-                .onSuccess(done -> {
-                    used = read;
-                    log.atInfo().addKeyValue("file", read.files().certificate()).log("certificates of http replaced");
-                });
+        return listeners.apply(read.options()).onSuccess(done -> {
+            used = read;
+            log.atInfo().addKeyValue("file", read.files().certificate()).log("certificates of http replaced");
+        });
     }
 
     private void complain(Throwable problem) {

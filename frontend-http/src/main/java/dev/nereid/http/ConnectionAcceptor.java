@@ -56,8 +56,21 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     /** How many connections the transport accepts in a row. */
     private static final int MAX_ACCEPTED_AT_ONCE = 16;
 
+    /** An event loop that serves accepted connections. */
+    interface Listener {
+        /** Returns its idle connections. May be called on any thread. */
+        IdleConnections idle();
+
+        /**
+         * Runs a task on the event loop. May be called on any thread.
+         *
+         * @return whether it will run; not if the event loop has ended
+         */
+        boolean execute(Runnable task);
+    }
+
     private final ConnectionLimiter limiter;
-    private final List<HttpPort> ports = new CopyOnWriteArrayList<>();
+    private final List<Listener> ports = new CopyOnWriteArrayList<>();
     private volatile @Nullable Channel listening;
     private final AtomicInteger open = new AtomicInteger();
     private final AtomicLong refused = new AtomicLong();
@@ -96,7 +109,7 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /** Adds an event loop that serves accepted connections. May be called on any thread. */
-    void add(HttpPort port) {
+    void add(Listener port) {
         ports.add(port);
     }
 
@@ -293,12 +306,12 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     private boolean closeIdle(Runnable next) {
-        Optional<HttpPort> port = longestIdle();
+        Optional<Listener> port = longestIdle();
         return port.isPresent() && closeIdle(port.get(), () -> true, next);
     }
 
     /** Has an event loop close an idle connection, if that is still wanted when its turn comes. */
-    private static boolean closeIdle(HttpPort port, BooleanSupplier isWanted, Runnable next) {
+    private static boolean closeIdle(Listener port, BooleanSupplier isWanted, Runnable next) {
         IdleConnections idle = port.idle();
         idle.ask();
         boolean isAsked = port.execute(() -> {
@@ -335,9 +348,9 @@ final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
     }
 
     /** Returns the event loop that has the connection that has been idle for the longest time. */
-    private Optional<HttpPort> longestIdle() {
-        HttpPort found = null;
-        for (HttpPort port : ports) {
+    private Optional<Listener> longestIdle() {
+        Listener found = null;
+        for (Listener port : ports) {
             if (port.idle().mayExist()
                     && (found == null
                             || port.idle().oldestSince() - found.idle().oldestSince() < 0)) {

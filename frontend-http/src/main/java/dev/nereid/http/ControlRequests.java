@@ -5,7 +5,6 @@ import dev.nereid.api.ModelControl;
 import dev.nereid.api.Quoted;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -45,7 +44,10 @@ final class ControlRequests {
                 RequestLimits.checkRoom("files", files.size(), RequestLimits.MOST_PARTS);
                 if (json.peek() != '"') {
                     throw JsonMistakes.value(
-                            JsonFields.NOT_STRING, "parameters." + Quoted.text(name), "a string", json.describeValue());
+                            JsonMistakes.NOT_STRING,
+                            "parameters." + Quoted.text(name),
+                            "a string",
+                            json.describeValue());
                 } else if (name.equals("config")) {
                     config = Optional.of(json.readString());
                 } else if (name.startsWith(FILE_PREFIX)) {
@@ -81,14 +83,14 @@ final class ControlRequests {
         }
         json.moveTo(parameters);
         if (json.peek() != '{') {
-            throw JsonMistakes.value(JsonFields.NO_MEMBERS, "parameters", "an object", json.describeValue());
+            throw JsonMistakes.value(JsonMistakes.NO_MEMBERS, "parameters", "an object", json.describeValue());
         }
         return json.firstMember();
     }
 
     private static ByteBuffer readFile(JsonReader json, String name) {
         try {
-            return decode(json).asReadOnlyBuffer();
+            return JsonFields.readBase64(json).asReadOnlyBuffer();
         } catch (IllegalArgumentException e) {
             throw unreadable(name);
         }
@@ -96,18 +98,5 @@ final class ControlRequests {
 
     private static InferenceException unreadable(String name) {
         return JsonFields.invalid("Unable to parse '" + Quoted.text(name) + "': not a text in base64");
-    }
-
-    /**
-     * Decodes the string that the reader stands at, line breaks and blanks included.
-     *
-     * @throws IllegalArgumentException if it ends in the middle of a byte
-     */
-    static ByteBuffer decode(JsonReader json) {
-        int at = json.position();
-        byte[] text = new byte[json.readStringLength()];
-        json.moveTo(at);
-        json.readString(MemorySegment.ofArray(text), 0);
-        return ByteBuffer.wrap(Base64.getMimeDecoder().decode(text));
     }
 }

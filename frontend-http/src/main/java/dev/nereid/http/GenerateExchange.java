@@ -124,7 +124,7 @@ final class GenerateExchange implements ResponseObserver {
         InferenceException told = failed(error);
         steps.add(() -> {
             dropPieces();
-            HttpErrors.send(http, told, HttpErrors.JSON);
+            HttpErrors.send(http, told, ContentTypes.JSON);
         });
     }
 
@@ -152,7 +152,7 @@ final class GenerateExchange implements ResponseObserver {
     }
 
     private void fail(InferenceException error) {
-        HttpErrors.send(http, failed(error), HttpErrors.JSON);
+        HttpErrors.send(http, failed(error), ContentTypes.JSON);
         cancellation.cancel();
     }
 
@@ -175,7 +175,7 @@ final class GenerateExchange implements ResponseObserver {
             dropPieces();
             return;
         }
-        http.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON);
+        http.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON);
         if (failure != null) {
             HttpErrors.setStatus(http, failure);
         }

@@ -1,6 +1,5 @@
 package dev.nereid.http;
 
-import dev.nereid.api.CallOptions;
 import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
@@ -11,13 +10,12 @@ import io.vertx.core.Context;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import java.util.Optional;
 
 /** Takes requests to generate in. Confined to one event loop. */
 final class GenerateHandler {
     private final InferenceServer server;
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final EventLoop loop;
     private final TextMemory textMemory;
     private final GenerateResponseWriter writer = new GenerateResponseWriter();
@@ -26,32 +24,34 @@ final class GenerateHandler {
      * Creates the handler of one event loop, on that loop.
      *
      * @param server who infers
-     * @param options the limits
+     * @param limits the limits
      * @param context the event loop
      * @param textMemory bounds the memory of long texts
      */
-    GenerateHandler(InferenceServer server, HttpOptions options, Context context, TextMemory textMemory) {
+    GenerateHandler(InferenceServer server, BodyLimits limits, Context context, TextMemory textMemory) {
         this.server = server;
-        this.options = options;
+        this.limits = limits;
         this.textMemory = textMemory;
         this.loop = new EventLoop(context);
     }
 
     /** Waits for the body, and answers with the model's only response. */
-    void generate(HttpServerRequest request, ModelPath path) {
+    void generate(HttpServerRequest request, String name, String version) {
         receive(
                 request,
-                path,
-                call -> new GenerateExchange(server, call, request, loop, writer, textMemory, options.maxInlineBytes())
+                name,
+                version,
+                call -> new GenerateExchange(server, call, request, loop, writer, textMemory, limits.maxInlineBytes())
                         .start());
     }
 
     /** Waits for the body, and answers with the model's responses, each when it comes. */
-    void generateStream(HttpServerRequest request, ModelPath path) {
+    void generateStream(HttpServerRequest request, String name, String version) {
         receive(
                 request,
-                path,
-                call -> new StreamExchange(server, call, request, loop, writer, textMemory, options.maxInlineBytes())
+                name,
+                version,
+                call -> new StreamExchange(server, call, request, loop, writer, textMemory, limits.maxInlineBytes())
                         .start());
     }
 
@@ -61,30 +61,25 @@ final class GenerateHandler {
         void start(InferCall call);
     }
 
-    private void receive(HttpServerRequest request, ModelPath path, Exchange exchange) {
+    private void receive(HttpServerRequest request, String name, String version, Exchange exchange) {
         try {
-            ModelRef model = path.ref();
+            ModelRef model = ModelRef.parse(name, version);
             ModelDescription description = server.models().describe(model);
             checkEncoding(request);
-            JsonBody.receive(request, server, options, loop, body -> {
+            JsonBody.receive(request, server, limits, loop, body -> {
                 InferCall call = read(model, description, body);
                 return new JsonBody.Prepared(() -> exchange.start(call), call.release());
             });
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request,
-                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
-                    HttpErrors.JSON,
-                    options);
+                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), ContentTypes.JSON, limits);
         }
     }
 
     private InferCall read(ModelRef model, ModelDescription description, MemorySegment body) {
         CallMemory memory = new CallMemory(server.memory(), server.sharedMemory());
         try {
-            GenerateRequest read = new GenerateRequestReader(description, body, memory, options.maxJsonBytes()).read();
-            return new InferCall(
-                    model, read.id(), read.inputs(), List.of(), read.parameters(), CallOptions.DEFAULT, memory);
+            return new GenerateRequestReader(description, body, memory, limits.maxJsonBytes()).read(model);
         } catch (RuntimeException | Error e) {
             memory.run();
             throw e;

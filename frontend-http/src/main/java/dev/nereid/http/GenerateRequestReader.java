@@ -1,8 +1,11 @@
 package dev.nereid.http;
 
+import dev.nereid.api.CallOptions;
+import dev.nereid.api.InferCall;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
@@ -52,11 +55,12 @@ final class GenerateRequestReader {
     }
 
     /**
-     * Reads the request.
+     * Reads the request, whose memory frees the inputs.
      *
+     * @param ref the model as the client names it
      * @throws InferenceException if anything is wrong with it
      */
-    GenerateRequest read() {
+    InferCall read(ModelRef ref) {
         int root = JsonFields.root(json);
         int id = JsonFields.find(json, root, "id");
         String name = id == JsonFields.ABSENT ? "" : JsonFields.string(json, id, "id");
@@ -64,7 +68,7 @@ final class GenerateRequestReader {
             throw JsonFields.invalid("Keyword '" + NESTED + "' for nested schema also given as input tensor name");
         }
         readMembers(root, true);
-        return new GenerateRequest(name, inputs, parameters);
+        return new InferCall(ref, name, inputs, List.of(), parameters, CallOptions.DEFAULT, memory);
     }
 
     private void readMembers(int at, boolean outermost) {
@@ -72,8 +76,8 @@ final class GenerateRequestReader {
         if (json.peek() != '{') {
             throw JsonMistakes.value(
                     outermost
-                            ? JsonFields.NO_MEMBERS
-                            : "Expected JSON object for keyword: '" + NESTED + "': " + JsonFields.NOT_OBJECT,
+                            ? JsonMistakes.NO_MEMBERS
+                            : "Expected JSON object for keyword: '" + NESTED + "': " + JsonMistakes.NOT_OBJECT,
                     outermost ? "the request" : NESTED,
                     "an object",
                     json.describeValue());
@@ -88,7 +92,7 @@ final class GenerateRequestReader {
             } else if (input != null) {
                 inputs.add(readInput(input, value));
             } else {
-                parameters.putIfAbsent(name, RequestParameters.readValue(json, number, name));
+                parameters.putIfAbsent(name, JsonParameterValues.read(json, number, name));
             }
             json.moveTo(value);
             json.skipValue();

@@ -4,7 +4,6 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Tensor;
 import io.vertx.core.buffer.Buffer;
 import java.util.Map;
@@ -120,7 +119,7 @@ final class GenerateResponseWriter {
         members.put(
                 "model_version",
                 () -> json.raw("\"").integer(response.version()).raw("\""));
-        response.parameters().forEach((name, value) -> members.put(name, () -> write(value)));
+        response.parameters().forEach((name, value) -> members.put(name, () -> JsonParameterValues.write(json, value)));
         for (NamedTensor output : response.outputs()) {
             members.put(output.name(), () -> write(output));
         }
@@ -131,15 +130,6 @@ final class GenerateResponseWriter {
             separator = ",";
         }
         json.raw("}");
-    }
-
-    private void write(ParameterValue parameter) {
-        switch (parameter) {
-            case ParameterValue.Bool bool -> json.raw(Boolean.toString(bool.value()));
-            case ParameterValue.Int whole -> json.integer(whole.value());
-            case ParameterValue.Real real -> json.real(real.value());
-            case ParameterValue.Text text -> json.string(text.value());
-        }
     }
 
     /** Writes a flat array, or without its brackets if there is but one element. */

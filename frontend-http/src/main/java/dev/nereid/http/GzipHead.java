@@ -1,5 +1,7 @@
 package dev.nereid.http;
 
+import dev.nereid.api.InferenceException;
+
 /** The head of a gzip file, RFC 1952, taken byte by byte. Confined to one thread. */
 final class GzipHead {
     static final byte FIRST_BYTE = 0x1F;
@@ -25,7 +27,7 @@ final class GzipHead {
      * Takes the next byte.
      *
      * @return whether it was the last
-     * @throws dev.nereid.api.InferenceException if this is no head of a gzip file
+     * @throws InferenceException if this is no head of a gzip file
      */
     boolean take(byte next) {
         if (position < FIXED_SIZE) {
@@ -51,7 +53,7 @@ final class GzipHead {
             default -> false;
         };
         if (wrong) {
-            throw BodyInflater.broken("this is not gzip");
+            throw corrupt("this is not gzip");
         }
         if (position == 3) {
             flags = next;
@@ -69,5 +71,10 @@ final class GzipHead {
             flags &= ~EXTRA;
             taken = 0;
         }
+    }
+
+    /** Returns the error of compressed data that cannot be read. */
+    static InferenceException corrupt(String problem) {
+        return JsonFields.invalid("Unable to decompress the request: " + problem);
     }
 }

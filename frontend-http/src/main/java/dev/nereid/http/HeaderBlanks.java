@@ -24,7 +24,7 @@ final class HeaderBlanks {
     private static final AttributeKey<HeaderBlanks> KEY = AttributeKey.valueOf(HeaderBlanks.class, "blanks");
 
     /** The requests that may be in progress, and one that is decoded. */
-    private static final int MAX_REQUESTS = ServerConnection.MAX_IN_PROGRESS + 1;
+    private static final int MAX_REQUESTS = RequestLimits.MAX_IN_PROGRESS + 1;
 
     private final ArrayDeque<Request> requests = new ArrayDeque<>();
 

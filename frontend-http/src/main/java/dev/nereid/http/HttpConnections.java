@@ -12,24 +12,28 @@ import java.time.Duration;
  * @param timeouts bounds their time
  * @param drainWindow how long a port that closes goes on to answer, and announces with each response that the
  *     connection will be closed
+ * @param closeTimeout how long closing waits for requests in flight
  */
-public record HttpConnections(ConnectionLimiter limiter, HttpTimeouts timeouts, Duration drainWindow) {
+public record HttpConnections(
+        ConnectionLimiter limiter, HttpTimeouts timeouts, Duration drainWindow, Duration closeTimeout) {
     /** Checks the components. */
     public HttpConnections {
         requireNonNull(limiter, "limiter");
         requireNonNull(timeouts, "timeouts");
+        requireNonNull(closeTimeout, "closeTimeout");
         if (requireNonNull(drainWindow, "drainWindow").isNegative()) {
             throw new IllegalArgumentException("drainWindow: " + drainWindow + " (expected: zero or more)");
         }
     }
 
     /**
-     * Any number of connections, the default time-outs, and no drain window.
+     * Any number of connections, the default time-outs, no drain window, and half a minute to close.
      *
      * @return new bounds, with a limiter of their own
      */
     public static HttpConnections unlimited() {
-        return new HttpConnections(ConnectionLimiter.unlimited(), HttpTimeouts.DEFAULT, Duration.ZERO);
+        return new HttpConnections(
+                ConnectionLimiter.unlimited(), HttpTimeouts.DEFAULT, Duration.ZERO, Duration.ofSeconds(30));
     }
 
     /**
@@ -39,7 +43,7 @@ public record HttpConnections(ConnectionLimiter limiter, HttpTimeouts timeouts, 
      * @return the changed bounds
      */
     public HttpConnections limitedBy(ConnectionLimiter changed) {
-        return new HttpConnections(changed, timeouts, drainWindow);
+        return new HttpConnections(changed, timeouts, drainWindow, closeTimeout);
     }
 
     /**
@@ -49,7 +53,7 @@ public record HttpConnections(ConnectionLimiter limiter, HttpTimeouts timeouts, 
      * @return the changed bounds
      */
     public HttpConnections within(HttpTimeouts changed) {
-        return new HttpConnections(limiter, changed, drainWindow);
+        return new HttpConnections(limiter, changed, drainWindow, closeTimeout);
     }
 
     /**
@@ -59,6 +63,16 @@ public record HttpConnections(ConnectionLimiter limiter, HttpTimeouts timeouts, 
      * @return the changed bounds
      */
     public HttpConnections draining(Duration changed) {
-        return new HttpConnections(limiter, timeouts, changed);
+        return new HttpConnections(limiter, timeouts, changed, closeTimeout);
+    }
+
+    /**
+     * Returns the same bounds with another time to close.
+     *
+     * @param changed how long closing waits for requests in flight
+     * @return the changed bounds
+     */
+    public HttpConnections withCloseTimeout(Duration changed) {
+        return new HttpConnections(limiter, timeouts, drainWindow, changed);
     }
 }

@@ -5,21 +5,21 @@ import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.handler.codec.http.TooLongHttpHeaderException;
 import io.netty.handler.codec.http.TooLongHttpLineException;
 import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpConnection;
 import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.net.impl.ConnectionBase;
 import java.net.HttpURLConnection;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /** How errors look over HTTP: a status, and one line of JSON. Immutable. */
 final class HttpErrors {
-    static final CharSequence JSON = HttpHeaders.createOptimized("application/json");
-    static final CharSequence TEXT = HttpHeaders.createOptimized("text/plain");
-
     /** RFC 6585. */
     private static final int HEADERS_TOO_LARGE = 431;
 
@@ -38,7 +38,7 @@ final class HttpErrors {
 
     /** Answers that there is nothing at the request's path. */
     static void sendNotFound(HttpServerResponse response) {
-        send(response, HttpURLConnection.HTTP_NOT_FOUND, "Not Found", TEXT);
+        send(response, HttpURLConnection.HTTP_NOT_FOUND, "Not Found", ContentTypes.TEXT);
     }
 
     /** Answers that the request's path cannot be asked with its method. */
@@ -52,12 +52,12 @@ final class HttpErrors {
                 response,
                 HttpURLConnection.HTTP_FORBIDDEN,
                 "This API is restricted, expecting header '" + header + "'",
-                TEXT);
+                ContentTypes.TEXT);
     }
 
     /** Answers that the server has begun to stop. */
     static void sendExiting(HttpServerResponse response) {
-        send(response, HttpURLConnection.HTTP_UNAVAILABLE, "Server exiting", TEXT);
+        send(response, HttpURLConnection.HTTP_UNAVAILABLE, "Server exiting", ContentTypes.TEXT);
     }
 
     /** Answers that a request breaks the rules of HTTP, and that the connection will be closed. */
@@ -69,13 +69,13 @@ final class HttpErrors {
                         response,
                         HttpURLConnection.HTTP_REQ_TOO_LONG,
                         "request line: too long (expected: at most " + RequestLimits.LONGEST_REQUEST_LINE + " bytes)",
-                        TEXT);
+                        ContentTypes.TEXT);
             case TooLongHttpHeaderException _ ->
                 send(
                         response,
                         HEADERS_TOO_LARGE,
                         "headers: too large (expected: at most " + RequestLimits.LARGEST_HEADERS + " bytes)",
-                        TEXT);
+                        ContentTypes.TEXT);
             case null, default ->
                 send(
                         response,
@@ -86,7 +86,7 @@ final class HttpErrors {
                                                 ? ""
                                                 : ": " + Quoted.text(String.valueOf(problem.getMessage())))
                                 : "Unable to parse Content-Length, got: " + Quoted.text(contentLength),
-                        TEXT);
+                        ContentTypes.TEXT);
         }
     }
 
@@ -100,7 +100,7 @@ final class HttpErrors {
 
     /** Answers that the server failed; what happened is for the log alone. */
     static void sendInternal(HttpServerResponse response) {
-        send(response, HttpURLConnection.HTTP_INTERNAL_ERROR, "internal error", JSON);
+        send(response, HttpURLConnection.HTTP_INTERNAL_ERROR, "internal error", ContentTypes.JSON);
     }
 
     /** Answers that the server failed, whatever has been done with the answer; the last resort is to close the connection. */
@@ -119,9 +119,15 @@ final class HttpErrors {
             }
         } finally {
             if (!isSent && !response.closed()) {
-                HttpPort.abort(request.connection());
+                abort(request.connection());
             }
         }
+    }
+
+    /** Closes a connection at once; responses that wait are lost. */
+    static void abort(HttpConnection connection) {
+        Channel channel = ((ConnectionBase) connection).channel();
+        channel.unsafe().close(channel.voidPromise());
     }
 
     /** Has an answer that is not made here tell of an error by its status. */
@@ -150,7 +156,7 @@ final class HttpErrors {
     /** Answers whether something is well, by the status alone. */
     static void sendHealth(HttpServerResponse response, boolean good) {
         response.setStatusCode(good ? HttpURLConnection.HTTP_OK : HttpURLConnection.HTTP_BAD_REQUEST)
-                .putHeader(HttpHeaders.CONTENT_TYPE, TEXT)
+                .putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.TEXT)
                 .end();
     }
 

@@ -7,6 +7,7 @@ import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
 import io.vertx.core.ThreadingModel;
 import io.vertx.core.Vertx;
+import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -47,7 +48,7 @@ public final class HttpFrontend implements AutoCloseable {
         this.acceptor = acceptor;
         this.listeners = listeners;
         this.deployment = deployment;
-        this.watch = certificates.map(used -> new CertificateWatch(vertx, used, listeners));
+        this.watch = certificates.map(used -> new CertificateWatch(vertx, used, this::updateSslOptions));
     }
 
     /**
@@ -133,6 +134,13 @@ public final class HttpFrontend implements AutoCloseable {
         return acceptor.refused();
     }
 
+    /** Encrypts new connections of all listeners with other certificates. */
+    private Future<?> updateSslOptions(ServerSSLOptions encryption) {
+        return Future.all(listeners.stream()
+                .map(listener -> listener.renew(encryption.copy()))
+                .toList());
+    }
+
     /**
      * Closes the connections and the port, in phases: during the drain window each response announces the end of its
      * connection; then idle connections are closed, others after their response, and new ones are told that the server
@@ -145,10 +153,10 @@ public final class HttpFrontend implements AutoCloseable {
             return;
         }
         watch.ifPresent(CertificateWatch::close);
-        Duration window = options.connections().drainWindow();
+        HttpConnections bounds = options.connections();
         List<HttpPort> ports = listeners.stream().map(HttpListener::http).toList();
         Future.join(ports.stream()
-                        .map(port -> port.drain(window, options.closeTimeout()))
+                        .map(port -> port.drain(bounds.drainWindow(), bounds.closeTimeout()))
                         .toList())
                 .await();
         // Before the event loops leave the port: a connection that is accepted later has none.

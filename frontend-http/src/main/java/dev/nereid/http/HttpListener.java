@@ -55,16 +55,17 @@ final class HttpListener extends VerticleBase {
 
     @Override
     public Future<?> start() {
+        BodyLimits limits = options.limits();
         Routes routes = new Routes(
                 options,
                 new Routes.Handlers(
                         new ServerHandler(server),
                         new ModelHandler(server.models()),
                         new StatisticsHandler(server.models()),
-                        new InferHandler(server, options, context, acceptor.texts()),
-                        new GenerateHandler(server, options, context, acceptor.texts()),
-                        new RepositoryHandler(server, options, context),
-                        new SharedMemoryHandler(server, options, context)));
+                        new InferHandler(server, limits, options.forwardedHeaders(), context, acceptor.texts()),
+                        new GenerateHandler(server, limits, context, acceptor.texts()),
+                        new RepositoryHandler(server, limits, context),
+                        new SharedMemoryHandler(server, limits, context)));
         HttpServerOptions serving = new HttpServerOptions();
         certificates.ifPresent(
                 held -> held.applyTo(serving, options.connections().timeouts().tlsHandshake()));
@@ -105,7 +106,7 @@ final class HttpListener extends VerticleBase {
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(request);
-            UnwantedBody.discard(request, options);
+            UnwantedBody.discard(request, options.limits());
         }
     }
 }

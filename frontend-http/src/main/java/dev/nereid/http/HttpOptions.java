@@ -2,7 +2,6 @@ package dev.nereid.http;
 
 import static java.util.Objects.requireNonNull;
 
-import java.time.Duration;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
@@ -12,11 +11,7 @@ import java.util.regex.Pattern;
  * @param address the address to listen on
  * @param port the port to listen on, or 0 for any that is free
  * @param eventLoops how many event loops serve connections
- * @param maxJsonBytes the largest JSON text, and the largest tensor within one, that is accepted
- * @param maxRequestBytes the largest request body that is accepted
- * @param maxInlineBytes the longest JSON text that an event loop reads itself, and the most bytes of tensors that it
- *     writes as JSON itself; longer ones are for a worker, so that other connections have their turns
- * @param closeTimeout how long closing waits for requests in flight
+ * @param limits the limits of bodies
  * @param forwardedHeaders found in the names of those headers that become parameters of an inference
  * @param security who may do what
  * @param connections the bounds on connections
@@ -25,10 +20,7 @@ public record HttpOptions(
         String address,
         int port,
         int eventLoops,
-        long maxJsonBytes,
-        long maxRequestBytes,
-        long maxInlineBytes,
-        Duration closeTimeout,
+        BodyLimits limits,
         Optional<Pattern> forwardedHeaders,
         HttpSecurity security,
         HttpConnections connections) {
@@ -37,23 +29,14 @@ public record HttpOptions(
      * close.
      */
     public static final HttpOptions DEFAULT = new HttpOptions(
-            "127.0.0.1",
-            8000,
-            1,
-            64L << 20,
-            2L << 30,
-            256L << 10,
-            Duration.ofSeconds(30),
-            Optional.empty(),
-            HttpSecurity.NONE,
-            HttpConnections.unlimited());
+            "127.0.0.1", 8000, 1, BodyLimits.DEFAULT, Optional.empty(), HttpSecurity.NONE, HttpConnections.unlimited());
 
     private static final int LARGEST_PORT = 65535;
 
     /** Checks the components. */
     public HttpOptions {
         requireNonNull(address, "address");
-        requireNonNull(closeTimeout, "closeTimeout");
+        requireNonNull(limits, "limits");
         requireNonNull(forwardedHeaders, "forwardedHeaders");
         requireNonNull(security, "security");
         requireNonNull(connections, "connections");
@@ -62,17 +45,6 @@ public record HttpOptions(
         }
         if (eventLoops < 1) {
             throw new IllegalArgumentException("http-thread-count: " + eventLoops + " (expected: >= 1)");
-        }
-        if (maxJsonBytes < 1 || maxJsonBytes > Integer.MAX_VALUE) {
-            throw new IllegalArgumentException(
-                    "http-max-input-size: " + maxJsonBytes + " (expected: 1 to " + Integer.MAX_VALUE + ")");
-        }
-        if (maxRequestBytes < maxJsonBytes) {
-            throw new IllegalArgumentException(
-                    "maxRequestBytes: " + maxRequestBytes + " (expected: >= " + maxJsonBytes + ")");
-        }
-        if (maxInlineBytes < 0) {
-            throw new IllegalArgumentException("maxInlineBytes: " + maxInlineBytes + " (expected: >= 0)");
         }
     }
 
@@ -95,16 +67,7 @@ public record HttpOptions(
      */
     public HttpOptions listeningOn(String changedAddress, int changedPort) {
         return new HttpOptions(
-                changedAddress,
-                changedPort,
-                eventLoops,
-                maxJsonBytes,
-                maxRequestBytes,
-                maxInlineBytes,
-                closeTimeout,
-                forwardedHeaders,
-                security,
-                connections);
+                changedAddress, changedPort, eventLoops, limits, forwardedHeaders, security, connections);
     }
 
     /**
@@ -115,17 +78,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions limitedTo(long json, long request) {
-        return new HttpOptions(
-                address,
-                port,
-                eventLoops,
-                json,
-                request,
-                maxInlineBytes,
-                closeTimeout,
-                forwardedHeaders,
-                security,
-                connections);
+        return withLimits(new BodyLimits(json, request, limits.maxInlineBytes()));
     }
 
     /**
@@ -135,17 +88,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions withEventLoops(int changed) {
-        return new HttpOptions(
-                address,
-                port,
-                changed,
-                maxJsonBytes,
-                maxRequestBytes,
-                maxInlineBytes,
-                closeTimeout,
-                forwardedHeaders,
-                security,
-                connections);
+        return new HttpOptions(address, port, changed, limits, forwardedHeaders, security, connections);
     }
 
     /**
@@ -156,37 +99,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions inlineUpTo(long changed) {
-        return new HttpOptions(
-                address,
-                port,
-                eventLoops,
-                maxJsonBytes,
-                maxRequestBytes,
-                changed,
-                closeTimeout,
-                forwardedHeaders,
-                security,
-                connections);
-    }
-
-    /**
-     * Returns the same options with another time to close.
-     *
-     * @param changed how long closing waits for requests in flight
-     * @return the changed options
-     */
-    public HttpOptions closingWithin(Duration changed) {
-        return new HttpOptions(
-                address,
-                port,
-                eventLoops,
-                maxJsonBytes,
-                maxRequestBytes,
-                maxInlineBytes,
-                changed,
-                forwardedHeaders,
-                security,
-                connections);
+        return withLimits(new BodyLimits(limits.maxJsonBytes(), limits.maxRequestBytes(), changed));
     }
 
     /**
@@ -196,17 +109,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions forwarding(Pattern pattern) {
-        return new HttpOptions(
-                address,
-                port,
-                eventLoops,
-                maxJsonBytes,
-                maxRequestBytes,
-                maxInlineBytes,
-                closeTimeout,
-                Optional.of(pattern),
-                security,
-                connections);
+        return new HttpOptions(address, port, eventLoops, limits, Optional.of(pattern), security, connections);
     }
 
     /**
@@ -216,17 +119,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions securedBy(HttpSecurity changed) {
-        return new HttpOptions(
-                address,
-                port,
-                eventLoops,
-                maxJsonBytes,
-                maxRequestBytes,
-                maxInlineBytes,
-                closeTimeout,
-                forwardedHeaders,
-                changed,
-                connections);
+        return new HttpOptions(address, port, eventLoops, limits, forwardedHeaders, changed, connections);
     }
 
     /**
@@ -236,16 +129,10 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions connecting(HttpConnections changed) {
-        return new HttpOptions(
-                address,
-                port,
-                eventLoops,
-                maxJsonBytes,
-                maxRequestBytes,
-                maxInlineBytes,
-                closeTimeout,
-                forwardedHeaders,
-                security,
-                changed);
+        return new HttpOptions(address, port, eventLoops, limits, forwardedHeaders, security, changed);
+    }
+
+    private HttpOptions withLimits(BodyLimits changed) {
+        return new HttpOptions(address, port, eventLoops, changed, forwardedHeaders, security, connections);
     }
 }

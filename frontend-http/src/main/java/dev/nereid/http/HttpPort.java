@@ -43,15 +43,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link PortDrain} closes them, {@link IdleConnections} chooses those that make room for others.
  */
-final class HttpPort {
-    /** Large bodies come in pieces of this size; every piece has its price. */
-    static final int PIECE_SIZE = 64 << 10;
-
-    /** While so much waits for a client of one connection, no more responses are begun. */
-    static final int MAX_UNSENT_BYTES = 32 << 10;
-
+final class HttpPort implements ConnectionAcceptor.Listener, ServerConnection.Port {
     private static final Logger log = LoggerFactory.getLogger(HttpPort.class);
-    private static final WriteBufferWaterMark UNSENT = new WriteBufferWaterMark(MAX_UNSENT_BYTES / 2, MAX_UNSENT_BYTES);
+    private static final WriteBufferWaterMark UNSENT =
+            new WriteBufferWaterMark(ServerConnection.MAX_UNSENT_BYTES / 2, ServerConnection.MAX_UNSENT_BYTES);
     private static final long MAX_TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long MIN_TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final int BACKLOG = 1024;
@@ -135,7 +130,7 @@ final class HttpPort {
         idle = new IdleConnections(connections.values(), clock);
         drain = new PortDrain(context, connections.values(), acceptor, clock);
         options.setAcceptBacklog(BACKLOG)
-                .setMaxChunkSize(PIECE_SIZE)
+                .setMaxChunkSize(RequestLimits.MAX_CHUNK_BYTES)
                 .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
                 .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS)
                 .setHttp2ClearTextEnabled(false)
@@ -175,11 +170,6 @@ final class HttpPort {
         keepsBlanks = true;
     }
 
-    /** Says whether connections keep the blanks at the end of header values. */
-    boolean keepsBlanks() {
-        return keepsBlanks;
-    }
-
     /** Returns the port that is listened on. May be called on any thread. */
     int port() {
         return http.actualPort();
@@ -190,27 +180,22 @@ final class HttpPort {
         return http.updateSSLOptions(encryption);
     }
 
-    /** Closes a connection at once; responses that wait are lost. */
-    static void abort(HttpConnection connection) {
-        Channel channel = ((ConnectionBase) connection).channel();
-        channel.unsafe().close(channel.voidPromise());
-    }
-
     /** Returns the time of the last look at the clock, which is no more than a second ago. */
-    long now() {
+    @Override
+    public long now() {
         if (drain.isClosing()) {
             now = clock.getAsLong();
         }
         return now;
     }
 
-    /** Says whether responses announce the end of their connections. */
-    boolean isClosing() {
+    @Override
+    public boolean isClosing() {
         return drain.isClosing();
     }
 
-    /** Says whether connections are closed as soon as they have no request. */
-    boolean isDrained() {
+    @Override
+    public boolean isDrained() {
         return drain.isDrained();
     }
 
@@ -252,7 +237,8 @@ final class HttpPort {
         transport.setWriteBufferWaterMark(UNSENT);
         now = clock.getAsLong();
         drain.connected(now);
-        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), drain.isDrained()));
+        HeaderBlanks blanks = keepsBlanks ? HeaderBlanks.begin(channel) : null;
+        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), blanks, drain.isDrained()));
         connection.closeHandler(gone -> {
             connections.remove(connection);
             drain.disconnected();
@@ -285,8 +271,8 @@ final class HttpPort {
         request.connection().close();
     }
 
-    /** A connection has refused a request, of which no path is known. */
-    void refused(int status) {
+    @Override
+    public void countRefusal(int status) {
         refusals.refused("", RefusalCause.MALFORMED, status);
     }
 
@@ -394,7 +380,8 @@ final class HttpPort {
     // Room for others.
 
     /** Runs something on the event loop, unless that has ended. May be called on any thread. */
-    boolean execute(Runnable task) {
+    @Override
+    public boolean execute(Runnable task) {
         try {
             loop.execute(task);
             return true;
@@ -404,7 +391,8 @@ final class HttpPort {
     }
 
     /** Returns those that may make room for others. May be called on any thread. */
-    IdleConnections idle() {
+    @Override
+    public IdleConnections idle() {
         return idle;
     }
 }

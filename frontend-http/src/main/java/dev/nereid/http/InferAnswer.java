@@ -81,9 +81,9 @@ final class InferAnswer implements ResponseObserver {
         form.memory().answered();
         // Clients of the reference server see these types: that of a request refused, that of one that failed.
         if (handler.isOnEventLoop()) {
-            HttpErrors.send(http, error, HttpErrors.JSON);
+            HttpErrors.send(http, error, ContentTypes.JSON);
         } else {
-            handler.loop().run(() -> HttpErrors.send(http, error, HttpErrors.JSON));
+            handler.loop().run(() -> HttpErrors.send(http, error, ContentTypes.JSON));
         }
     }
 
@@ -97,7 +97,7 @@ final class InferAnswer implements ResponseObserver {
     }
 
     private void onEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
-        if (response != null && form.work(response) > handler.options().maxInlineBytes()) {
+        if (response != null && form.work(response) > handler.limits().maxInlineBytes()) {
             writeElsewhere(response);
         } else if (handler.isOnEventLoop()) {
             answer(response, error);
@@ -111,7 +111,7 @@ final class InferAnswer implements ResponseObserver {
         if (response != null) {
             send(response, () -> handler.writer().write(http, response, form));
         } else if (error != null) {
-            HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, error, HttpErrors.TEXT));
+            HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, error, ContentTypes.TEXT));
         }
     }
 
@@ -187,17 +187,18 @@ final class InferAnswer implements ResponseObserver {
             writing.run();
             return Optional.empty();
         } catch (CancellationException e) { // the client left: nobody will see this
-            return Optional.of(new Failure(JsonFields.internal("request was cancelled"), HttpErrors.TEXT));
+            return Optional.of(new Failure(JsonFields.internal("request was cancelled"), ContentTypes.TEXT));
         } catch (InferenceException e) {
-            return Optional.of(new Failure(e, HttpErrors.TEXT));
+            return Optional.of(new Failure(e, ContentTypes.TEXT));
         } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
-            return Optional.of(new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), HttpErrors.JSON));
+            return Optional.of(
+                    new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), ContentTypes.JSON));
         } catch (InternalError e) { // how the JVM tells that mapped memory is not there any more
             log.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
-            return Optional.of(new Failure(JsonFields.internal(TRUNCATED), HttpErrors.TEXT));
+            return Optional.of(new Failure(JsonFields.internal(TRUNCATED), ContentTypes.TEXT));
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("model", model).setCause(e).log("response not written");
-            return Optional.of(new Failure(JsonFields.internal("internal error"), HttpErrors.JSON));
+            return Optional.of(new Failure(JsonFields.internal("internal error"), ContentTypes.JSON));
         }
     }
 }

@@ -55,7 +55,7 @@ final class InferExchange {
         this.model = model;
         this.description = description;
         this.head = head;
-        this.body = new RequestBody(handler.server().memory(), head, handler.options());
+        this.body = new RequestBody(handler.server().memory(), head, handler.limits());
     }
 
     /** Waits for the body. */
@@ -108,7 +108,7 @@ final class InferExchange {
         boolean isLong;
         try {
             body.finish();
-            isLong = bytesToRead() > handler.options().maxInlineBytes();
+            isLong = bytesToRead() > handler.limits().maxInlineBytes();
         } catch (InferenceException e) {
             refuse(e);
             return;
@@ -199,11 +199,7 @@ final class InferExchange {
 
     private InferRequest readAnew(long jsonLength, CallMemory memory) {
         InferRequestReader reader = new InferRequestReader(
-                model.name(),
-                body.bytes(),
-                jsonLength,
-                memory,
-                handler.options().maxJsonBytes());
+                model.name(), body.bytes(), jsonLength, memory, handler.limits().maxJsonBytes());
         InferRequest read;
         try {
             read = reader.read();
@@ -230,8 +226,7 @@ final class InferExchange {
     }
 
     private InferCall call(InferRequest read, CallMemory memory) {
-        Map<String, ParameterValue> parameters = handler.options()
-                .forwardedHeaders()
+        Map<String, ParameterValue> parameters = handler.forwardedHeaders()
                 .map(pattern -> ForwardedHeaders.add(read.parameters(), request, pattern))
                 .orElse(read.parameters());
         return new InferCall(
@@ -240,15 +235,15 @@ final class InferExchange {
 
     /** Answers what is wrong with a body of which more may come. */
     private void refuseUnread(InferenceException error) {
-        UnwantedBody.announceClose(request, handler.options());
+        UnwantedBody.announceClose(request, handler.limits());
         refuse(error);
-        UnwantedBody.discard(request, handler.options());
+        UnwantedBody.discard(request, handler.limits());
     }
 
     private void failUnread(Throwable error) {
-        UnwantedBody.announceClose(request, handler.options());
+        UnwantedBody.announceClose(request, handler.limits());
         fail(error);
-        UnwantedBody.discard(request, handler.options());
+        UnwantedBody.discard(request, handler.limits());
     }
 
     /** Answers that the server failed, which must not leave the request without an answer. */
@@ -264,7 +259,7 @@ final class InferExchange {
         refused = true;
         body.close();
         InferenceException told = RequestFailures.refuse(handler.server(), id, model, error);
-        HttpErrors.send(http, told, head.coding() == ContentCoding.IDENTITY ? HttpErrors.JSON : HttpErrors.TEXT);
+        HttpErrors.send(http, told, head.coding() == ContentCoding.IDENTITY ? ContentTypes.JSON : ContentTypes.TEXT);
     }
 
     private void clientLeft() {

@@ -8,6 +8,8 @@ import dev.nereid.api.Quoted;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
 import io.vertx.core.http.HttpServerRequest;
+import java.util.Optional;
+import java.util.regex.Pattern;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -15,7 +17,8 @@ import org.slf4j.LoggerFactory;
 final class InferHandler {
     private static final Logger log = LoggerFactory.getLogger(InferHandler.class);
     private final InferenceServer server;
-    private final HttpOptions options;
+    private final BodyLimits limits;
+    private final Optional<Pattern> forwardedHeaders;
     private final Context context;
     private final EventLoop loop;
     private final Thread eventLoop = Thread.currentThread();
@@ -27,13 +30,20 @@ final class InferHandler {
      * Creates the handler of one event loop, on that loop.
      *
      * @param server who infers
-     * @param options the limits
+     * @param limits the limits of bodies
+     * @param forwardedHeaders found in the names of those headers that become parameters
      * @param context the event loop
      * @param textMemory bounds the memory of long texts
      */
-    InferHandler(InferenceServer server, HttpOptions options, Context context, TextMemory textMemory) {
+    InferHandler(
+            InferenceServer server,
+            BodyLimits limits,
+            Optional<Pattern> forwardedHeaders,
+            Context context,
+            TextMemory textMemory) {
         this.server = server;
-        this.options = options;
+        this.limits = limits;
+        this.forwardedHeaders = forwardedHeaders;
         this.context = context;
         this.textMemory = textMemory;
         this.loop = new EventLoop(context);
@@ -41,31 +51,25 @@ final class InferHandler {
     }
 
     /** Checks what can be checked before the body is there, and then waits for it. */
-    void handle(HttpServerRequest request, ModelPath path) {
+    void handle(HttpServerRequest request, String name, String version) {
         try {
-            ModelRef model = path.ref();
+            ModelRef model = ModelRef.parse(name, version);
             ModelDescription description = server.models().describe(model);
             if (description.decoupled()) {
                 throw new InferenceException(
                         ErrorCode.UNSUPPORTED,
                         "HTTP end point doesn't support models with decoupled transaction policy");
             }
-            InferHead head = InferHead.of(request, options);
+            InferHead head = InferHead.of(request, limits);
             UnwantedBody.invite(request);
             new InferExchange(this, request, model, description, head).start();
         } catch (InferenceException e) {
             UnwantedBody.refuse(
-                    request,
-                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
-                    HttpErrors.TEXT,
-                    options);
+                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), ContentTypes.TEXT, limits);
         } catch (RuntimeException | Error e) {
-            log.atError()
-                    .addKeyValue("model", Quoted.text(path.model()))
-                    .setCause(e)
-                    .log("inference not begun");
+            log.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not begun");
             HttpErrors.sendInternal(request);
-            UnwantedBody.discard(request, options);
+            UnwantedBody.discard(request, limits);
         }
     }
 
@@ -73,8 +77,12 @@ final class InferHandler {
         return server;
     }
 
-    HttpOptions options() {
-        return options;
+    BodyLimits limits() {
+        return limits;
+    }
+
+    Optional<Pattern> forwardedHeaders() {
+        return forwardedHeaders;
     }
 
     Context context() {

@@ -16,7 +16,7 @@ import io.vertx.core.http.HttpServerRequest;
 record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
     static final long UNKNOWN = -1;
 
-    private static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
+    static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
 
     /** What a coding adds to data at most that it cannot compress, besides a part of it. */
     private static final long CODING_OVERHEAD = 4096;
@@ -30,7 +30,7 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
      *
      * @throws InferenceException if they contradict each other, or announce more than is accepted
      */
-    static InferHead of(HttpServerRequest request, HttpOptions options) {
+    static InferHead of(HttpServerRequest request, BodyLimits limits) {
         ContentCoding coding = ContentCoding.ofBody(request.getHeader(HttpHeaders.CONTENT_ENCODING))
                 .orElseThrow(() -> unknownCoding(request));
         InferHead head = new InferHead(bodyLength(request), jsonLength(request.getHeader(JSON_LENGTH)), coding);
@@ -38,7 +38,7 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
             if (coding == ContentCoding.IDENTITY) {
                 head.checkJsonLength(head.bodyLength);
             }
-            head.checkLimits(head.bodyLength, options);
+            head.checkLimits(head.bodyLength, limits);
         }
         return head;
     }
@@ -53,10 +53,10 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
      *
      * @throws InferenceException if they announce more than is accepted
      */
-    static InferHead ofJson(HttpServerRequest request, HttpOptions options) {
+    static InferHead ofJson(HttpServerRequest request, BodyLimits limits) {
         InferHead head = new InferHead(bodyLength(request), UNKNOWN, ContentCoding.IDENTITY);
         if (head.bodyLength != UNKNOWN) {
-            head.checkLimits(head.bodyLength, options);
+            head.checkLimits(head.bodyLength, limits);
         }
         return head;
     }
@@ -68,40 +68,40 @@ record InferHead(long bodyLength, long jsonLength, ContentCoding coding) {
     }
 
     /** Checks that the body is not larger than is accepted; its size may be what was received so far. */
-    void checkLimits(long size, HttpOptions options) {
+    void checkLimits(long size, BodyLimits limits) {
         long json = jsonLength == UNKNOWN && coding == ContentCoding.IDENTITY ? size : jsonLength;
-        if (json > options.maxJsonBytes()) {
+        if (json > limits.maxJsonBytes()) {
             throw InferenceException.tooLarge(
                     "request JSON size of " + json + " bytes exceeds the maximum allowed input size of "
-                            + options.maxJsonBytes() + " bytes. Use --http-max-input-size to increase the limit.");
+                            + limits.maxJsonBytes() + " bytes. Use --http-max-input-size to increase the limit.");
         }
-        if (size > mostReceived(options)) {
+        if (size > mostReceived(limits)) {
             throw InferenceException.tooLarge((jsonLength == 0 ? "Raw input has a byte_size (" : "request has a size (")
-                    + size + " bytes) that exceeds the maximum allowed value of " + options.maxRequestBytes()
-                    + " bytes." + advice(options.maxRequestBytes(), options));
+                    + size + " bytes) that exceeds the maximum allowed value of " + limits.maxRequestBytes()
+                    + " bytes." + advice(limits.maxRequestBytes(), limits));
         }
     }
 
     /** Returns how large the body may be as it comes; what cannot be compressed grows a little when it is coded. */
-    private long mostReceived(HttpOptions options) {
-        long most = options.maxRequestBytes();
+    private long mostReceived(BodyLimits limits) {
+        long most = limits.maxRequestBytes();
         return coding == ContentCoding.IDENTITY ? most : most + CODING_OVERHEAD + most / CODING_PART;
     }
 
     /** Returns how large the body may become when it is inflated. */
-    long mostInflated(HttpOptions options) {
-        return jsonLength == UNKNOWN ? options.maxJsonBytes() : options.maxRequestBytes();
+    long mostInflated(BodyLimits limits) {
+        return jsonLength == UNKNOWN ? limits.maxJsonBytes() : limits.maxRequestBytes();
     }
 
     /** Returns the error of a body that becomes larger. */
-    InferenceException tooMuchInflated(HttpOptions options) {
+    InferenceException tooMuchInflated(BodyLimits limits) {
         return InferenceException.tooLarge("Decompressed data size exceeds the maximum allowed value of "
-                + mostInflated(options) + " bytes." + advice(mostInflated(options), options));
+                + mostInflated(limits) + " bytes." + advice(mostInflated(limits), limits));
     }
 
     /** Names the flag of the limit that was exceeded; equal limits are raised by that of text. */
-    private static String advice(long exceeded, HttpOptions options) {
-        String flag = exceeded == options.maxJsonBytes() ? "input" : "request";
+    private static String advice(long exceeded, BodyLimits limits) {
+        String flag = exceeded == limits.maxJsonBytes() ? "input" : "request";
         return " Use --http-max-" + flag + "-size to increase the limit.";
     }
 

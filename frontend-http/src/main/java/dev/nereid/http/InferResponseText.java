@@ -88,12 +88,7 @@ final class InferResponseText {
         String separator = "{";
         for (Map.Entry<String, ParameterValue> parameter : parameters.entrySet()) {
             json.raw(separator).string(parameter.getKey()).raw(":");
-            switch (parameter.getValue()) {
-                case ParameterValue.Bool bool -> json.raw(Boolean.toString(bool.value()));
-                case ParameterValue.Int number -> json.integer(number.value());
-                case ParameterValue.Real number -> json.real(number.value());
-                case ParameterValue.Text text -> json.string(text.value());
-            }
+            JsonParameterValues.write(json, parameter.getValue());
             separator = ",";
         }
         json.raw("}");

@@ -125,9 +125,9 @@ final class InferResponseWriter {
     }
 
     private void putHeaders(HttpServerResponse http, long binaryBytes, long jsonSize) {
-        http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? KnownAnswer.BYTES : HttpErrors.JSON);
+        http.putHeader(HttpHeaders.CONTENT_TYPE, binaryBytes > 0 ? ContentTypes.OCTET_STREAM : ContentTypes.JSON);
         if (binaryBytes > 0) {
-            http.putHeader(KnownAnswer.JSON_LENGTH, Long.toString(jsonSize));
+            http.putHeader(InferHead.JSON_LENGTH, Long.toString(jsonSize));
         }
     }
 

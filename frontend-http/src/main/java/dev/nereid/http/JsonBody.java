@@ -26,7 +26,7 @@ final class JsonBody {
     private final HttpServerResponse response;
     private final RequestBody body;
     private final EventLoop loop;
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final long maxInlineBytes;
     private final Function<MemorySegment, Prepared> reader;
     /** Whether the body is no longer of interest. */
@@ -52,7 +52,7 @@ final class JsonBody {
             HttpServerRequest request,
             RequestBody body,
             EventLoop loop,
-            HttpOptions options,
+            BodyLimits limits,
             long maxInlineBytes,
             Function<MemorySegment, Prepared> reader) {
         this.server = server;
@@ -60,7 +60,7 @@ final class JsonBody {
         this.response = request.response();
         this.body = body;
         this.loop = loop;
-        this.options = options;
+        this.limits = limits;
         this.maxInlineBytes = maxInlineBytes;
         this.reader = reader;
     }
@@ -70,7 +70,7 @@ final class JsonBody {
      *
      * @param request the request, of whose body nothing was read
      * @param server whose memory takes the body
-     * @param options the limits
+     * @param limits the limits
      * @param loop the event loop
      * @param reader reads the body, on the event loop or, if the text is long, on a worker; its bytes are valid until it
      *     returns. What it throws is answered
@@ -78,42 +78,42 @@ final class JsonBody {
     static void receive(
             HttpServerRequest request,
             InferenceServer server,
-            HttpOptions options,
+            BodyLimits limits,
             EventLoop loop,
             Function<MemorySegment, Prepared> reader) {
-        receive(request, server, options, loop, options.maxInlineBytes(), reader);
+        receive(request, server, limits, loop, limits.maxInlineBytes(), reader);
     }
 
     /** Waits for a body, as {@link #receive} does, that a worker reads whatever its length. */
     static void receiveForWorker(
             HttpServerRequest request,
             InferenceServer server,
-            HttpOptions options,
+            BodyLimits limits,
             EventLoop loop,
             Function<MemorySegment, Prepared> reader) {
-        receive(request, server, options, loop, NOTHING_INLINE, reader);
+        receive(request, server, limits, loop, NOTHING_INLINE, reader);
     }
 
     private static void receive(
             HttpServerRequest request,
             InferenceServer server,
-            HttpOptions options,
+            BodyLimits limits,
             EventLoop loop,
             long maxInlineBytes,
             Function<MemorySegment, Prepared> reader) {
         InferHead head;
         try {
-            head = InferHead.ofJson(request, options);
+            head = InferHead.ofJson(request, limits);
         } catch (InferenceException e) {
-            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON, options);
+            UnwantedBody.refuse(request, refuse(server, request, e), ContentTypes.JSON, limits);
             return;
         }
         new JsonBody(
                         server,
                         request,
-                        new RequestBody(server.memory(), head, options),
+                        new RequestBody(server.memory(), head, limits),
                         loop,
-                        options,
+                        limits,
                         maxInlineBytes,
                         reader)
                 .start();
@@ -140,7 +140,7 @@ final class JsonBody {
         } catch (InferenceException e) {
             refused = true;
             body.close();
-            UnwantedBody.refuse(request, refuse(server, request, e), HttpErrors.JSON, options);
+            UnwantedBody.refuse(request, refuse(server, request, e), ContentTypes.JSON, limits);
         }
     }
 
@@ -179,7 +179,7 @@ final class JsonBody {
             return reader.apply(body.bytes());
         } catch (InferenceException e) {
             InferenceException told = refuse(server, request, e);
-            return Prepared.of(() -> HttpErrors.send(response, told, HttpErrors.JSON));
+            return Prepared.of(() -> HttpErrors.send(response, told, ContentTypes.JSON));
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             return Prepared.of(() -> HttpErrors.sendInternal(response));
@@ -195,7 +195,7 @@ final class JsonBody {
         try {
             read.next().run();
         } catch (InferenceException e) {
-            HttpErrors.send(response, refuse(server, request, e), HttpErrors.JSON);
+            HttpErrors.send(response, refuse(server, request, e), ContentTypes.JSON);
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(response);

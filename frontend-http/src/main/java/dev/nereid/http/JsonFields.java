@@ -2,7 +2,10 @@ package dev.nereid.http;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.Base64;
 
 /**
  * The values of members that a {@link JsonReader} passed over, by their offsets. Immutable.
@@ -13,15 +16,6 @@ import java.util.Arrays;
 final class JsonFields {
     /** The offset of a member that an object does not have. */
     static final int ABSENT = -1;
-
-    static final String NO_MEMBERS = "attempt to get members for non-object";
-    static final String NOT_ARRAY = "attempt to access JSON non-array as array";
-    static final String NOT_BOOLEAN = "attempt to access JSON non-boolean as boolean";
-    static final String NOT_NUMBER = "attempt to access JSON non-number as double";
-    static final String NOT_OBJECT = "attempt to access JSON non-object as object";
-    static final String NOT_SIGNED = "attempt to access JSON non-signed-integer as signed-integer";
-    static final String NOT_STRING = "attempt to access JSON non-string as string";
-    static final String NOT_UNSIGNED = "attempt to access JSON non-unsigned-integer as unsigned-integer";
 
     private JsonFields() {}
 
@@ -52,7 +46,7 @@ final class JsonFields {
         require(json, at, name);
         json.moveTo(at);
         if (json.peek() != '"') {
-            throw unparsable(json, name, NOT_STRING);
+            throw unparsable(json, name, JsonMistakes.NOT_STRING);
         }
         return json.readString();
     }
@@ -90,7 +84,7 @@ final class JsonFields {
         require(json, at, name);
         json.moveTo(at);
         if (json.peek() != '[') {
-            throw unparsable(json, name, NOT_ARRAY);
+            throw unparsable(json, name, JsonMistakes.NOT_ARRAY);
         }
         return json.firstElement();
     }
@@ -100,7 +94,7 @@ final class JsonFields {
         json.moveTo(at);
         byte first = json.peek();
         if (first != 't' && first != 'f') {
-            throw unparsable(json, name, NOT_BOOLEAN);
+            throw unparsable(json, name, JsonMistakes.NOT_BOOLEAN);
         }
         return first == 't';
     }
@@ -117,12 +111,25 @@ final class JsonFields {
             json.moveTo(at);
             String path = json.place().path(name) + (index == ABSENT ? "" : "[" + index + "]");
             throw JsonMistakes.value(
-                    "Unable to parse '" + name + "': " + NOT_UNSIGNED,
+                    "Unable to parse '" + name + "': " + JsonMistakes.NOT_UNSIGNED,
                     path,
-                    JsonMistakes.expectedInstead(NOT_UNSIGNED),
+                    JsonMistakes.expectedInstead(JsonMistakes.NOT_UNSIGNED),
                     json.describeValue());
         }
         return number.bits();
+    }
+
+    /**
+     * Decodes the string that the reader stands at, line breaks and blanks included.
+     *
+     * @throws IllegalArgumentException if it ends in the middle of a byte
+     */
+    static ByteBuffer readBase64(JsonReader json) {
+        int at = json.position();
+        byte[] text = new byte[json.readStringLength()];
+        json.moveTo(at);
+        json.readString(MemorySegment.ofArray(text), 0);
+        return ByteBuffer.wrap(Base64.getMimeDecoder().decode(text));
     }
 
     /** Returns the error of a member whose value, which the reader stands at, has the wrong type. */

@@ -13,6 +13,15 @@ import java.nio.charset.StandardCharsets;
  * follow. Clients know them as errors of the server, and get them as such unless the server is told otherwise.
  */
 final class JsonMistakes {
+    static final String NO_MEMBERS = "attempt to get members for non-object";
+    static final String NOT_ARRAY = "attempt to access JSON non-array as array";
+    static final String NOT_BOOLEAN = "attempt to access JSON non-boolean as boolean";
+    static final String NOT_NUMBER = "attempt to access JSON non-number as double";
+    static final String NOT_OBJECT = "attempt to access JSON non-object as object";
+    static final String NOT_SIGNED = "attempt to access JSON non-signed-integer as signed-integer";
+    static final String NOT_STRING = "attempt to access JSON non-string as string";
+    static final String NOT_UNSIGNED = "attempt to access JSON non-unsigned-integer as unsigned-integer";
+
     /** The number of bytes of a text that are looked at to describe a value. */
     private static final int MAX_BYTES = 4 * Quoted.MAX_LENGTH;
 
@@ -42,13 +51,13 @@ final class JsonMistakes {
     /** Returns what a value should be that is not, in the words of the reference server. */
     static String expectedInstead(String problem) {
         return switch (problem) {
-            case JsonFields.NOT_ARRAY -> "an array";
-            case JsonFields.NOT_BOOLEAN -> "true or false";
-            case JsonFields.NOT_NUMBER -> "a number";
-            case JsonFields.NOT_OBJECT, JsonFields.NO_MEMBERS -> "an object";
-            case JsonFields.NOT_SIGNED -> "a whole number from -9223372036854775808 to 9223372036854775807";
-            case JsonFields.NOT_STRING -> "a string";
-            case JsonFields.NOT_UNSIGNED -> "a whole number from 0 to 18446744073709551615";
+            case NOT_ARRAY -> "an array";
+            case NOT_BOOLEAN -> "true or false";
+            case NOT_NUMBER -> "a number";
+            case NOT_OBJECT, NO_MEMBERS -> "an object";
+            case NOT_SIGNED -> "a whole number from -9223372036854775808 to 9223372036854775807";
+            case NOT_STRING -> "a string";
+            case NOT_UNSIGNED -> "a whole number from 0 to 18446744073709551615";
             default -> "another value";
         };
     }

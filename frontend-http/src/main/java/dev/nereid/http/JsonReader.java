@@ -16,9 +16,6 @@ import java.util.Arrays;
  * valid and may be read again after {@link #moveTo}, but for what was passed by {@link #passNumbers}.
  */
 final class JsonReader {
-    /** Stands at the end of the text, as a zero byte does within it. */
-    static final byte END = 0;
-
     private static final int STACK_WORD = 64;
 
     private final MemorySegment text;
@@ -62,7 +59,7 @@ final class JsonReader {
             }
         }
         skipSpace();
-        if (peek() == END) {
+        if (peek() == JsonWindow.END) {
             throw syntaxError("The document is empty.", at);
         }
     }
@@ -70,7 +67,7 @@ final class JsonReader {
     /** Checks that nothing follows the value that was read. */
     void finish() {
         skipSpace();
-        if (peek() != END) {
+        if (peek() != JsonWindow.END) {
             throw syntaxError("The document root must not be followed by other values.", at);
         }
     }
@@ -90,7 +87,7 @@ final class JsonReader {
         at = position;
     }
 
-    /** Returns the next byte without reading it, or {@link #END}. */
+    /** Returns the next byte without reading it, or {@link JsonWindow#END}. */
     byte peek() {
         return window.get(at);
     }
@@ -193,7 +190,9 @@ final class JsonReader {
                 at = JsonStrings.checkEscape(text, at, end);
             } else if (next >= 0 && next < ' ') {
                 throw syntaxError(
-                        next == END ? "Missing a closing quotation mark in string." : "Invalid encoding in string.",
+                        next == JsonWindow.END
+                                ? "Missing a closing quotation mark in string."
+                                : "Invalid encoding in string.",
                         at);
             } else {
                 at++;

@@ -138,7 +138,7 @@ final class JsonStrings {
     }
 
     private static byte byteAt(MemorySegment text, int offset, int end) {
-        return offset < end ? text.get(ValueLayout.JAVA_BYTE, offset) : JsonReader.END;
+        return offset < end ? text.get(ValueLayout.JAVA_BYTE, offset) : JsonWindow.END;
     }
 
     private static int utf8Length(int codePoint) {

@@ -5,6 +5,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.Quoted;
 import dev.nereid.spi.DataType;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
 
 /**
  * Reads the {@code data} of JSON inputs straight into tensor memory. Confined to the thread that reads a request.
@@ -37,11 +38,11 @@ final class JsonTensorReader {
      * @param memory where to take memory from
      * @return the elements
      */
-    MemorySegment read(JsonReader json, int at, InputClaim input, CallMemory memory) {
+    MemorySegment read(JsonReader json, int at, InputClaim input, SegmentAllocator memory) {
         long expected = InputTensor.elementCount(input.name(), input.dims());
         json.moveTo(at);
         if (json.peek() != '[') {
-            throw JsonFields.unparsable(json, "data", JsonFields.NOT_ARRAY);
+            throw JsonFields.unparsable(json, "data", JsonMistakes.NOT_ARRAY);
         }
         if (expected == 0) {
             readNone(json, at, input);
@@ -178,11 +179,11 @@ final class JsonTensorReader {
 
     private static InferenceException notNumber(JsonReader json, int at, long index, DataType type) {
         String problem = switch (type) {
-            case UINT8, UINT16, UINT32, UINT64 -> JsonFields.NOT_UNSIGNED;
-            case INT8, INT16, INT32, INT64 -> JsonFields.NOT_SIGNED;
-            case BOOL, BYTES, FP16, BF16, FP32, FP64 -> JsonFields.NOT_NUMBER;
+            case UINT8, UINT16, UINT32, UINT64 -> JsonMistakes.NOT_UNSIGNED;
+            case INT8, INT16, INT32, INT64 -> JsonMistakes.NOT_SIGNED;
+            case BOOL, BYTES, FP16, BF16, FP32, FP64 -> JsonMistakes.NOT_NUMBER;
         };
-        String expected = problem.equals(JsonFields.NOT_NUMBER) ? "a number" : "a whole number from " + range(type);
+        String expected = problem.equals(JsonMistakes.NOT_NUMBER) ? "a number" : "a whole number from " + range(type);
         return unparsable(json, at, index, "Unable to parse 'data': " + problem, expected);
     }
 
@@ -223,7 +224,7 @@ final class JsonTensorReader {
     private static byte readBool(JsonReader json, int at, long index) {
         byte first = json.peek();
         if (first != 't' && first != 'f') {
-            throw unparsable(json, at, index, "Unable to parse 'data': " + JsonFields.NOT_BOOLEAN, "true or false");
+            throw unparsable(json, at, index, "Unable to parse 'data': " + JsonMistakes.NOT_BOOLEAN, "true or false");
         }
         json.skipValue();
         return (byte) (first == 't' ? 1 : 0);
@@ -238,7 +239,7 @@ final class JsonTensorReader {
         }
     }
 
-    private MemorySegment readBytes(JsonReader json, int at, InputClaim input, CallMemory memory) {
+    private MemorySegment readBytes(JsonReader json, int at, InputClaim input, SegmentAllocator memory) {
         long byteSize = 0;
         json.moveTo(at);
         for (JsonElements elements = new JsonElements(json); elements.next(); ) {
@@ -247,7 +248,7 @@ final class JsonTensorReader {
                         json,
                         at,
                         elements.index(),
-                        "Unable to parse JSON bytes array: " + JsonFields.NOT_STRING,
+                        "Unable to parse JSON bytes array: " + JsonMistakes.NOT_STRING,
                         "a string");
             }
             byteSize += BYTES_PREFIX + json.readStringLength();

@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
  * Confined to the thread that reads a request.
  */
 final class JsonWindow {
+    /** Stands at the end of the text, as a zero byte does within it. */
+    static final byte END = 0;
+
     /** No text. */
     static final JsonWindow EMPTY = new JsonWindow(MemorySegment.NULL);
 
@@ -47,7 +50,7 @@ final class JsonWindow {
         return text;
     }
 
-    /** Returns the byte at an offset, or {@link JsonReader#END} from the end on. */
+    /** Returns the byte at an offset, or {@link #END} from the end on. */
     byte get(int offset) {
         int index = offset - start;
         return index >= 0 && index < length ? bytes[index] : move(offset);
@@ -138,7 +141,7 @@ final class JsonWindow {
 
     private byte move(int offset) {
         if (offset >= end) {
-            return JsonReader.END;
+            return END;
         }
         if (bytes.length == 0) {
             bytes = new byte[Math.min(MOST_BYTES, end) + MARGIN];
@@ -146,7 +149,7 @@ final class JsonWindow {
         start = offset;
         length = Math.min(bytes.length - MARGIN, end - offset);
         MemorySegment.copy(text, ValueLayout.JAVA_BYTE, start, bytes, 0, length);
-        Arrays.fill(bytes, length, length + MARGIN, JsonReader.END);
+        Arrays.fill(bytes, length, length + MARGIN, END);
         return bytes[0];
     }
 }

@@ -20,10 +20,6 @@ import java.util.List;
  * Immutable.
  */
 final class KnownAnswer {
-    static final CharSequence JSON_LENGTH = HttpHeaders.createOptimized("Inference-Header-Content-Length");
-
-    static final CharSequence BYTES = HttpHeaders.createOptimized("application/octet-stream");
-
     private final String model;
     private final long version;
     private final List<Output> outputs;
@@ -65,8 +61,8 @@ final class KnownAnswer {
     /** Returns the headers of an answer of such lengths, which cannot be changed. */
     static MultiMap headers(int jsonSize, int size) {
         return HttpHeaders.headers()
-                .set(HttpHeaders.CONTENT_TYPE, BYTES)
-                .set(JSON_LENGTH, HttpHeaders.createOptimized(Integer.toString(jsonSize)))
+                .set(HttpHeaders.CONTENT_TYPE, ContentTypes.OCTET_STREAM)
+                .set(InferHead.JSON_LENGTH, HttpHeaders.createOptimized(Integer.toString(jsonSize)))
                 .set(HttpHeaders.CONTENT_LENGTH, HttpHeaders.createOptimized(Integer.toString(size)))
                 .copy(false);
     }

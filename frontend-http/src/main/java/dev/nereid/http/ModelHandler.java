@@ -3,6 +3,7 @@ package dev.nereid.http;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -20,12 +21,12 @@ final class ModelHandler {
     }
 
     /** Answers what clients need to know of a model. */
-    void describe(ModelPath path, HttpServerResponse response) {
+    void describe(String name, String version, HttpServerResponse response) {
         ModelDescription model;
         try {
-            model = models.describe(path.ref());
+            model = models.describe(ModelRef.parse(name, version));
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
+            HttpErrors.send(response, e, ContentTypes.JSON);
             return;
         }
         JsonWriter json = new JsonWriter();
@@ -37,32 +38,32 @@ final class ModelHandler {
         writeTensors(json.raw(",\"inputs\":"), model.inputs(), model.maxBatchSize() > 0);
         writeTensors(json.raw(",\"outputs\":"), model.outputs(), model.maxBatchSize() > 0);
         json.raw("}");
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+        response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end(Buffer.buffer(json.toByteArray()));
     }
 
     /** Answers a model's configuration. */
-    void config(ModelPath path, HttpServerResponse response) {
+    void config(String name, String version, HttpServerResponse response) {
         String config;
         try {
-            config = models.configJson(path.ref());
+            config = models.configJson(ModelRef.parse(name, version));
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.JSON);
+            HttpErrors.send(response, e, ContentTypes.JSON);
             return;
         }
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(config));
+        response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end(Buffer.buffer(config));
     }
 
     /** Answers whether a model can serve. */
-    void ready(ModelPath path, HttpServerResponse response) {
+    void ready(String name, String version, HttpServerResponse response) {
         try {
-            if (!models.isReady(path.ref())) {
+            if (!models.isReady(ModelRef.parse(name, version))) {
                 throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "Model version not ready");
             }
         } catch (InferenceException e) {
-            HttpErrors.send(response, e, HttpErrors.TEXT);
+            HttpErrors.send(response, e, ContentTypes.TEXT);
             return;
         }
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.TEXT).end();
+        response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.TEXT).end();
     }
 
     private static void writeTensors(JsonWriter json, List<TensorSpec> tensors, boolean batched) {

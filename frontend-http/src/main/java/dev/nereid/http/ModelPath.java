@@ -1,13 +1,12 @@
 package dev.nereid.http;
 
-import dev.nereid.api.ModelRef;
 import java.util.Optional;
 
 /**
  * A path below {@code /v2/models/}, taken apart as it was sent: nothing is decoded. Immutable.
  *
  * @param model the model's name
- * @param version the digits of a version, {@code latest}, or nothing
+ * @param version the digits of a version, or nothing for the latest
  * @param verb what is asked of the model, for instance {@code infer}; empty for its metadata
  */
 record ModelPath(String model, String version, String verb) {
@@ -34,16 +33,12 @@ record ModelPath(String model, String version, String verb) {
         }
         int versionStart = rest + VERSIONS.length();
         int end = path.indexOf('/', versionStart);
-        String version = path.substring(versionStart, end < 0 ? path.length() : end);
-        if (!isVersion(version)) {
+        String given = path.substring(versionStart, end < 0 ? path.length() : end);
+        if (!isVersion(given)) {
             return Optional.empty();
         }
+        String version = given.equals(LATEST) ? "" : given;
         return end < 0 ? Optional.of(new ModelPath(model, version, "")) : verb(model, version, path.substring(end + 1));
-    }
-
-    /** Returns the model that the path names; a number too large for a version is an error. */
-    ModelRef ref() {
-        return version.equals(LATEST) ? ModelRef.latest(model) : ModelRef.parse(model, version);
     }
 
     private static Optional<ModelPath> verb(String model, String version, String verb) {

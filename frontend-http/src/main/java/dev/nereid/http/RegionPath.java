@@ -38,9 +38,4 @@ record RegionPath(boolean isCuda, String region, Verb verb) {
                 region == null ? "" : region,
                 Verb.valueOf(String.valueOf(match.group(VERB)).toUpperCase(Locale.ROOT))));
     }
-
-    /** Returns what is asked, as access to it is decided. */
-    Resource resource() {
-        return verb == Verb.STATUS ? Resource.REGION_STATUS : Resource.REGION_CHANGE;
-    }
 }

@@ -40,11 +40,11 @@ final class RegisterRequest {
         }
         json.moveTo(text);
         if (json.peek() != '"') {
-            throw JsonMistakes.value(JsonFields.NOT_STRING, "raw_handle.b64", "a string", json.describeValue());
+            throw JsonMistakes.value(JsonMistakes.NOT_STRING, "raw_handle.b64", "a string", json.describeValue());
         }
         ByteBuffer bytes;
         try {
-            bytes = ControlRequests.decode(json);
+            bytes = JsonFields.readBase64(json);
         } catch (IllegalArgumentException e) {
             bytes = ByteBuffer.allocate(0);
         }
@@ -64,7 +64,7 @@ final class RegisterRequest {
     private String string(String name) {
         json.moveTo(require(name));
         if (json.peek() != '"') {
-            throw JsonMistakes.value(JsonFields.NOT_STRING, name, "a string", json.describeValue());
+            throw JsonMistakes.value(JsonMistakes.NOT_STRING, name, "a string", json.describeValue());
         }
         return json.readString();
     }
@@ -74,9 +74,9 @@ final class RegisterRequest {
         if (!json.readNumber(number) || !number.isUnsigned()) {
             json.moveTo(at);
             throw JsonMistakes.value(
-                    JsonFields.NOT_UNSIGNED,
+                    JsonMistakes.NOT_UNSIGNED,
                     name,
-                    JsonMistakes.expectedInstead(JsonFields.NOT_UNSIGNED),
+                    JsonMistakes.expectedInstead(JsonMistakes.NOT_UNSIGNED),
                     json.describeValue());
         }
         return number.bits();

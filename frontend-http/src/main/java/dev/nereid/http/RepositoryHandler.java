@@ -22,19 +22,19 @@ final class RepositoryHandler {
     private static final Logger log = LoggerFactory.getLogger(RepositoryHandler.class);
 
     private final InferenceServer server;
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final Context context;
 
     /**
      * Creates the handler of one event loop.
      *
      * @param server whose models
-     * @param options the limits
+     * @param limits the limits
      * @param context the event loop
      */
-    RepositoryHandler(InferenceServer server, HttpOptions options, Context context) {
+    RepositoryHandler(InferenceServer server, BodyLimits limits, Context context) {
         this.server = server;
-        this.options = options;
+        this.limits = limits;
         this.context = context;
     }
 
@@ -46,15 +46,15 @@ final class RepositoryHandler {
             UnwantedBody.refuse(
                     request,
                     RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
-                    HttpErrors.JSON,
-                    options);
+                    ContentTypes.JSON,
+                    limits);
             return;
         }
         HttpServerResponse response = request.response();
         JsonBody.receive(
                 request,
                 server,
-                options,
+                limits,
                 new EventLoop(context),
                 body -> JsonBody.Prepared.of(prepare(path, body, response)));
     }
@@ -102,7 +102,7 @@ final class RepositoryHandler {
             Throwable failure =
                     cause instanceof CompletionException && cause.getCause() != null ? cause.getCause() : cause;
             if (failure instanceof InferenceException error) {
-                HttpErrors.send(response, error, HttpErrors.JSON);
+                HttpErrors.send(response, error, ContentTypes.JSON);
             } else {
                 log.atError().addKeyValue("model", model).setCause(failure).log("model not controlled");
                 HttpErrors.sendInternal(response);
@@ -144,7 +144,7 @@ final class RepositoryHandler {
 
     private static void sendEmpty(HttpServerResponse response) {
         if (!response.ended() && !response.closed()) {
-            response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end();
+            response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end();
         }
     }
 }

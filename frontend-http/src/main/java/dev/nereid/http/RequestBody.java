@@ -29,7 +29,7 @@ final class RequestBody implements AutoCloseable {
     private static final int MOST_INFLATED_AT_ONCE = 256 << 10;
 
     private final InferHead head;
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final BodyMemory memory;
     private @Nullable BodyInflater inflater;
     /** What arrived, as it came. */
@@ -37,12 +37,12 @@ final class RequestBody implements AutoCloseable {
 
     private int chunks;
 
-    RequestBody(TensorMemory memory, InferHead head, HttpOptions options) {
+    RequestBody(TensorMemory memory, InferHead head, BodyLimits limits) {
         this.head = head;
-        this.options = options;
+        this.limits = limits;
         this.memory = head.coding() == ContentCoding.IDENTITY
-                ? new BodyMemory(memory, head.bodyLength(), options.maxRequestBytes())
-                : new BodyMemory(memory, InferHead.UNKNOWN, head.mostInflated(options));
+                ? new BodyMemory(memory, head.bodyLength(), limits.maxRequestBytes())
+                : new BodyMemory(memory, InferHead.UNKNOWN, head.mostInflated(limits));
     }
 
     /**
@@ -67,7 +67,7 @@ final class RequestBody implements AutoCloseable {
         }
         ByteBuffer piece = bytes.nioBuffer();
         if (inflater == null) {
-            inflater = new BodyInflater(piece.get(piece.position()), () -> head.tooMuchInflated(options));
+            inflater = new BodyInflater(piece.get(piece.position()), () -> head.tooMuchInflated(limits));
         }
         inflater.give(piece);
         return proceed();
@@ -127,6 +127,6 @@ final class RequestBody implements AutoCloseable {
             throw JsonFields.invalid("Chunked request body exceeds maximum of " + MOST_CHUNKS
                     + " non-empty chunks. Send fewer or larger HTTP chunks.");
         }
-        head.checkLimits(newSize, options);
+        head.checkLimits(newSize, limits);
     }
 }

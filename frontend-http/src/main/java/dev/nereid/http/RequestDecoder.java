@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class RequestDecoder extends VertxHttpRequestDecoder {
     private static final Http1ServerConfig LIMITS = new Http1ServerConfig()
-            .setMaxChunkSize(HttpPort.PIECE_SIZE)
+            .setMaxChunkSize(RequestLimits.MAX_CHUNK_BYTES)
             .setMaxInitialLineLength(RequestLimits.LONGEST_REQUEST_LINE)
             .setMaxHeaderSize(RequestLimits.LARGEST_HEADERS);
 

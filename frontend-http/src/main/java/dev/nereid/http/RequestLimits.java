@@ -16,6 +16,12 @@ final class RequestLimits {
     /** How large all headers of a request may be together, in bytes; tickets of some single sign-ons take half of it. */
     static final int LARGEST_HEADERS = 64 << 10;
 
+    /** The requests of one connection that are decoded: one that is answered, and one that is answered next. */
+    static final int MAX_IN_PROGRESS = 2;
+
+    /** Large bodies come in pieces of this size; every piece has its price. */
+    static final int MAX_CHUNK_BYTES = 64 << 10;
+
     private RequestLimits() {}
 
     /** Checks that there is room for one more part. */

@@ -1,7 +1,6 @@
 package dev.nereid.http;
 
 import dev.nereid.api.CallOptions;
-import dev.nereid.api.Quoted;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.nio.charset.StandardCharsets;
@@ -86,7 +85,7 @@ final class RequestParameters {
                     own = new LinkedHashMap<>();
                 }
                 RequestLimits.checkRoom("parameters", own.size(), RequestLimits.MOST_PARTS);
-                own.putIfAbsent(name, readValue(json, number, name));
+                own.putIfAbsent(name, JsonParameterValues.read(json, number, name));
             }
         }
     }
@@ -102,19 +101,5 @@ final class RequestParameters {
                     "string correlation ID cannot be longer than " + LONGEST_SEQUENCE_ID + " characters");
         }
         return text.isEmpty() ? null : new Sequence.Id.Text(text);
-    }
-
-    /** Reads the value that the reader stands at, which belongs to a parameter of the backend. */
-    static ParameterValue readValue(JsonReader json, JsonNumber number, String name) {
-        byte first = json.peek();
-        if (first == '"') {
-            return new ParameterValue.Text(json.readString());
-        } else if (first == 't' || first == 'f') {
-            return new ParameterValue.Bool(first == 't');
-        } else if (json.readNumber(number)) {
-            return number.isSigned() ? new ParameterValue.Int(number.bits()) : new ParameterValue.Real(number.value());
-        }
-        throw JsonFields.invalid("parameter '" + Quoted.text(name)
-                + "' has invalid type. It should be either 'int', 'bool', or 'string'.");
     }
 }

@@ -91,7 +91,7 @@ final class RequestedOutputsReader {
         byte first = json.peek();
         if (first != 't' && first != 'f') {
             throw JsonMistakes.value(
-                    "Unable to set 'binary_data': " + JsonFields.NOT_BOOLEAN,
+                    "Unable to set 'binary_data': " + JsonMistakes.NOT_BOOLEAN,
                     json.place().path("binary_data"),
                     "true or false",
                     json.describeValue());
@@ -108,9 +108,9 @@ final class RequestedOutputsReader {
         if (!json.readNumber(number) || !number.isUnsigned()) {
             json.moveTo(at);
             throw JsonMistakes.value(
-                    "Unable to set 'classification': " + JsonFields.NOT_UNSIGNED,
+                    "Unable to set 'classification': " + JsonMistakes.NOT_UNSIGNED,
                     json.place().path("classification"),
-                    JsonMistakes.expectedInstead(JsonFields.NOT_UNSIGNED),
+                    JsonMistakes.expectedInstead(JsonMistakes.NOT_UNSIGNED),
                     json.describeValue());
         }
         // More than a signed number can count is as many as there are.

@@ -4,29 +4,29 @@ import dev.nereid.api.ApiGroup;
 
 /** What can be asked over HTTP: who may ask, by which method, and how errors that come before the answer are typed. */
 enum Resource {
-    SERVER(ApiGroup.METADATA, Resource.GET, Resource.JSON),
-    LIVE(ApiGroup.HEALTH, Resource.GET, Resource.TEXT),
-    READY(ApiGroup.HEALTH, Resource.GET, Resource.TEXT),
-    MODEL(ApiGroup.METADATA, Resource.GET, Resource.JSON),
-    MODEL_READY(ApiGroup.HEALTH, Resource.GET, Resource.TEXT),
-    MODEL_CONFIG(ApiGroup.MODEL_CONFIG, Resource.GET, Resource.JSON),
-    STATISTICS(ApiGroup.STATISTICS, Resource.GET, Resource.JSON),
-    INFER(ApiGroup.INFERENCE, Resource.POST, Resource.TEXT),
-    GENERATE(ApiGroup.INFERENCE, Resource.POST, Resource.JSON),
-    REPOSITORY(ApiGroup.MODEL_REPOSITORY, Resource.POST, Resource.JSON),
-    REGION_STATUS(ApiGroup.SHARED_MEMORY, Resource.GET, Resource.JSON),
-    REGION_CHANGE(ApiGroup.SHARED_MEMORY, Resource.POST, Resource.JSON);
+    SERVER(ApiGroup.METADATA, Resource.GET, ContentTypes.JSON),
+    LIVE(ApiGroup.HEALTH, Resource.GET, ContentTypes.TEXT),
+    READY(ApiGroup.HEALTH, Resource.GET, ContentTypes.TEXT),
+    MODEL(ApiGroup.METADATA, Resource.GET, ContentTypes.JSON),
+    MODEL_READY(ApiGroup.HEALTH, Resource.GET, ContentTypes.TEXT),
+    MODEL_CONFIG(ApiGroup.MODEL_CONFIG, Resource.GET, ContentTypes.JSON),
+    STATISTICS(ApiGroup.STATISTICS, Resource.GET, ContentTypes.JSON),
+    INFER(ApiGroup.INFERENCE, Resource.POST, ContentTypes.TEXT),
+    GENERATE(ApiGroup.INFERENCE, Resource.POST, ContentTypes.JSON),
+    REPOSITORY(ApiGroup.MODEL_REPOSITORY, Resource.POST, ContentTypes.JSON),
+    REGION_STATUS(ApiGroup.SHARED_MEMORY, Resource.GET, ContentTypes.JSON),
+    REGION_CHANGE(ApiGroup.SHARED_MEMORY, Resource.POST, ContentTypes.JSON);
 
     private static final String GET = "GET";
     private static final String POST = "POST";
-    private static final String JSON = "application/json";
-    private static final String TEXT = "text/plain";
 
     private final ApiGroup group;
     private final String method;
-    private final String errorType;
 
-    Resource(ApiGroup group, String method, String errorType) {
+    @SuppressWarnings("ImmutableEnumChecker") // one of the constants of ContentTypes
+    private final CharSequence errorType;
+
+    Resource(ApiGroup group, String method, CharSequence errorType) {
         this.group = group;
         this.method = method;
         this.errorType = errorType;
@@ -43,7 +43,7 @@ enum Resource {
     }
 
     /** Returns the content type of the error that tells of another method. */
-    String errorType() {
+    CharSequence errorType() {
         return errorType;
     }
 }

@@ -25,7 +25,7 @@ final class Routes implements Handler<HttpServerRequest> {
 
     private static final int LONGEST_KNOWN = 512;
 
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final ApiAccess access;
     private final Handlers handlers;
     /** Paths of inferences that came lately: few are asked for, over and over. */
@@ -52,7 +52,7 @@ final class Routes implements Handler<HttpServerRequest> {
             SharedMemoryHandler regions) {}
 
     Routes(HttpOptions options, Handlers handlers) {
-        this.options = options;
+        this.limits = options.limits();
         this.access = options.security().access();
         this.handlers = handlers;
     }
@@ -81,7 +81,7 @@ final class Routes implements Handler<HttpServerRequest> {
             if (path.length() <= LONGEST_KNOWN) {
                 knownPaths[place] = known;
             }
-            handlers.infer().handle(request, known.parts);
+            handlers.infer().handle(request, known.parts.model(), known.parts.version());
         }
         return true;
     }
@@ -94,7 +94,7 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-            UnwantedBody.turnAway(request, options, () -> HttpErrors.sendNotFound(request.response()));
+            UnwantedBody.turnAway(request, limits, () -> HttpErrors.sendNotFound(request.response()));
         } else if (admits(request, route.get().resource())) {
             route.get().action().accept(request);
         }
@@ -105,13 +105,13 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
             refused(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            UnwantedBody.turnAway(request, options, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
+            UnwantedBody.turnAway(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
             refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
             UnwantedBody.turnAway(
-                    request, options, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
+                    request, limits, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
             return false;
         }
         return true;
@@ -136,7 +136,8 @@ final class Routes implements Handler<HttpServerRequest> {
         if (other.isEmpty()) {
             other = RegionPath.parse(path)
                     .map(region -> new Route(
-                            region.resource(), request -> handlers.regions().handle(request, region)));
+                            region.verb() == RegionPath.Verb.STATUS ? Resource.REGION_STATUS : Resource.REGION_CHANGE,
+                            request -> handlers.regions().handle(request, region)));
         }
         return other.isPresent() ? other : ofServer(path);
     }
@@ -153,22 +154,26 @@ final class Routes implements Handler<HttpServerRequest> {
 
     private Optional<Route> ofModel(ModelPath path) {
         ModelHandler models = handlers.models();
+        String model = path.model();
+        String version = path.version();
         return switch (path.verb()) {
             case "infer" ->
                 Optional.of(
-                        new Route(Resource.INFER, request -> handlers.infer().handle(request, path)));
+                        new Route(Resource.INFER, request -> handlers.infer().handle(request, model, version)));
             case "generate" ->
                 Optional.of(new Route(
-                        Resource.GENERATE, request -> handlers.generate().generate(request, path)));
+                        Resource.GENERATE, request -> handlers.generate().generate(request, model, version)));
             case "generate_stream" ->
                 Optional.of(new Route(
-                        Resource.GENERATE, request -> handlers.generate().generateStream(request, path)));
-            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.describe(path, response)));
-            case "config" -> Optional.of(withoutBody(Resource.MODEL_CONFIG, response -> models.config(path, response)));
+                        Resource.GENERATE, request -> handlers.generate().generateStream(request, model, version)));
+            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.describe(model, version, response)));
+            case "config" ->
+                Optional.of(withoutBody(Resource.MODEL_CONFIG, response -> models.config(model, version, response)));
             case "stats" ->
                 Optional.of(withoutBody(
-                        Resource.STATISTICS, response -> handlers.statistics().ofModel(path, response)));
-            case "ready" -> Optional.of(withoutBody(Resource.MODEL_READY, response -> models.ready(path, response)));
+                        Resource.STATISTICS, response -> handlers.statistics().ofModel(model, version, response)));
+            case "ready" ->
+                Optional.of(withoutBody(Resource.MODEL_READY, response -> models.ready(model, version, response)));
             default -> Optional.empty();
         };
     }
@@ -176,6 +181,6 @@ final class Routes implements Handler<HttpServerRequest> {
     /** Makes a route of a response that does not depend on the body; it is written at once or later. */
     private Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
         return new Route(
-                resource, request -> UnwantedBody.allow(request, options, () -> action.accept(request.response())));
+                resource, request -> UnwantedBody.allow(request, limits, () -> action.accept(request.response())));
     }
 }

@@ -21,18 +21,18 @@ import org.jspecify.annotations.Nullable;
 /**
  * One connection of a port: what it does, how much of that may wait, and its end. Confined to its event loop.
  *
- * <p>A client may send requests before it has read the responses to earlier ones. At most {@value #MAX_IN_PROGRESS} of
- * them are decoded at a time; the rest stays in the socket, but for what the last read brought. A response is in progress
- * until the transport has taken it, which takes no more than {@value HttpPort#MAX_UNSENT_BYTES} bytes that the client has
- * not read.
+ * <p>A client may send requests before it has read the responses to earlier ones. At most
+ * {@value RequestLimits#MAX_IN_PROGRESS} of them are decoded at a time; the rest stays in the socket, but for what the
+ * last read brought. A response is in progress until the transport has taken it, which takes no more than
+ * {@value #MAX_UNSENT_BYTES} bytes that the client has not read.
  *
  * <p>A connection is closed in steps, since a socket that is closed while data arrives is reset, and its client may lose
  * the last response: what waits is sent, then the output is shut down, then what arrives is discarded until the client
  * closes too, for {@value #LINGER_SECONDS} seconds at most.
  */
 final class ServerConnection implements IdleConnections.Connection {
-    /** One that is answered, and one that is answered next. */
-    static final int MAX_IN_PROGRESS = 2;
+    /** While so much waits for a client of one connection, no more responses are begun. */
+    static final int MAX_UNSENT_BYTES = 32 << 10;
 
     private static final long LINGER_SECONDS = 2;
     private static final long LINGER_NANOS = TimeUnit.SECONDS.toNanos(LINGER_SECONDS);
@@ -42,7 +42,26 @@ final class ServerConnection implements IdleConnections.Connection {
 
     private static final long NOT_YET = Long.MAX_VALUE;
 
-    private final HttpPort port;
+    /** The event loop's server, which knows the time and whether it closes. */
+    interface Port {
+        /** Returns the time in nanoseconds, which may be a second old. */
+        long now();
+
+        /** Says whether responses announce the end of their connections. */
+        boolean isClosing();
+
+        /** Says whether connections are closed as soon as they have no request. */
+        boolean isDrained();
+
+        /**
+         * Counts a request that a connection has refused, of which no path is known.
+         *
+         * @param status the status of the response
+         */
+        void countRefusal(int status);
+    }
+
+    private final Port port;
     private final Channel channel;
     private final ConnectionDeadlines deadlines;
     private final RequestDecoder decoder;
@@ -64,13 +83,14 @@ final class ServerConnection implements IdleConnections.Connection {
      * @param port the port
      * @param channel the transport
      * @param timeouts the bounds on its time
+     * @param blanks keeps the blanks at the end of header values; null if nobody needs them
      * @param isLate whether the port had begun to close before
      */
-    ServerConnection(HttpPort port, Channel channel, HttpTimeouts timeouts, boolean isLate) {
+    ServerConnection(Port port, Channel channel, HttpTimeouts timeouts, @Nullable HeaderBlanks blanks, boolean isLate) {
         this.port = port;
         this.channel = channel;
         this.deadlines = new ConnectionDeadlines(timeouts, port.now());
-        this.blanks = port.keepsBlanks() ? HeaderBlanks.begin(channel) : null;
+        this.blanks = blanks;
         this.decoder = new RequestDecoder(this, blanks);
         this.queued = QueuedBytes.of(channel);
         this.isLate = isLate;
@@ -130,7 +150,7 @@ final class ServerConnection implements IdleConnections.Connection {
      * the response to another is not decoded either: it would wait on the heap.
      */
     boolean holds() {
-        if (deadlines.inProgress() < MAX_IN_PROGRESS) {
+        if (deadlines.inProgress() < RequestLimits.MAX_IN_PROGRESS) {
             return false;
         }
         isHeld = true;
@@ -311,7 +331,7 @@ final class ServerConnection implements IdleConnections.Connection {
         }
         boolean mayAnswer = !hasBegunResponse && (deadlines.inProgress() == 1 || !deadlines.readsBody());
         if (mayAnswer) {
-            port.refused(status);
+            port.countRefusal(status);
             decoder.write(HttpErrors.lastResponse(status, phrase, error));
         }
         close();

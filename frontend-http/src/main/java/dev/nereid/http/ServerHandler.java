@@ -32,7 +32,7 @@ final class ServerHandler {
             json.raw(i == 0 ? "" : ",").string(extensions.get(i));
         }
         json.raw("]}");
-        response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON).end(Buffer.buffer(json.toByteArray()));
+        response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end(Buffer.buffer(json.toByteArray()));
     }
 
     /** Answers whether the server runs. */

@@ -14,30 +14,30 @@ import java.util.List;
 final class SharedMemoryHandler {
     private final InferenceServer server;
     private final SharedMemory memory;
-    private final HttpOptions options;
+    private final BodyLimits limits;
     private final EventLoop loop;
 
     /**
      * Creates the handler of one event loop.
      *
      * @param server who has the memory
-     * @param options the limits
+     * @param limits the limits
      * @param context the event loop
      */
-    SharedMemoryHandler(InferenceServer server, HttpOptions options, Context context) {
+    SharedMemoryHandler(InferenceServer server, BodyLimits limits, Context context) {
         this.server = server;
         this.memory = server.sharedMemory();
-        this.options = options;
+        this.limits = limits;
         this.loop = new EventLoop(context);
     }
 
     /** Waits for the body, and does what is asked. */
     void handle(HttpServerRequest request, RegionPath path) {
         // Mapping memory, and above all its end, takes time.
-        JsonBody.receiveForWorker(request, server, options, loop, body -> {
+        JsonBody.receiveForWorker(request, server, limits, loop, body -> {
             byte[] answer = answer(path, body);
             HttpServerResponse response = request.response();
-            return JsonBody.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON)
+            return JsonBody.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON)
                     .end(Buffer.buffer(answer)));
         });
     }

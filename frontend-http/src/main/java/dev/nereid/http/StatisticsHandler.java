@@ -3,6 +3,7 @@ package dev.nereid.http;
 import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.InferenceTimings;
 import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ResponseStatistics;
 import dev.nereid.api.Timing;
@@ -25,8 +26,8 @@ final class StatisticsHandler {
     }
 
     /** Answers the statistics of one model, or of one of its versions. */
-    void ofModel(ModelPath path, HttpServerResponse response) {
-        WorkerAnswer.send(response, () -> text(models.statistics(path.ref())));
+    void ofModel(String name, String version, HttpServerResponse response) {
+        WorkerAnswer.send(response, () -> text(models.statistics(ModelRef.parse(name, version))));
     }
 
     private static byte[] text(List<ModelStatistics> statistics) {

@@ -29,7 +29,6 @@ import org.slf4j.LoggerFactory;
  */
 final class StreamExchange implements ResponseObserver {
     private static final Logger log = LoggerFactory.getLogger(StreamExchange.class);
-    private static final CharSequence EVENTS = HttpHeaders.createOptimized("text/event-stream; charset=utf-8");
     /** So many bytes may wait for a client that does not read; a single response may be larger. */
     private static final long MOST_UNSENT = 16 << 20;
 
@@ -132,7 +131,7 @@ final class StreamExchange implements ResponseObserver {
     @Override
     public void onRefused(InferenceException error) {
         InferenceException told = failed(error);
-        steps.add(() -> HttpErrors.send(http, told, HttpErrors.JSON));
+        steps.add(() -> HttpErrors.send(http, told, ContentTypes.JSON));
     }
 
     /** Counts what is to be sent; if that is too much, gives the client up. */
@@ -296,7 +295,7 @@ final class StreamExchange implements ResponseObserver {
 
     private void begin() {
         if (!http.headWritten()) {
-            http.putHeader(HttpHeaders.CONTENT_TYPE, EVENTS).setChunked(true);
+            http.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.EVENT_STREAM).setChunked(true);
         }
     }
 
@@ -315,7 +314,7 @@ final class StreamExchange implements ResponseObserver {
                 .addKeyValue("path", request.path())
                 .addKeyValue("bytes", unsent)
                 .log("client does not read");
-        HttpPort.abort(request.connection());
+        HttpErrors.abort(request.connection());
     }
 
     @Override

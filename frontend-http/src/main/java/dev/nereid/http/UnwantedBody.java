@@ -48,8 +48,8 @@ final class UnwantedBody {
      * Announces in the head of the answer that the connection will be closed, if too much is to come, or nobody knows
      * how much. To be called before the answer is written.
      */
-    static void announceClose(HttpServerRequest request, HttpOptions options) {
-        announceClose(request, mostRead(request, options));
+    static void announceClose(HttpServerRequest request, BodyLimits limits) {
+        announceClose(request, mostRead(request, limits));
     }
 
     private static void announceClose(HttpServerRequest request, long most) {
@@ -63,18 +63,18 @@ final class UnwantedBody {
      * Reads the rest, up to a point, and closes the connection if that was announced, once both the body has ended and
      * the response was written.
      */
-    static void discard(HttpServerRequest request, HttpOptions options) {
-        discard(request, mostRead(request, options));
+    static void discard(HttpServerRequest request, BodyLimits limits) {
+        discard(request, mostRead(request, limits));
     }
 
     /**
      * Answers a request that may not have what it asks for. Whatever its headers say of its body, no more is read of it
      * than {@link #mostIgnored}: nobody has checked that the client may send tensors.
      */
-    static void turnAway(HttpServerRequest request, HttpOptions options, Runnable answer) {
-        announceClose(request, mostIgnored(request, options));
+    static void turnAway(HttpServerRequest request, BodyLimits limits, Runnable answer) {
+        announceClose(request, mostIgnored(request, limits));
         answer.run();
-        discard(request, mostIgnored(request, options));
+        discard(request, mostIgnored(request, limits));
     }
 
     /** Reads little of the rest, after an answer that announced the end of the connection. */
@@ -89,14 +89,14 @@ final class UnwantedBody {
     }
 
     /** Returns how much is read of a body that nobody would have read in any case. */
-    private static long mostIgnored(HttpServerRequest request, HttpOptions options) {
-        return Math.min(mostRead(request, options), MIN_TEXT + MIN_EXCESS);
+    private static long mostIgnored(HttpServerRequest request, BodyLimits limits) {
+        return Math.min(mostRead(request, limits), MIN_TEXT + MIN_EXCESS);
     }
 
-    private static long mostRead(HttpServerRequest request, HttpOptions options) {
-        long limit = options.maxRequestBytes();
+    private static long mostRead(HttpServerRequest request, BodyLimits limits) {
+        long limit = limits.maxRequestBytes();
         if (!InferHead.isBinary(request)) {
-            limit = Math.max(options.maxJsonBytes(), Math.min(limit, MIN_TEXT));
+            limit = Math.max(limits.maxJsonBytes(), Math.min(limit, MIN_TEXT));
         }
         long excess = Math.clamp(limit / 2, MIN_EXCESS, MAX_EXCESS);
         return Math.min(limit, Long.MAX_VALUE - excess) + excess;
@@ -104,10 +104,10 @@ final class UnwantedBody {
 
     /** Answers a request with an error, whatever its body. */
     static void refuse(
-            HttpServerRequest request, InferenceException error, CharSequence contentType, HttpOptions options) {
-        announceClose(request, options);
+            HttpServerRequest request, InferenceException error, CharSequence contentType, BodyLimits limits) {
+        announceClose(request, limits);
         HttpErrors.send(request.response(), error, contentType);
-        discard(request, options);
+        discard(request, limits);
     }
 
     /** Has the client send a body that is to be read, if it waits to be told. */
@@ -118,8 +118,8 @@ final class UnwantedBody {
     }
 
     /** Answers a request whose body does not matter: a small one may come, also from a client that waits to be told. */
-    static void allow(HttpServerRequest request, HttpOptions options, Runnable answer) {
-        long most = mostIgnored(request, options);
+    static void allow(HttpServerRequest request, BodyLimits limits, Runnable answer) {
+        long most = mostIgnored(request, limits);
         if (isWaiting(request) && isSmall(request, most)) {
             request.response().writeContinue();
         } else {

@@ -41,12 +41,12 @@ final class WorkerAnswer {
             Buffer body = Buffer.buffer(text.get());
             return () -> {
                 if (!response.ended() && !response.closed()) {
-                    response.putHeader(HttpHeaders.CONTENT_TYPE, HttpErrors.JSON)
+                    response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON)
                             .end(body);
                 }
             };
         } catch (InferenceException e) {
-            return () -> HttpErrors.send(response, e, HttpErrors.JSON);
+            return () -> HttpErrors.send(response, e, ContentTypes.JSON);
         } catch (RuntimeException | Error e) {
             log.atError().setCause(e).log("answer not written");
             return () -> HttpErrors.sendInternal(response);

@@ -18,7 +18,7 @@ import java.util.List;
 
 /** A body of JSON and bytes, or of bytes alone, is read or refused, in whatever pieces it comes, compressed or not. */
 class BinaryExtensionFuzz {
-    private static final HttpOptions OPTIONS = HttpOptions.DEFAULT.limitedTo(1 << 16, 1 << 18);
+    private static final BodyLimits LIMITS = new BodyLimits(1 << 16, 1 << 18, BodyLimits.DEFAULT.maxInlineBytes());
     private static final List<ModelDescription> MODELS = List.of(
             model(0, TensorSpec.of("X", DataType.FP32, Shape.of(-1))),
             model(8, TensorSpec.of("X", DataType.INT16, Shape.of(2, -1, 3))),
@@ -62,7 +62,7 @@ class BinaryExtensionFuzz {
         if (bytes.length < HEAD) {
             return;
         }
-        long size = isCompressed(bytes) ? OPTIONS.maxRequestBytes() : bytes.length;
+        long size = isCompressed(bytes) ? LIMITS.maxRequestBytes() : bytes.length;
         ReaderProbe probe = new ReaderProbe(MEMORY_PER_BYTE * size + HEAP, HEAP_PER_BYTE * size + HEAP);
         probe.run(memory -> read(bytes, memory));
     }
@@ -79,7 +79,7 @@ class BinaryExtensionFuzz {
         ContentCoding coding = isCompressed(bytes) ? ContentCoding.GZIP : ContentCoding.IDENTITY;
         InferHead head = new InferHead(length, in.getInt(), coding);
         CallMemory call = new CallMemory(memory, SHARED);
-        try (RequestBody body = new RequestBody(memory, head, OPTIONS)) {
+        try (RequestBody body = new RequestBody(memory, head, LIMITS)) {
             while (in.hasRemaining()) {
                 byte[] next = new byte[Math.min(piece + 1, in.remaining())];
                 in.get(next);
@@ -99,7 +99,7 @@ class BinaryExtensionFuzz {
         if (jsonLength == 0) {
             new RawRequestReader(model).read(body.bytes(), memory);
         } else {
-            new InferRequestReader("m", body.bytes(), jsonLength, memory, OPTIONS.maxJsonBytes()).read();
+            new InferRequestReader("m", body.bytes(), jsonLength, memory, LIMITS.maxJsonBytes()).read();
         }
     }
 

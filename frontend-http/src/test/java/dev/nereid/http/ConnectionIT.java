@@ -513,9 +513,8 @@ class ConnectionIT {
     private void start(HttpTimeouts timeouts, ConnectionLimiter limiter, Duration window, int loops)
             throws IOException {
         frontend = new RunningFrontend(RunningFrontend.OPTIONS
-                .closingWithin(Duration.ofMinutes(1))
                 .withEventLoops(loops)
-                .connecting(new HttpConnections(limiter, timeouts, window)));
+                .connecting(new HttpConnections(limiter, timeouts, window, Duration.ofMinutes(1))));
         frontend.server.add(FakeModel.identity("later", DataType.UINT8, 0, -1).answering(calls::add));
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.http;
 import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelRef;
 import dev.nereid.api.SharedMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
@@ -58,7 +59,8 @@ class GenerateRequestFuzz {
         probe.run(memory -> {
             CallMemory call = new CallMemory(memory, SHARED);
             try {
-                new GenerateRequestReader(MODEL, MemorySegment.ofArray(json), call, MAX_TENSOR_BYTES).read();
+                new GenerateRequestReader(MODEL, MemorySegment.ofArray(json), call, MAX_TENSOR_BYTES)
+                        .read(ModelRef.latest("m"));
             } finally {
                 call.run();
             }

@@ -60,7 +60,7 @@ class KnownAnswersTest {
         int jsonSize = json.size();
         assertThat(known.body(next))
                 .isEqualTo(Buffer.buffer(json.toByteArray()).appendBytes(new byte[] {9, 8, 7, 6, 5, 4}));
-        assertThat(known.headers().get(KnownAnswer.JSON_LENGTH)).isEqualTo(Integer.toString(jsonSize));
+        assertThat(known.headers().get(InferHead.JSON_LENGTH)).isEqualTo(Integer.toString(jsonSize));
         assertThat(known.headers().get(HttpHeaders.CONTENT_LENGTH)).isEqualTo(Integer.toString(jsonSize + 6));
         assertThat(known.headers().get(HttpHeaders.CONTENT_TYPE)).isEqualTo("application/octet-stream");
     }

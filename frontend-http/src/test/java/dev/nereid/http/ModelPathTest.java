@@ -1,10 +1,7 @@
 package dev.nereid.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.ModelRef;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -17,7 +14,7 @@ class ModelPathTest {
         "/v2/models/m/infer, m, '', infer",
         "/v2/models/m/versions/3, m, 3, ''",
         "/v2/models/m/versions/03/config, m, 03, config",
-        "/v2/models/m/versions/latest/infer, m, latest, infer",
+        "/v2/models/m/versions/latest/infer, m, '', infer",
         "/v2/models/%73imple, %73imple, '', ''",
         "/v2/models/a%2Fb/ready, a%2Fb, '', ready",
         "/v2/models/versions/infer, versions, '', infer",
@@ -46,14 +43,5 @@ class ModelPathTest {
             })
     void knowsWhatIsNone(String path) {
         assertThat(ModelPath.parse(path)).isEmpty();
-    }
-
-    @Test
-    void namesTheVersion() {
-        assertThat(new ModelPath("m", "", "").ref()).isEqualTo(ModelRef.latest("m"));
-        assertThat(new ModelPath("m", "latest", "").ref()).isEqualTo(ModelRef.latest("m"));
-        assertThat(new ModelPath("m", "01", "").ref()).isEqualTo(new ModelRef("m", 1));
-        assertThatThrownBy(() -> new ModelPath("m", "99999999999999999999", "").ref())
-                .hasMessageStartingWith("failed to get model version from specified version string");
     }
 }

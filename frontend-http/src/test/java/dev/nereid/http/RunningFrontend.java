@@ -14,7 +14,7 @@ final class RunningFrontend implements AutoCloseable {
     static final HttpOptions OPTIONS = HttpOptions.DEFAULT
             .listeningOn("127.0.0.1", 0)
             .limitedTo(1 << 20, 16 << 20)
-            .closingWithin(Duration.ofSeconds(10));
+            .connecting(HttpConnections.unlimited().withCloseTimeout(Duration.ofSeconds(10)));
 
     final LeakCheckingMemory memory;
     final FakeInferenceServer server;

@@ -201,7 +201,7 @@ class TlsIT {
     private int start(HttpTls tls, ConnectionLimiter limiter) throws IOException {
         RunningFrontend frontend = new RunningFrontend(RunningFrontend.OPTIONS
                 .withEventLoops(2)
-                .connecting(HttpConnections.unlimited().limitedBy(limiter))
+                .connecting(RunningFrontend.OPTIONS.connections().limitedBy(limiter))
                 .securedBy(HttpSecurity.NONE.withTls(tls)));
         running = Optional.of(frontend);
         return frontend.http.port();
