@@ -23,6 +23,7 @@ import com.tngtech.archunit.lang.SimpleConditionEvent;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.ServiceLoader;
 import java.util.stream.Stream;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
@@ -212,6 +213,18 @@ class ArchitectureTest {
                         .notHaveModifier(JavaModifier.SYNCHRONIZED)
                         .because("locks are fields"),
                 noClasses().should().accessTargetWhere(sleeping()).because("nothing sleeps"),
+                noClasses()
+                        .that(are(not(named("dev.nereid.server.plugin.PluginBoundary"))))
+                        .should()
+                        .callMethod(Thread.class, "setContextClassLoader", ClassLoader.class)
+                        .because("there is one boundary to plugins"),
+                noClasses()
+                        .that()
+                        .resideOutsideOfPackage("dev.nereid.server.plugin")
+                        .should()
+                        .dependOnClassesThat()
+                        .belongToAnyOf(ServiceLoader.class)
+                        .because("no object of a plugin enters but through the boundary"),
                 slices().matching("dev.nereid.(*)..").should().beFreeOfCycles(),
                 slices().matching("dev.nereid.server.(*)..").should().beFreeOfCycles(),
                 // one package so far
