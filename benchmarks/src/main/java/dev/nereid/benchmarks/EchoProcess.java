@@ -24,14 +24,15 @@ final class EchoProcess implements AutoCloseable {
      *
      * @param bench where processes are started
      * @param jvm what runs it
-     * @param kind which one, as {@link Main} calls it
+     * @param kind which one, as {@link EchoMain} calls it
      * @return the ceiling, to be closed by the caller
      */
     static EchoProcess start(Bench bench, Jvm jvm, String kind) throws IOException {
         List<String> command = new ArrayList<>(List.of(jvm.command()));
         command.addAll(jvm.options());
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-cp", bench.classPath()));
-        command.addAll(List.of(Main.class.getName(), kind, "" + bench.options().eventLoops()));
+        command.addAll(
+                List.of(EchoMain.class.getName(), kind, "" + bench.options().eventLoops()));
         Process process =
                 bench.children().start(new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT));
         // Left open: the process writes nothing else, and ends with the other pipe.

@@ -14,7 +14,7 @@ final class GrpcSection {
         Table table = Contest.table("gRPC: identity, raw contents, calls in flight");
         Path repository = ModelFolder.identity(bench);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
-                EchoProcess echo = EchoProcess.start(bench, server.jvm(), Main.GRPC_ECHO);
+                EchoProcess echo = EchoProcess.start(bench, server.jvm(), EchoMain.GRPC_ECHO);
                 EventLoops loops = EventLoops.start(bench.options().eventLoops())) {
             for (IdentityLoad load : IdentityLoad.ALL) {
                 measure(bench, load, loops, server.grpcPort(), echo.port(), table);

@@ -14,7 +14,7 @@ final class HttpSection {
         Table table = Contest.table("HTTP: identity, binary tensors");
         Path repository = ModelFolder.identity(bench);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
-                EchoProcess echo = EchoProcess.start(bench, server.jvm(), Main.HTTP_ECHO)) {
+                EchoProcess echo = EchoProcess.start(bench, server.jvm(), EchoMain.HTTP_ECHO)) {
             for (IdentityLoad load : IdentityLoad.ALL) {
                 String url = server.inferUrl(ModelFolder.IDENTITY);
                 HttpAnswer.check(url, load.body(), load.body().tensor());

@@ -33,7 +33,7 @@ final class JsonSection {
         }
         Path repository = ModelFolder.onnx(bench, MODEL, file.get(), CONFIG);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
-                EchoProcess echo = EchoProcess.start(bench, server.jvm(), Main.HTTP_ECHO)) {
+                EchoProcess echo = EchoProcess.start(bench, server.jvm(), EchoMain.HTTP_ECHO)) {
             server.awaitAnswer(Exchange.post(NereidProcess.inferPath(MODEL), BODY));
             measure(bench, 1, Goal.NONE, server, echo, table);
             measure(bench, 64, new Goal.RateAtLeast(0.35), server, echo, table);

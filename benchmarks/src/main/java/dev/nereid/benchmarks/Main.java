@@ -1,6 +1,5 @@
 package dev.nereid.benchmarks;
 
-import io.grpc.Server;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,55 +10,22 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The command lines: of a run, and of each ceiling that a run starts as a process. The only place that touches standard
- * streams, system properties and the exit status.
+ * The command line of a run. Besides {@link EchoMain}, the only place that touches standard streams, system properties
+ * and the exit status.
  */
 public final class Main {
-    /** Starts {@link HttpEcho}. */
-    static final String HTTP_ECHO = "http-echo";
-
-    /** Starts {@link GrpcEcho}. */
-    static final String GRPC_ECHO = "grpc-echo";
-
     private static final int FAILURE = 1;
     private static final int USAGE = 2;
 
     private Main() {}
 
     /**
-     * Runs benchmarks, or a ceiling.
+     * Runs benchmarks.
      *
-     * @param args the name of a ceiling and the number of its event loops; otherwise the folder of the checkout and the
-     *     flags of {@code benchmarks/run}
+     * @param args the folder of the checkout and the flags of {@code benchmarks/run}
      */
     public static void main(String[] args) throws IOException, InterruptedException {
-        switch (args[0]) {
-            case HTTP_ECHO -> httpEcho(Integer.parseInt(args[1]));
-            case GRPC_ECHO -> grpcEcho(Integer.parseInt(args[1]));
-            default -> System.exit(run(Path.of(args[0]), Arrays.asList(args).subList(1, args.length)));
-        }
-    }
-
-    private static void httpEcho(int count) throws IOException {
-        try (EventLoops loops = EventLoops.start(count)) {
-            serve(HttpEcho.start(loops.vertx(), count));
-        }
-    }
-
-    private static void grpcEcho(int count) throws IOException {
-        try (EventLoops loops = EventLoops.start(count)) {
-            Server server = GrpcEcho.start(loops);
-            serve(server.getPort());
-            server.shutdownNow();
-        }
-    }
-
-    /** Tells the port, then waits for the end of the input: a ceiling does not outlive the run that started it. */
-    private static void serve(int port) throws IOException {
-        System.out.println(port);
-        while (System.in.read() >= 0) {
-            // Nothing is said to a ceiling.
-        }
+        System.exit(run(Path.of(args[0]), Arrays.asList(args).subList(1, args.length)));
     }
 
     private static int run(Path checkout, List<String> arguments) throws IOException, InterruptedException {
@@ -117,7 +83,7 @@ public final class Main {
                 continue;
             }
             try {
-                Table table = section.measure(bench);
+                Table table = SectionRunner.measure(section, bench);
                 tables.add(table);
                 System.out.println("\n" + table.text().stripTrailing());
             } catch (IOException e) {

@@ -38,7 +38,7 @@ final class MlpSection {
         }
         Path repository = ModelFolder.onnx(bench, MODEL, file.get(), BATCHED);
         try (NereidProcess server = NereidProcess.start(bench, Launch.withExamples(bench, repository));
-                EchoProcess echo = EchoProcess.start(bench, server.jvm(), Main.HTTP_ECHO)) {
+                EchoProcess echo = EchoProcess.start(bench, server.jvm(), EchoMain.HTTP_ECHO)) {
             check(server, file.get());
             measure(bench, 1, Goal.NONE, file.get(), server, echo, table);
             measure(bench, 64, new Goal.RateAtLeast(0.35), file.get(), server, echo, table);

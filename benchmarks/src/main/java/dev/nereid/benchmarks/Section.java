@@ -1,6 +1,5 @@
 package dev.nereid.benchmarks;
 
-import java.io.IOException;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
@@ -43,25 +42,6 @@ enum Section {
     /** Whether wrk makes the load. */
     boolean needsWrk() {
         return needsWrk;
-    }
-
-    /** Measures. Blocks. */
-    Table measure(Bench bench) throws IOException, InterruptedException {
-        return switch (this) {
-            case HTTP -> HttpSection.measure(bench);
-            case JSON -> JsonSection.measure(bench);
-            case CODEC -> CodecSection.measure(bench);
-            case SCHEDULER -> SchedulerSection.measure(bench);
-            case WAITING -> WaitingSection.measure(bench);
-            case SHM -> SharedMemorySection.measure(bench);
-            case TLS -> TlsSection.measure(bench);
-            case GRPC -> GrpcSection.measure(bench);
-            case MLP -> MlpSection.measure(bench);
-            case BATCHING -> BatchingSection.measure(bench);
-            case SQUEEZENET -> SqueezenetSection.measure(bench);
-            case START -> StartSection.measure(bench);
-            case MINUTE -> MinuteSection.measure(bench);
-        };
     }
 
     /** Returns the name on the command line. */

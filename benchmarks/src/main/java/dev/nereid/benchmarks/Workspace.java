@@ -31,9 +31,9 @@ final class Workspace implements AutoCloseable {
         return Files.write(path(name), content);
     }
 
-    /** Copies a file that lies beside this class, and returns the path of the copy. */
-    Path copyOf(String resource) throws IOException {
-        try (InputStream content = Workspace.class.getResourceAsStream(resource)) {
+    /** Copies a file that lies beside a class, and returns the path of the copy. */
+    Path copyOf(Class<?> beside, String resource) throws IOException {
+        try (InputStream content = beside.getResourceAsStream(resource)) {
             if (content == null) {
                 throw new FileNotFoundException(resource);
             }

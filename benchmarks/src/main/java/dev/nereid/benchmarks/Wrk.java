@@ -117,7 +117,7 @@ final class Wrk implements Contender {
 
     private static List<String> flags(Bench bench, int connections, String script) throws IOException {
         int threads = Math.min(connections, bench.options().eventLoops());
-        Path copy = bench.workspace().copyOf(script);
+        Path copy = bench.workspace().copyOf(Wrk.class, script);
         return List.of("-t", "" + threads, "-c", "" + connections, "--timeout", TIMEOUT, "-s", copy.toString());
     }
 

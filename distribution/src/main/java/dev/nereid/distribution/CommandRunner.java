@@ -26,8 +26,12 @@ final class CommandRunner {
         List<String> line = Arrays.asList(arguments);
         String first = line.isEmpty() ? "" : line.getFirst();
         switch (first) {
-            case "--version" -> surroundings.out().println("nereid " + surroundings.version());
-            case HELP -> surroundings.out().print(help());
+            case "--version" ->
+                surroundings
+                        .console()
+                        .out()
+                        .println("nereid " + surroundings.host().version());
+            case HELP -> surroundings.console().out().print(help());
             default -> {
                 for (Command command : commands) {
                     if (command.name().equals(first)) {
@@ -46,7 +50,7 @@ final class CommandRunner {
         Flags flags = new Flags();
         command.declare(flags);
         if (arguments.contains(HELP)) {
-            surroundings.out().print(help(command, flags));
+            surroundings.console().out().print(help(command, flags));
             return ExitStatus.SUCCESS;
         }
         try {
@@ -65,7 +69,7 @@ final class CommandRunner {
     }
 
     private int fail(String name, String problem, int status) {
-        surroundings.err().println(name + ": " + problem);
+        surroundings.console().err().println(name + ": " + problem);
         return status;
     }
 

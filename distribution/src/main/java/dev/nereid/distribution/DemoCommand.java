@@ -53,21 +53,21 @@ final class DemoCommand implements Command {
     @Override
     public int run() throws StartFailure, InterruptedException, IOException {
         log.apply(surroundings.logLevels());
-        Path examples = surroundings.home().resolve("examples");
+        Path examples = surroundings.paths().home().resolve("examples");
         server.repositories.add(examples.resolve("models"));
         RunningServer running = RunningServer.start(server, endpoints, surroundings);
-        surroundings.out().println(running.report().text(CurlExample.Values.COUNTED));
+        surroundings.console().out().println(running.report().text(CurlExample.Values.COUNTED));
         try {
             ask(running.endpoints(), examples);
             if (training.isPositive()) {
-                surroundings.out().println("trained: " + TrainingLoad.run(running.endpoints(), training));
+                surroundings.console().out().println("trained: " + TrainingLoad.run(running.endpoints(), training));
             }
         } catch (IOException e) {
             running.stop();
             throw new StartFailure("no answer: " + e.getMessage(), e);
         }
         if (!exit && training.isZero()) {
-            surroundings.out().println(ServeCommand.SERVING);
+            surroundings.console().out().println(ServeCommand.SERVING);
             surroundings.stop().await();
         }
         return running.stop();
@@ -87,6 +87,6 @@ final class DemoCommand implements Command {
     }
 
     private void tell(DigitImage image, String protocol, String answer) {
-        surroundings.out().println(image.name() + " over " + protocol + ": " + answer);
+        surroundings.console().out().println(image.name() + " over " + protocol + ": " + answer);
     }
 }

@@ -5,9 +5,6 @@ import java.util.List;
 
 /** The flags of the ports. Written by the command line reader, then only read. */
 final class EndpointFlags {
-    /** Where ports listen unless told otherwise. */
-    static final String LOCAL = "127.0.0.1";
-
     final HttpFlags http = new HttpFlags();
     final GrpcFlags grpc = new GrpcFlags();
     final MetricsFlags metrics = new MetricsFlags();

@@ -22,6 +22,9 @@ import java.util.regex.PatternSyntaxException;
  * @param <T> what is read
  */
 record FlagValue<T>(String label, String expected, Function<String, Optional<T>> reader) {
+    /** The default address of a port. */
+    static final String LOOPBACK = "127.0.0.1";
+
     private static final int LAST_PORT = 65_535;
     private static final String PORT_EXPECTED = "a port from 0 to " + LAST_PORT + ", 0 for any that is free";
 

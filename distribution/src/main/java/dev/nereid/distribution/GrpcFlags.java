@@ -33,7 +33,7 @@ final class GrpcFlags {
     private static final String NO_EFFECT = " Accepted for compatibility, without effect: ";
 
     boolean allow = true;
-    String address = EndpointFlags.LOCAL;
+    String address = FlagValue.LOOPBACK;
     int port = 8001;
 
     private Duration keepAliveTime = KEEP_ALIVE.time();

@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 /** The flags of HTTP. Written by the command line reader, then only read. */
 final class HttpFlags {
     boolean allow = true;
-    String address = EndpointFlags.LOCAL;
+    String address = FlagValue.LOOPBACK;
     int port = 8000;
 
     /** 0 stands for the default, which depends on the machine. */

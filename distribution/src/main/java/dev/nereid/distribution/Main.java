@@ -96,15 +96,16 @@ public final class Main {
     private static Surroundings surroundings(StopSignal stop, FatalExit fatalExit) {
         String version = Main.class.getPackage().getImplementationVersion();
         return new Surroundings(
-                System.out,
-                System.err,
+                new ConsoleStreams(System.out, System.err),
                 System.getenv(),
-                Path.of(System.getProperty(HOME, ".")),
-                Path.of(
-                        System.getProperty("java.io.tmpdir"),
-                        "nereid-" + System.getProperty("user.name", "").replaceAll("\\W", "_")),
-                version == null ? UNVERSIONED : version,
-                Runtime.getRuntime().availableProcessors(),
+                new InstallationPaths(
+                        Path.of(System.getProperty(HOME, ".")),
+                        Path.of(
+                                System.getProperty("java.io.tmpdir"),
+                                "nereid-" + System.getProperty("user.name", "").replaceAll("\\W", "_"))),
+                new HostInfo(
+                        version == null ? UNVERSIONED : version,
+                        Runtime.getRuntime().availableProcessors()),
                 (nereid, libraries) -> setUpLog(nereid, libraries, fatalExit),
                 stop,
                 fatalExit);

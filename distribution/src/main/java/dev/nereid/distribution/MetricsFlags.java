@@ -72,6 +72,6 @@ final class MetricsFlags {
         if (!address.isEmpty()) {
             return address;
         }
-        return http.allow ? http.address : EndpointFlags.LOCAL;
+        return http.allow ? http.address : FlagValue.LOOPBACK;
     }
 }

@@ -36,7 +36,7 @@ final class PluginCacheFlags {
         if (given.isPresent()) {
             return given.get();
         }
-        Path plugins = surroundings.home().resolve("plugins");
+        Path plugins = surroundings.paths().home().resolve("plugins");
         Path own = plugins.resolve(".cache");
         if (Files.isDirectory(plugins) && canBeMade(own)) {
             return own;
@@ -48,7 +48,8 @@ final class PluginCacheFlags {
                         .filter(Files::isDirectory)
                         .map(root -> root.resolve(".cache").resolve("nereid"))
                         .filter(PluginCacheFlags::canBeMade));
-        return ofUser.or(() -> Optional.of(surroundings.temporary()).filter(PluginCacheFlags::isMadeForUserAlone))
+        return ofUser.or(() ->
+                        Optional.of(surroundings.paths().temporary()).filter(PluginCacheFlags::isMadeForUserAlone))
                 .orElse(own);
     }
 

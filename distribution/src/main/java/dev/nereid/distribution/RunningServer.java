@@ -76,7 +76,7 @@ final class RunningServer {
         endpoints.grpc.read(surroundings.environment());
         surroundings.stop().limit(flags.exitTimeout().plus(MARGIN));
         // Transports and models have nothing to do with each other until both are there: two cores start them at once.
-        int loopCount = endpoints.http.eventLoops(surroundings.processors());
+        int loopCount = endpoints.http.eventLoops(surroundings.host().processors());
         CompletableFuture<EventLoops> loops = CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount));
         try {
             NereidServer server = flags.start(surroundings);
@@ -120,7 +120,7 @@ final class RunningServer {
             if (flags.exitOnError) {
                 StartReport report =
                         new StartReport(server.backends(), server.models(), flags.memoryReport(), Endpoints.NONE);
-                surroundings.out().print(report.text(CurlExample.Values.ZEROS));
+                surroundings.console().out().print(report.text(CurlExample.Values.ZEROS));
                 throw new StartFailure(report.failures() + "; --exit-on-error=false serves the others", e);
             }
         }
@@ -158,12 +158,12 @@ final class RunningServer {
             closing.get(end - System.nanoTime() + GRACE.toNanos(), TimeUnit.NANOSECONDS);
             return ExitStatus.SUCCESS;
         } catch (TimeoutException e) {
-            surroundings.err().println("nereid: " + EXPIRED);
+            surroundings.console().err().println("nereid: " + EXPIRED);
         } catch (ExecutionException e) {
             String reason = e.getCause() instanceof InferenceException error
                     ? error.publicMessage() // that its time is over
                     : "stop failed: " + e.getCause();
-            surroundings.err().println("nereid: " + reason);
+            surroundings.console().err().println("nereid: " + reason);
         }
         return ExitStatus.FAILURE;
     }

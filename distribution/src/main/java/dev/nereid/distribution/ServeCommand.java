@@ -40,8 +40,8 @@ final class ServeCommand implements Command {
     public int run() throws StartFailure, InterruptedException {
         log.apply(surroundings.logLevels());
         RunningServer running = RunningServer.start(server, endpoints, surroundings);
-        surroundings.out().println(running.report().text(CurlExample.Values.ZEROS));
-        surroundings.out().println(SERVING);
+        surroundings.console().out().println(running.report().text(CurlExample.Values.ZEROS));
+        surroundings.console().out().println(SERVING);
         surroundings.stop().await();
         return running.stop();
     }

@@ -130,10 +130,11 @@ final class ServerFlags {
         }
         requireFolders("--model-repository", repositories);
         requireFolders("--backend-directory", backendDirectories);
-        Optional<CacheOptions> responses = cache.options(surroundings.home().resolve("caches"));
+        Optional<CacheOptions> responses =
+                cache.options(surroundings.paths().home().resolve("caches"));
         NereidServerBuilder builder = NereidServer.builder()
                 .modelRepositories(repositories.toArray(Path[]::new))
-                .pluginDirectories(pluginDirectories(surroundings.home().resolve("plugins")))
+                .pluginDirectories(pluginDirectories(surroundings.paths().home().resolve("plugins")))
                 .cacheDirectory(pluginCache.directory(surroundings))
                 .serverId(id)
                 .exitOnError(exitOnError)
@@ -141,7 +142,7 @@ final class ServerFlags {
                 .autoComplete(withCompletion)
                 .allowClientSharedMemory(clientSharedMemory)
                 .modelConfigName(modelConfigName)
-                .processors(surroundings.processors())
+                .processors(surroundings.host().processors())
                 .modelLoadThreads(loadThreads)
                 .exitTimeout(exitTimeout);
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));

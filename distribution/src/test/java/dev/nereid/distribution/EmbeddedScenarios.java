@@ -43,30 +43,31 @@ final class EmbeddedScenarios implements ScenarioClient {
         Answers answers = new Answers();
         ModelRef model;
         try {
-            model = ModelRef.parse(scenario.model(), scenario.version());
+            model = ModelRef.parse(
+                    scenario.request().model(), scenario.request().version());
         } catch (InferenceException e) {
             return refused(e);
         }
         List<TensorBuffer> buffers = new ArrayList<>();
         List<InputTensor> inputs = new ArrayList<>();
-        for (Ask.Input input : scenario.inputs()) {
+        for (Ask.Input input : scenario.request().inputs()) {
             TensorBuffer buffer = server.memory().allocate(input.data().length);
             buffers.add(buffer);
             buffer.segment().copyFrom(MemorySegment.ofArray(input.data()));
             long[] dims = input.shape().stream().mapToLong(Long::longValue).toArray();
             inputs.add(InputTensor.of(input.name(), input.datatype(), dims, buffer.segment(), MemoryPlace.HOST));
         }
-        List<RequestedOutput> outputs = scenario.outputs().stream()
+        List<RequestedOutput> outputs = scenario.request().outputs().stream()
                 .map(wanted -> RequestedOutput.classified(wanted.name(), wanted.classes()))
                 .toList();
         server.infer(
                 new InferCall(
                         model,
-                        scenario.id(),
+                        scenario.request().id(),
                         inputs,
                         outputs,
-                        parameters(scenario.parameters()),
-                        options(scenario.parameters()),
+                        parameters(scenario.request().parameters()),
+                        options(scenario.request().parameters()),
                         () -> buffers.forEach(TensorBuffer::close)),
                 answers);
         return answers.await();

@@ -70,18 +70,18 @@ final class GrpcScenarios implements ScenarioClient {
 
     private static ModelInferRequest request(Scenario scenario) {
         ModelInferRequest.Builder request = ModelInferRequest.newBuilder()
-                .setModelName(scenario.model())
-                .setModelVersion(scenario.version())
-                .setId(scenario.id());
-        scenario.parameters().forEach((key, value) -> request.putParameters(key, parameter(value)));
-        for (Ask.Input input : scenario.inputs()) {
+                .setModelName(scenario.request().model())
+                .setModelVersion(scenario.request().version())
+                .setId(scenario.request().id());
+        scenario.request().parameters().forEach((key, value) -> request.putParameters(key, parameter(value)));
+        for (Ask.Input input : scenario.request().inputs()) {
             request.addInputs(InferInputTensor.newBuilder()
                     .setName(input.name())
                     .setDatatype(input.datatype())
                     .addAllShape(input.shape()));
             request.addRawInputContents(ByteString.copyFrom(input.data()));
         }
-        for (Scenario.Wanted wanted : scenario.outputs()) {
+        for (Scenario.Wanted wanted : scenario.request().outputs()) {
             InferRequestedOutputTensor.Builder output =
                     InferRequestedOutputTensor.newBuilder().setName(wanted.name());
             if (wanted.classes() > 0) {

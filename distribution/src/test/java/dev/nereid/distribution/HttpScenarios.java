@@ -40,12 +40,14 @@ final class HttpScenarios implements ScenarioClient {
         byte[] json = bytes(json(scenario));
         ByteArrayOutputStream body = new ByteArrayOutputStream();
         body.writeBytes(json);
-        String version = scenario.version().isEmpty() ? "" : "/versions/" + scenario.version();
-        String path = "/v2/models/" + scenario.model() + version + "/infer";
+        String version = scenario.request().version().isEmpty()
+                ? ""
+                : "/versions/" + scenario.request().version();
+        String path = "/v2/models/" + scenario.request().model() + version + "/infer";
         if (!binary) {
             return outcome(connection.ask(HttpRequests.post(path, body.toByteArray())));
         }
-        scenario.inputs().forEach(input -> body.writeBytes(input.data()));
+        scenario.request().inputs().forEach(input -> body.writeBytes(input.data()));
         return outcome(connection.ask(
                 HttpRequests.post(path, body.toByteArray(), "Inference-Header-Content-Length: " + json.length)));
     }
@@ -57,11 +59,11 @@ final class HttpScenarios implements ScenarioClient {
 
     private String json(Scenario scenario) {
         List<String> members = new ArrayList<>();
-        if (!scenario.id().isEmpty()) {
-            members.add("\"id\":" + quoted(scenario.id()));
+        if (!scenario.request().id().isEmpty()) {
+            members.add("\"id\":" + quoted(scenario.request().id()));
         }
-        Map<String, Object> parameters = new TreeMap<>(scenario.parameters());
-        if (binary && scenario.outputs().isEmpty()) {
+        Map<String, Object> parameters = new TreeMap<>(scenario.request().parameters());
+        if (binary && scenario.request().outputs().isEmpty()) {
             parameters.put("binary_data_output", true);
         }
         if (!parameters.isEmpty()) {
@@ -69,9 +71,11 @@ final class HttpScenarios implements ScenarioClient {
                     .map(entry -> quoted(entry.getKey()) + ":" + value(entry.getValue()))
                     .collect(Collectors.joining(",", "\"parameters\":{", "}")));
         }
-        members.add(scenario.inputs().stream().map(this::input).collect(Collectors.joining(",", "\"inputs\":[", "]")));
-        if (!scenario.outputs().isEmpty()) {
-            members.add(scenario.outputs().stream()
+        members.add(scenario.request().inputs().stream()
+                .map(this::input)
+                .collect(Collectors.joining(",", "\"inputs\":[", "]")));
+        if (!scenario.request().outputs().isEmpty()) {
+            members.add(scenario.request().outputs().stream()
                     .map(this::output)
                     .collect(Collectors.joining(",", "\"outputs\":[", "]")));
         }

@@ -3,8 +3,6 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.testkit.FakeStatistics;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -79,25 +77,5 @@ final class MetricsFlagsTest {
             strings = {"--metrics-config=counter_latencies", "--metrics-config==false", "--allow-gpu-metrics=maybe"})
     void refusesWhatIsNoSetting(String flag) {
         assertThatExceptionOfType(UsageException.class).isThrownBy(() -> read(flag));
-    }
-
-    @Test
-    void withoutLatenciesAllOtherCountersAreThere() {
-        String all = text(true);
-        String less = text(false);
-
-        assertThat(all).contains("nv_inference_request_duration_us{", "nv_inference_compute_output_duration_us{");
-        assertThat(less)
-                .contains(
-                        "nv_inference_request_success{",
-                        "nv_inference_request_failure{",
-                        "nv_inference_count{",
-                        "nv_inference_exec_count{")
-                .doesNotContain("_duration_");
-    }
-
-    private static String text(boolean latencies) {
-        return new String(
-                new ModelMetrics(List.of(FakeStatistics.of("m", 1, 2)), latencies).counters(), StandardCharsets.UTF_8);
     }
 }

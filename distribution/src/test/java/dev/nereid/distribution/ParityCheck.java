@@ -28,9 +28,11 @@ final class ParityCheck {
             case Expectation.Echo echo -> {
                 List<Outcome.Output> outputs =
                         answered(scenario, outcome).getFirst().outputs();
-                assertThat(outputs).as(scenario.name()).hasSameSizeAs(scenario.inputs());
+                assertThat(outputs)
+                        .as(scenario.name())
+                        .hasSameSizeAs(scenario.request().inputs());
                 for (int i = 0; i < outputs.size(); i++) {
-                    Ask.Input input = scenario.inputs().get(i);
+                    Ask.Input input = scenario.request().inputs().get(i);
                     String name = input.name().replace("INPUT", "OUTPUT");
                     ByteString data = ByteString.copyFrom(input.data());
                     assertThat(outputs.get(i))

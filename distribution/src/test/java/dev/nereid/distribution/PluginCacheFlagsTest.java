@@ -88,13 +88,10 @@ final class PluginCacheFlagsTest {
         cache.declare(flags);
         flags.read(List.of(arguments), environment);
         return cache.directory(new Surroundings(
-                System.out,
-                System.err,
+                new ConsoleStreams(System.out, System.err),
                 environment,
-                installation,
-                folder.resolve("temporary"),
-                "1",
-                1,
+                new InstallationPaths(installation, folder.resolve("temporary")),
+                new HostInfo("1", 1),
                 (nereid, libraries) -> {},
                 new StopSignal(),
                 new FatalExit(OutputStream.nullOutputStream(), status -> {})));

@@ -1,9 +1,7 @@
 package dev.nereid.distribution;
 
 import dev.nereid.spi.ErrorCode;
-import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -12,24 +10,14 @@ import java.util.Optional;
  * One inference that is asked over every protocol, and what is to come of it. Immutable.
  *
  * @param name what it is about
- * @param model the model
- * @param version the version; empty for the latest
- * @param id the id; empty for none
- * @param inputs the inputs
- * @param outputs the outputs wanted; empty for all
- * @param parameters the parameters: Boolean, Long, Double or String
+ * @param request what is asked
  * @param expectation what is to come of it
  * @param refusals what single protocols say instead, since their words or rules are their own
  * @param impossible which protocols cannot say it, and why
  */
 record Scenario(
         String name,
-        String model,
-        String version,
-        String id,
-        List<Ask.Input> inputs,
-        List<Wanted> outputs,
-        Map<String, Object> parameters,
+        ScenarioRequest request,
         Expectation expectation,
         Map<Protocol, Outcome.Refused> refusals,
         Map<Protocol, String> impossible) {
@@ -64,13 +52,11 @@ record Scenario(
 
     /** Begins a scenario in which a model is to answer with its inputs. */
     static Scenario of(String name, String model) {
-        return new Scenario(
-                name, model, "", "", List.of(), List.of(), Map.of(), new Expectation.Echo(), Map.of(), Map.of());
+        return new Scenario(name, ScenarioRequest.of(model), new Expectation.Echo(), Map.of(), Map.of());
     }
 
     Scenario in(String input, String datatype, byte[] data, long... shape) {
-        Ask more = Ask.of(model).input(input, datatype, data, shape);
-        return with(version, id, joined(inputs, more.inputs().getFirst()), outputs, parameters, expectation);
+        return with(request.withInput(input, datatype, data, shape));
     }
 
     Scenario out(String output) {
@@ -78,29 +64,27 @@ record Scenario(
     }
 
     Scenario out(String output, long classes) {
-        return with(version, id, inputs, joined(outputs, new Wanted(output, classes)), parameters, expectation);
+        return with(request.withOutput(new Wanted(output, classes)));
     }
 
     Scenario withVersion(String changed) {
-        return with(changed, id, inputs, outputs, parameters, expectation);
+        return with(request.withVersion(changed));
     }
 
     Scenario withId(String changed) {
-        return with(version, changed, inputs, outputs, parameters, expectation);
+        return with(request.withId(changed));
     }
 
     Scenario withParameter(String key, Object value) {
-        Map<String, Object> more = new LinkedHashMap<>(parameters);
-        more.put(key, value);
-        return with(version, id, inputs, outputs, more, expectation);
+        return with(request.withParameter(key, value));
     }
 
     Scenario answers(byte[]... contents) {
-        return with(version, id, inputs, outputs, parameters, new Expectation.Contents(List.of(contents)));
+        return with(new Expectation.Contents(List.of(contents)));
     }
 
     Scenario fails(ErrorCode code, String text) {
-        return with(version, id, inputs, outputs, parameters, new Expectation.Failure(code, text));
+        return with(new Expectation.Failure(code, text));
     }
 
     /** Says what one protocol answers instead. */
@@ -108,7 +92,7 @@ record Scenario(
         Map<Protocol, Outcome.Refused> more = new EnumMap<>(Protocol.class);
         more.putAll(refusals);
         more.put(protocol, new Outcome.Refused(protocol.codeOf(code), text));
-        return new Scenario(name, model, version, id, inputs, outputs, parameters, expectation, more, impossible);
+        return new Scenario(name, request, expectation, more, impossible);
     }
 
     /** Leaves protocols out that cannot say it. */
@@ -118,7 +102,7 @@ record Scenario(
         for (Protocol protocol : protocols) {
             more.put(protocol, reason);
         }
-        return new Scenario(name, model, version, id, inputs, outputs, parameters, expectation, refusals, more);
+        return new Scenario(name, request, expectation, refusals, more);
     }
 
     /** Returns what a protocol answers instead of the rest, if it does. */
@@ -131,29 +115,11 @@ record Scenario(
         return name;
     }
 
-    private Scenario with(
-            String newVersion,
-            String newId,
-            List<Ask.Input> newInputs,
-            List<Wanted> newOutputs,
-            Map<String, Object> newParameters,
-            Expectation newExpectation) {
-        return new Scenario(
-                name,
-                model,
-                newVersion,
-                newId,
-                newInputs,
-                newOutputs,
-                newParameters,
-                newExpectation,
-                refusals,
-                impossible);
+    private Scenario with(ScenarioRequest changed) {
+        return new Scenario(name, changed, expectation, refusals, impossible);
     }
 
-    private static <T> List<T> joined(List<T> list, T one) {
-        List<T> more = new ArrayList<>(list);
-        more.add(one);
-        return List.copyOf(more);
+    private Scenario with(Expectation changed) {
+        return new Scenario(name, request, changed, refusals, impossible);
     }
 }

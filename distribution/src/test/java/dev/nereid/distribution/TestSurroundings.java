@@ -22,13 +22,12 @@ final class TestSurroundings {
 
     int run(String... arguments) {
         Surroundings surroundings = new Surroundings(
-                new PrintStream(out, true, StandardCharsets.UTF_8),
-                new PrintStream(err, true, StandardCharsets.UTF_8),
+                new ConsoleStreams(
+                        new PrintStream(out, true, StandardCharsets.UTF_8),
+                        new PrintStream(err, true, StandardCharsets.UTF_8)),
                 environment,
-                Path.of("no-such-home"),
-                Path.of("no-such-temporary-directory"),
-                "1.2.3",
-                2,
+                new InstallationPaths(Path.of("no-such-home"), Path.of("no-such-temporary-directory")),
+                new HostInfo("1.2.3", 2),
                 (nereid, libraries) -> logLevels.add(nereid + " " + libraries),
                 new StopSignal(),
                 new FatalExit(err, status -> {}));

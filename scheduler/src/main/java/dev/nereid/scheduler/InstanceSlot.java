@@ -11,7 +11,7 @@ import dev.nereid.spi.ModelInstance;
  *
  * @param name the instance's name, for instance {@code resnet50_0_1}
  * @param device where it runs
- * @param instance the instance, to be closed by the scheduler
+ * @param instance the instance, isolated from its plugin already, to be closed by the scheduler
  * @param rate what its executions take of limited resources
  * @param placement where its thread runs
  */

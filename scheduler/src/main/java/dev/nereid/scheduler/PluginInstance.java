@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An instance behind the border to its plugin: called with the plugin's class loader as the thread's context, and
- * whatever it throws stays here. As thread-safe as the instance.
+ * An instance with its placement and its turns at the rate limiter. Catches whatever the instance throws. As thread-safe
+ * as the instance.
  */
 final class PluginInstance {
     private static final Logger LOG = LoggerFactory.getLogger(PluginInstance.class);
@@ -21,7 +21,6 @@ final class PluginInstance {
     private final Device device;
     private final ThreadPlacement placement;
     private final RateProfile rate;
-    private final @Nullable ClassLoader loader;
     private Turns turns = new Turns(RateLimiter.OFF.register(Device.CPU, RateProfile.NONE));
 
     PluginInstance(InstanceSlot slot) {
@@ -30,7 +29,6 @@ final class PluginInstance {
         this.device = slot.device();
         this.placement = slot.placement();
         this.rate = slot.rate();
-        this.loader = slot.instance().getClass().getClassLoader();
     }
 
     /** Returns the name of the instance. */
@@ -58,7 +56,7 @@ final class PluginInstance {
         return device;
     }
 
-    /** Says whether this is the border to a certain instance. */
+    /** Returns whether this runs a certain instance. */
     @SuppressWarnings("ReferenceEquality") // Plugins may make instances that are equal.
     boolean is(ModelInstance other) {
         return instance == other;
@@ -81,9 +79,6 @@ final class PluginInstance {
      */
     @Nullable
     Throwable execute(Batch batch, boolean clientMemory) {
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(loader);
         try {
             instance.execute(batch);
             if (clientMemory) {
@@ -92,38 +87,26 @@ final class PluginInstance {
             return null;
         } catch (Throwable thrown) {
             return thrown;
-        } finally {
-            thread.setContextClassLoader(before);
         }
     }
 
     /** Says whether the instance can serve; not if it cannot even say so. */
     boolean isReady() {
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(loader);
         try {
             return instance.isReady();
         } catch (Throwable e) {
             log("readiness check of instance failed", e);
             return false;
-        } finally {
-            thread.setContextClassLoader(before);
         }
     }
 
     /** Frees what the instance holds, and its place at the rate limiter; what a backend throws is logged. */
     void close() {
         turns.close();
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(loader);
         try {
             instance.close();
         } catch (Throwable e) {
             log("close of instance failed", e);
-        } finally {
-            thread.setContextClassLoader(before);
         }
     }
 

@@ -9,6 +9,7 @@ import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.repository.InstanceOptions;
 import dev.nereid.server.repository.LoadOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Path;
@@ -422,10 +423,7 @@ public final class NereidServerBuilder {
                                 autoComplete,
                                 modelConfigName,
                                 modelLoadThreads,
-                                processors,
-                                gpus,
-                                parallelInstances,
-                                hostPolicies,
+                                new InstanceOptions(processors, gpus, parallelInstances, hostPolicies),
                                 modelLoad),
                         backendSettings,
                         cache,

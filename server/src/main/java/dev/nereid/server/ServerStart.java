@@ -79,7 +79,11 @@ record ServerStart(
         Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
         BackendRegistry backends = BackendRegistry.open(
                 folders.pluginDirectories(),
-                new PluginEnvironment(build.spi(), backendSettings, folders.cacheRoot(), load.processors()));
+                new PluginEnvironment(
+                        build.spi(),
+                        backendSettings,
+                        folders.cacheRoot(),
+                        load.instances().processors()));
         Health health = new Health(supervision);
         TimerThread timer = new TimerThread(System::nanoTime, health);
         Watchdog watchdog = new Watchdog(timer, System::nanoTime);

@@ -88,14 +88,16 @@ final class RedisCache implements ResponseCache {
     }
 
     private static RedisURI uri(RedisSettings settings) {
-        RedisURI.Builder uri = RedisURI.Builder.redis(settings.host(), settings.port())
-                .withDatabase(settings.database())
-                .withSsl(settings.tls())
-                .withTimeout(settings.connectTimeout()); // of the first commands; see options for all others
-        if (!settings.user().isEmpty()) {
-            uri.withAuthentication(settings.user(), settings.password().toCharArray());
-        } else if (!settings.password().isEmpty()) {
-            uri.withPassword(settings.password().toCharArray());
+        RedisAddress address = settings.address();
+        RedisCredentials credentials = settings.credentials();
+        RedisURI.Builder uri = RedisURI.Builder.redis(address.host(), address.port())
+                .withDatabase(address.database())
+                .withSsl(settings.tls().enabled())
+                .withTimeout(settings.timeouts().connect()); // of the first commands; see options for all others
+        if (!credentials.user().isEmpty()) {
+            uri.withAuthentication(credentials.user(), credentials.password().toCharArray());
+        } else if (!credentials.password().isEmpty()) {
+            uri.withPassword(credentials.password().toCharArray());
         }
         return uri.build();
     }
@@ -105,25 +107,28 @@ final class RedisCache implements ResponseCache {
                 .disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS)
                 .requestQueueSize(MOST_COMMANDS)
                 .socketOptions(SocketOptions.builder()
-                        .connectTimeout(settings.connectTimeout())
+                        .connectTimeout(settings.timeouts().connect())
                         .build())
-                .timeoutOptions(TimeoutOptions.enabled(settings.commandTimeout()))
+                .timeoutOptions(TimeoutOptions.enabled(settings.timeouts().command()))
                 .sslOptions(sslOptions(settings))
                 .build();
     }
 
     private static SslOptions sslOptions(RedisSettings settings) {
-        SslOptions.Builder options = SslOptions.builder().jdkSslProvider().handshakeTimeout(settings.connectTimeout());
-        if (!settings.certificate().getPath().isEmpty()) {
-            options.keyManager(settings.certificate(), settings.key(), null);
+        RedisTls tls = settings.tls();
+        SslOptions.Builder options = SslOptions.builder()
+                .jdkSslProvider()
+                .handshakeTimeout(settings.timeouts().connect());
+        if (!tls.certificate().getPath().isEmpty()) {
+            options.keyManager(tls.certificate(), tls.key(), null);
         }
-        if (!settings.authority().getPath().isEmpty()) {
-            options.trustManager(settings.authority());
+        if (!tls.authority().getPath().isEmpty()) {
+            options.trustManager(tls.authority());
         }
-        if (!settings.serverName().isEmpty()) {
+        if (!tls.serverName().isEmpty()) {
             options.sslParameters(() -> {
                 SSLParameters parameters = new SSLParameters();
-                parameters.setServerNames(List.of(new SNIHostName(settings.serverName())));
+                parameters.setServerNames(List.of(new SNIHostName(tls.serverName())));
                 return parameters;
             });
         }

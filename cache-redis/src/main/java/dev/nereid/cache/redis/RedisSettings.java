@@ -11,32 +11,12 @@ import java.util.TreeSet;
 /**
  * How to reach Redis. Immutable.
  *
- * @param host its host
- * @param port its port
- * @param user who the server says it is; empty for Redis' default user
- * @param password the password; empty for none
- * @param database the number of the database
- * @param connectTimeout how long a connection may take
- * @param commandTimeout how long a lookup or an insert may take
- * @param tls whether the connection is encrypted
- * @param certificate the server's own certificate, in PEM; an empty path for none
- * @param key its key; an empty path for none
- * @param authority who vouches for Redis' certificate; an empty path for those whom the JDK trusts
- * @param serverName the name that Redis' certificate is for; empty for the host
+ * @param address where it is
+ * @param credentials who the server says it is
+ * @param timeouts how long connections and commands may take
+ * @param tls how connections are encrypted
  */
-record RedisSettings(
-        String host,
-        int port,
-        String user,
-        String password,
-        int database,
-        Duration connectTimeout,
-        Duration commandTimeout,
-        boolean tls,
-        File certificate,
-        File key,
-        File authority,
-        String serverName) {
+record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTimeouts timeouts, RedisTls tls) {
     /** Those of the reference; the last two are of its pool of connections, and here there is one connection. */
     private static final Set<String> NAMES = Set.of(
             "host",
@@ -75,24 +55,24 @@ record RedisSettings(
             throw wrong("cert and key: one of them is missing (expected: both or none)");
         }
         return new RedisSettings(
-                host,
-                number(settings, "port", DEFAULT_PORT, 1, LAST_PORT),
-                settings.getOrDefault("user", ""),
-                settings.getOrDefault("password", ""),
-                number(settings, "db", 0, 0, Integer.MAX_VALUE),
-                millis(settings, "connect_timeout"),
-                millis(settings, "socket_timeout"),
-                truth(settings, "tls_enabled"),
-                new File(certificate),
-                new File(key),
-                new File(settings.getOrDefault("cacert", "")),
-                settings.getOrDefault("sni", ""));
+                new RedisAddress(
+                        host,
+                        number(settings, "port", DEFAULT_PORT, 1, LAST_PORT),
+                        number(settings, "db", 0, 0, Integer.MAX_VALUE)),
+                new RedisCredentials(settings.getOrDefault("user", ""), settings.getOrDefault("password", "")),
+                new RedisTimeouts(millis(settings, "connect_timeout"), millis(settings, "socket_timeout")),
+                new RedisTls(
+                        truth(settings, "tls_enabled"),
+                        new File(certificate),
+                        new File(key),
+                        new File(settings.getOrDefault("cacert", "")),
+                        settings.getOrDefault("sni", "")));
     }
 
     /** Never shows the password. */
     @Override
     public String toString() {
-        return host + ":" + port;
+        return address.host() + ":" + address.port();
     }
 
     private static Duration millis(Map<String, String> settings, String name) throws BackendException {

@@ -17,10 +17,10 @@ final class RedisSettingsTest {
     void hasDefaults() throws BackendException {
         RedisSettings settings = RedisSettings.of(Map.of("host", "store"));
 
-        assertThat(settings.port()).isEqualTo(6379);
-        assertThat(settings.database()).isZero();
-        assertThat(settings.commandTimeout()).isEqualTo(Duration.ofSeconds(1));
-        assertThat(settings.tls()).isFalse();
+        assertThat(settings.address().port()).isEqualTo(6379);
+        assertThat(settings.address().database()).isZero();
+        assertThat(settings.timeouts().command()).isEqualTo(Duration.ofSeconds(1));
+        assertThat(settings.tls().enabled()).isFalse();
         assertThat(settings).hasToString("store:6379");
     }
 

@@ -70,16 +70,7 @@ final class BackendSlot {
             throw new BackendException(
                     ErrorCode.UNAVAILABLE, "backend '" + entry.name() + "' is not available: " + reason);
         }
-        PluginBoundary boundary = entry.boundary();
-        PluginBackendContext context = new PluginBackendContext(entry.name(), plugin, environment);
-        Backend made =
-                boundary.call("BackendProvider.create", () -> entry.provider().create(context));
-        try {
-            return new IsolatedBackend(made, boundary);
-        } catch (BackendException e) {
-            boundary.close("Backend.close", made::close);
-            throw e;
-        }
+        return entry.create(new PluginBackendContext(entry.name(), plugin, environment));
     }
 
     private Backend await(CompletableFuture<Backend> theirs) throws BackendException {

@@ -57,9 +57,9 @@ public final class CachePlugin {
         boolean made = false;
         try {
             CacheProvider provider = boundary.call("the making of its provider", () -> instantiate(loader, source));
-            ResponseCache cache = boundary.call("CacheProvider.create", () -> provider.create(context));
+            ResponseCache cache = new IsolatedCacheProvider(provider, boundary, close).create(context);
             made = true;
-            return new IsolatedCache(cache, boundary, close);
+            return cache;
         } catch (BackendException e) {
             throw new PluginException(String.valueOf(e.getMessage()), e);
         } finally {

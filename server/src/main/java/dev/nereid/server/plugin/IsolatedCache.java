@@ -1,12 +1,17 @@
 package dev.nereid.server.plugin;
 
+import dev.nereid.spi.cache.CacheEntry;
 import dev.nereid.spi.cache.CacheKey;
 import dev.nereid.spi.cache.InsertObserver;
 import dev.nereid.spi.cache.LookupObserver;
 import dev.nereid.spi.cache.ResponseCache;
 import java.lang.foreign.MemorySegment;
 
-/** A plugin's cache behind its boundary. Owns the plugin. Immutable; safe for use by any thread. */
+/**
+ * A plugin's cache behind its boundary. Owns the plugin. Immutable; safe for use by any thread.
+ *
+ * <p>What a lookup or an insert throws passes as it is: the scheduler, which calls, takes it for a failure of the cache.
+ */
 final class IsolatedCache implements ResponseCache {
     private final ResponseCache cache;
     private final PluginBoundary boundary;
@@ -20,23 +25,21 @@ final class IsolatedCache implements ResponseCache {
 
     @Override
     public void lookup(CacheKey key, LookupObserver observer) {
-        inPlugin(() -> cache.lookup(key, observer));
+        ClassLoader before = boundary.enter();
+        try {
+            cache.lookup(key, new IsolatingObserver(observer));
+        } finally {
+            PluginBoundary.exit(before);
+        }
     }
 
     @Override
     public void insert(CacheKey key, MemorySegment content, InsertObserver observer) {
-        inPlugin(() -> cache.insert(key, content, observer));
-    }
-
-    /** What is thrown passes as it is: the scheduler, which calls, takes it for a failure of the cache. */
-    private void inPlugin(Runnable call) {
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(boundary.loader());
+        ClassLoader before = boundary.enter();
         try {
-            call.run();
+            cache.insert(key, content, observer);
         } finally {
-            thread.setContextClassLoader(before);
+            PluginBoundary.exit(before);
         }
     }
 
@@ -44,5 +47,34 @@ final class IsolatedCache implements ResponseCache {
     public void close() {
         boundary.close("ResponseCache.close", cache::close);
         closePlugin.run();
+    }
+
+    /** Passes on the result of a lookup, with the entry of the plugin behind the boundary. */
+    private final class IsolatingObserver implements LookupObserver {
+        private final LookupObserver observer;
+
+        IsolatingObserver(LookupObserver observer) {
+            this.observer = observer;
+        }
+
+        @Override
+        @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may pass null.
+        public void found(CacheEntry entry) {
+            if (entry == null) {
+                observer.failed("found: null (expected: an entry)");
+            } else {
+                observer.found(new IsolatedCacheEntry(entry, boundary));
+            }
+        }
+
+        @Override
+        public void missing() {
+            observer.missing();
+        }
+
+        @Override
+        public void failed(String reason) {
+            observer.failed(reason);
+        }
     }
 }

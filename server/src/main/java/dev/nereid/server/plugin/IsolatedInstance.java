@@ -12,23 +12,19 @@ import dev.nereid.spi.ModelInstance;
 final class IsolatedInstance implements ModelInstance {
     private final ModelInstance instance;
     private final PluginBoundary boundary;
-    private final ClassLoader loader;
 
     IsolatedInstance(ModelInstance instance, PluginBoundary boundary) {
         this.instance = instance;
         this.boundary = boundary;
-        loader = boundary.loader();
     }
 
     @Override
     public void execute(Batch batch) throws BackendException {
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(loader);
+        ClassLoader before = boundary.enter();
         try {
             instance.execute(batch);
         } finally {
-            thread.setContextClassLoader(before);
+            PluginBoundary.exit(before);
         }
     }
 

@@ -23,9 +23,7 @@ final class IsolatedStrategy implements BatchingStrategy {
     @Override
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
     public FormingBatch begin() throws BackendException {
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(boundary.loader());
+        ClassLoader before = boundary.enter();
         try {
             FormingBatch batch = strategy.begin();
             if (batch == null) {
@@ -33,7 +31,7 @@ final class IsolatedStrategy implements BatchingStrategy {
             }
             return new IsolatedForming(batch);
         } finally {
-            thread.setContextClassLoader(before);
+            PluginBoundary.exit(before);
         }
     }
 
@@ -52,25 +50,21 @@ final class IsolatedStrategy implements BatchingStrategy {
 
         @Override
         public boolean include(QueuedRequest request) throws BackendException {
-            Thread thread = Thread.currentThread();
-            ClassLoader before = thread.getContextClassLoader();
-            thread.setContextClassLoader(boundary.loader());
+            ClassLoader before = boundary.enter();
             try {
                 return batch.include(request);
             } finally {
-                thread.setContextClassLoader(before);
+                PluginBoundary.exit(before);
             }
         }
 
         @Override
         public void close() {
-            Thread thread = Thread.currentThread();
-            ClassLoader before = thread.getContextClassLoader();
-            thread.setContextClassLoader(boundary.loader());
+            ClassLoader before = boundary.enter();
             try {
                 batch.close();
             } finally {
-                thread.setContextClassLoader(before);
+                PluginBoundary.exit(before);
             }
         }
     }

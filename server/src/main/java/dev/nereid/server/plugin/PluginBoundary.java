@@ -2,14 +2,16 @@ package dev.nereid.server.plugin;
 
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The border to one plugin: every call into it outside of executions goes through here. Immutable.
+ * Isolates one plugin: sets its context class loader and converts its exceptions. Immutable.
  *
- * <p>Sets the plugin's loader as context class loader for the time of the call, and turns whatever the plugin throws
- * into a {@link BackendException}, so that no plugin can bring down the thread that called it.
+ * <p>The only class that touches the context class loader. {@link #call} and {@link #close} turn whatever the plugin
+ * throws into a {@link BackendException}, so that no plugin can bring down the thread that called it. Where exceptions
+ * have to pass, or nothing may be allocated, {@link #enter} and {@link #exit} set the class loader alone.
  */
 final class PluginBoundary {
     /** A call into the plugin. */
@@ -36,8 +38,22 @@ final class PluginBoundary {
         this.loader = loader;
     }
 
-    ClassLoader loader() {
-        return loader;
+    /**
+     * Sets the plugin's context class loader on the calling thread.
+     *
+     * @return the class loader that was set before, for {@link #exit}
+     */
+    @Nullable
+    ClassLoader enter() {
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        thread.setContextClassLoader(loader);
+        return before;
+    }
+
+    /** Restores the context class loader that {@link #enter} returned. */
+    static void exit(@Nullable ClassLoader before) {
+        Thread.currentThread().setContextClassLoader(before);
     }
 
     /**
@@ -50,9 +66,7 @@ final class PluginBoundary {
      */
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
     <T> T call(String what, Call<T> call) throws BackendException {
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(loader);
+        ClassLoader before = enter();
         try {
             T result = call.run();
             if (result == null) {
@@ -65,7 +79,7 @@ final class PluginBoundary {
             LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", what);
             throw new BackendException(ErrorCode.INTERNAL, where(what) + " failed: " + describe(e), e);
         } finally {
-            thread.setContextClassLoader(before);
+            exit(before);
         }
     }
 

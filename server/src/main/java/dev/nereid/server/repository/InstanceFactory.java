@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
 final class InstanceFactory {
     private final Model model;
     private final BackendTraits traits;
-    private final LoadOptions options;
+    private final InstanceOptions options;
 
-    InstanceFactory(Model model, BackendTraits traits, LoadOptions options) {
+    InstanceFactory(Model model, BackendTraits traits, InstanceOptions options) {
         this.model = model;
         this.traits = traits;
         this.options = options;
@@ -36,7 +36,7 @@ final class InstanceFactory {
      */
     List<ModelInstance> make(List<InstancePlan> plans, Undo undo) throws BackendException {
         int threads = Math.min(plans.size(), options.processors());
-        boolean atOnce = traits.parallelInstances() || options.parallelInstances();
+        boolean atOnce = traits.parallelInstances() || options.parallel();
         return atOnce && threads > 1 ? makeAtOnce(plans, undo, threads) : makeOneByOne(plans, undo);
     }
 

@@ -96,8 +96,9 @@ final class VersionLoader {
             undo.add(model::close);
             Optional<BatchingStrategy> strategy = BatchStrategies.of(model, config);
             strategy.ifPresent(made -> undo.add(made::close));
-            List<ModelInstance> instances =
-                    new InstanceFactory(watched(model, prepared, version), backend.traits(), options).make(plans, undo);
+            List<ModelInstance> instances = new InstanceFactory(
+                            watched(model, prepared, version), backend.traits(), options.instances())
+                    .make(plans, undo);
             Parts parts = new Parts(
                     config,
                     context.settings(),
@@ -148,8 +149,9 @@ final class VersionLoader {
             MissingFeatures.check(config);
             ConfigValidation.checkTensors(config);
         }
-        config = ConfigNormalization.instanceGroups(config, backend.traits(), options.gpus());
-        ConfigValidation.checkInstanceGroups(config, options.gpus());
+        config = ConfigNormalization.instanceGroups(
+                config, backend.traits(), options.instances().gpus());
+        ConfigValidation.checkInstanceGroups(config, options.instances().gpus());
         return config;
     }
 
@@ -207,7 +209,7 @@ final class VersionLoader {
         made.stream().filter(MadeInstance::isPassive).forEach(one -> undo.add(one.instance()::close));
         List<InstanceSlot> active = made.stream()
                 .filter(one -> !one.isPassive())
-                .map(one -> one.slot(options.hostPolicies()))
+                .map(one -> one.slot(options.instances().hostPolicies()))
                 .toList();
         ModelScheduler scheduler = ModelScheduler.start(plan, active, surroundings);
         undo.add(scheduler::close);

@@ -100,7 +100,8 @@ final class VersionUpdater {
         try (Undo undo = new Undo();
                 WarmupSamples warmup =
                         loader.warmup(prepared, config, ModelSettingsReader.settings(config, served.version()))) {
-            List<ModelInstance> made = new InstanceFactory(served.model(), traits, options).make(missing, undo);
+            List<ModelInstance> made =
+                    new InstanceFactory(served.model(), traits, options.instances()).make(missing, undo);
             for (int i = 0; i < missing.size(); i++) {
                 added.add(new MadeInstance(missing.get(i), made.get(i)));
             }
@@ -124,7 +125,7 @@ final class VersionUpdater {
         added.stream().filter(MadeInstance::isPassive).forEach(passive -> undo.add(passive.instance()::close));
         List<InstanceSlot> slots = added.stream()
                 .filter(one -> !one.isPassive())
-                .map(one -> one.slot(options.hostPolicies()))
+                .map(one -> one.slot(options.instances().hostPolicies()))
                 .toList();
         List<ModelInstance> old = removed.stream()
                 .filter(one -> !one.isPassive())

@@ -3,7 +3,6 @@ package dev.nereid.server.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.scheduler.LoadLimits;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
@@ -107,8 +106,7 @@ final class InstanceFactoryTest {
             plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));
         }
         try (Undo undo = new Undo()) {
-            LoadOptions options = new LoadOptions(
-                    true, "", 1, processors, List.of(), parallelInstances, HostPolicies.NONE, LoadLimits.NONE);
+            InstanceOptions options = new InstanceOptions(processors, List.of(), parallelInstances, HostPolicies.NONE);
             List<ModelInstance> made = new InstanceFactory(model, traits, options).make(plans, undo);
             undo.keep();
             return made;

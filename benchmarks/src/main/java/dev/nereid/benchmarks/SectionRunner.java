@@ -1,0 +1,27 @@
+package dev.nereid.benchmarks;
+
+import java.io.IOException;
+
+/** Measures a section. Static functions only. */
+final class SectionRunner {
+    private SectionRunner() {}
+
+    /** Measures. Blocks. */
+    static Table measure(Section section, Bench bench) throws IOException, InterruptedException {
+        return switch (section) {
+            case HTTP -> HttpSection.measure(bench);
+            case JSON -> JsonSection.measure(bench);
+            case CODEC -> CodecSection.measure(bench);
+            case SCHEDULER -> SchedulerSection.measure(bench);
+            case WAITING -> WaitingSection.measure(bench);
+            case SHM -> SharedMemorySection.measure(bench);
+            case TLS -> TlsSection.measure(bench);
+            case GRPC -> GrpcSection.measure(bench);
+            case MLP -> MlpSection.measure(bench);
+            case BATCHING -> BatchingSection.measure(bench);
+            case SQUEEZENET -> SqueezenetSection.measure(bench);
+            case START -> StartSection.measure(bench);
+            case MINUTE -> MinuteSection.measure(bench);
+        };
+    }
+}

@@ -1,0 +1,50 @@
+package dev.nereid.benchmarks;
+
+import static com.tngtech.archunit.base.DescribedPredicate.describe;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.base.DescribedPredicate;
+import com.tngtech.archunit.core.domain.JavaAccess;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.lang.ArchRule;
+import dev.nereid.distribution.PackageRules;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The rules of the other modules, as far as they hold for a tool that is no part of the server. */
+final class ArchitectureTest {
+    private static final JavaClasses CODE = new ClassFileImporter().importPath(Path.of("target/classes"));
+
+    static Stream<ArchRule> rules() {
+        return Stream.of(
+                PackageRules.noCyclesOfPackages(),
+                PackageRules.noLargeCyclesOfClasses(),
+                PackageRules.size(Set.of("dev.nereid.benchmarks")), // still to be split
+                noClasses()
+                        .that()
+                        .doNotBelongToAnyOf(Main.class, EchoMain.class)
+                        .should()
+                        .accessTargetWhere(consoleOrEnvironment())
+                        .because("the entry points alone touch the console, the exit status and the environment"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("rules")
+    void holds(ArchRule rule) {
+        rule.check(CODE);
+    }
+
+    private static DescribedPredicate<JavaAccess<?>> consoleOrEnvironment() {
+        List<String> members =
+                List.of("out", "err", "in", "exit", "getenv", "getProperty", "getProperties", "setProperty", "console");
+        return describe(
+                "the console, the exit status, the environment or a system property",
+                access -> access.getTargetOwner().isEquivalentTo(System.class)
+                        && members.contains(access.getTarget().getName()));
+    }
+}

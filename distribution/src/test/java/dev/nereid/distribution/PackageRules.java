@@ -1,0 +1,197 @@
+package dev.nereid.distribution;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.toCollection;
+
+import com.tngtech.archunit.core.domain.Dependency;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.lang.ArchCondition;
+import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.lang.ConditionEvents;
+import com.tngtech.archunit.lang.SimpleConditionEvent;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import com.tngtech.archunit.library.dependencies.SliceRule;
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * Rules of packages: their size, and cycles of packages and of classes. Static functions only.
+ *
+ * <p>A nested class belongs to its outermost one. A package and its subpackages are different packages.
+ */
+public final class PackageRules {
+    private static final String ALL = "dev.nereid..";
+    private static final String GENERATED = "..jmh_generated..";
+    private static final int MAX_TYPES = 30;
+    private static final int MAX_CYCLE = 5;
+
+    private PackageRules() {}
+
+    /**
+     * Makes the rule of sizes.
+     *
+     * @param excepted the names of packages that are larger
+     */
+    public static ArchRule size(Set<String> excepted) {
+        return classes()
+                .that()
+                .resideInAPackage(ALL)
+                .and()
+                .resideOutsideOfPackage(GENERATED)
+                .should(new ArchCondition<>("reside in a package of at most " + MAX_TYPES + " types") {
+                    private Map<String, Set<String>> typesByPackage = new TreeMap<>();
+
+                    @Override
+                    public void init(Collection<JavaClass> all) {
+                        typesByPackage = new TreeMap<>();
+                        for (JavaClass type : all) {
+                            if (!type.getSimpleName().equals("package-info")) {
+                                typesByPackage
+                                        .computeIfAbsent(type.getPackageName(), name -> new TreeSet<>())
+                                        .add(outermost(type));
+                            }
+                        }
+                    }
+
+                    @Override
+                    public void check(JavaClass type, ConditionEvents events) {
+                        // Once for all: see finish.
+                    }
+
+                    @Override
+                    public void finish(ConditionEvents events) {
+                        typesByPackage.forEach((name, types) -> {
+                            boolean large = types.size() > MAX_TYPES;
+                            if (large != excepted.contains(name)) {
+                                events.add(SimpleConditionEvent.violated(
+                                        types,
+                                        name + ": " + types.size() + " types"
+                                                + (large ? "" : " (expected: more, or no exception)")));
+                            }
+                        });
+                        for (String name : excepted) {
+                            if (!typesByPackage.containsKey(name)) {
+                                events.add(SimpleConditionEvent.violated(
+                                        name, name + ": no such package (expected: no exception)"));
+                            }
+                        }
+                    }
+                })
+                .because("who looks for a type reads the list of its package");
+    }
+
+    /** Makes the rule that no package depends on itself by way of others. */
+    public static SliceRule noCyclesOfPackages() {
+        return slices().assignedFrom(new SliceAssignment() {
+                    @Override
+                    public SliceIdentifier getIdentifierOf(JavaClass type) {
+                        return type.getPackageName().startsWith("dev.nereid.")
+                                ? SliceIdentifier.of(type.getPackageName())
+                                : SliceIdentifier.ignore();
+                    }
+
+                    @Override
+                    public String getDescription() {
+                        return "packages";
+                    }
+                })
+                .should()
+                .beFreeOfCycles();
+    }
+
+    /**
+     * Makes the rule of cycles of classes.
+     *
+     * @param excepted patterns of packages that the rule does not see
+     */
+    public static ArchRule noLargeCyclesOfClasses(String... excepted) {
+        return classes()
+                .that()
+                .resideInAPackage(ALL)
+                .and()
+                .resideOutsideOfPackages(excepted)
+                .and()
+                .resideOutsideOfPackage(GENERATED)
+                .should(new ArchCondition<>("be in no cycle of more than " + MAX_CYCLE + " classes") {
+                    private Collection<Set<String>> cycles = List.of();
+
+                    @Override
+                    public void init(Collection<JavaClass> all) {
+                        cycles = cycles(graph(all));
+                    }
+
+                    @Override
+                    public void check(JavaClass type, ConditionEvents events) {
+                        // Once for all: see finish.
+                    }
+
+                    @Override
+                    public void finish(ConditionEvents events) {
+                        for (Set<String> cycle : cycles) {
+                            if (cycle.size() > MAX_CYCLE) {
+                                events.add(SimpleConditionEvent.violated(
+                                        cycle, "cycle of " + cycle.size() + " classes: " + cycle));
+                            }
+                        }
+                    }
+                })
+                .because("classes that all know each other can only be understood together");
+    }
+
+    private static Map<String, Set<String>> graph(Collection<JavaClass> classes) {
+        Map<String, Set<String>> graph = new TreeMap<>();
+        for (JavaClass type : classes) {
+            Set<String> targets = graph.computeIfAbsent(outermost(type), name -> new TreeSet<>());
+            for (Dependency dependency : type.getDirectDependenciesFromSelf()) {
+                targets.add(outermost(dependency.getTargetClass().getBaseComponentType()));
+            }
+        }
+        graph.values().forEach(targets -> targets.retainAll(graph.keySet()));
+        return graph;
+    }
+
+    /** Finds the strongly connected components of a graph: depth first, then against the edges in the order of ends. */
+    static Collection<Set<String>> cycles(Map<String, Set<String>> graph) {
+        Map<String, Set<String>> reversed = new HashMap<>();
+        graph.forEach((from, targets) -> targets.forEach(
+                to -> reversed.computeIfAbsent(to, name -> new HashSet<>()).add(from)));
+        Deque<String> ended = new ArrayDeque<>();
+        Set<String> visited = new HashSet<>();
+        graph.keySet().forEach(node -> visit(node, graph, visited, ended));
+        Map<String, String> componentOf = new HashMap<>();
+        Set<String> assigned = new HashSet<>();
+        for (String root : ended) {
+            Deque<String> component = new ArrayDeque<>();
+            visit(root, reversed, assigned, component);
+            component.forEach(node -> componentOf.put(node, root));
+        }
+        return componentOf.keySet().stream()
+                .collect(groupingBy(componentOf::get, TreeMap::new, toCollection(TreeSet::new)))
+                .values()
+                .stream()
+                .<Set<String>>map(component -> component)
+                .toList();
+    }
+
+    private static void visit(String node, Map<String, Set<String>> graph, Set<String> visited, Deque<String> ended) {
+        if (visited.add(node)) {
+            graph.getOrDefault(node, Set.of()).forEach(next -> visit(next, graph, visited, ended));
+            ended.push(node);
+        }
+    }
+
+    private static String outermost(JavaClass type) {
+        return type.getEnclosingClass().map(PackageRules::outermost).orElse(type.getName());
+    }
+}

@@ -1,0 +1,39 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.cache.CacheEntry;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A plugin's cache entry behind its boundary. Immutable; safe for use by any thread.
+ *
+ * <p>What the entry throws passes as it is: the scheduler, which reads it, takes it for a failure of the cache.
+ */
+final class IsolatedCacheEntry implements CacheEntry {
+    private final CacheEntry entry;
+    private final PluginBoundary boundary;
+
+    IsolatedCacheEntry(CacheEntry entry, PluginBoundary boundary) {
+        this.entry = entry;
+        this.boundary = boundary;
+    }
+
+    @Override
+    public MemorySegment content() {
+        ClassLoader before = boundary.enter();
+        try {
+            return entry.content();
+        } finally {
+            PluginBoundary.exit(before);
+        }
+    }
+
+    @Override
+    public void close() {
+        ClassLoader before = boundary.enter();
+        try {
+            entry.close();
+        } finally {
+            PluginBoundary.exit(before);
+        }
+    }
+}
