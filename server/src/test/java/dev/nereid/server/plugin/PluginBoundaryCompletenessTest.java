@@ -382,7 +382,7 @@ final class PluginBoundaryCompletenessTest {
                                 .count()
                         == 1;
         return IMPLEMENTED_BY_PLUGINS.contains(type)
-                || functional && !IMPLEMENTED_BY_THE_SERVER.contains(type) && !DATA.contains(type);
+                || (functional && !IMPLEMENTED_BY_THE_SERVER.contains(type) && !DATA.contains(type));
     }
 
     private static List<Method> methods(Class<?> type) {
