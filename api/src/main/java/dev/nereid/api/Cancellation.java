@@ -1,6 +1,6 @@
 package dev.nereid.api;
 
-/** Withdraws a call. Safe for use by any thread. */
+/** Cancels a request. Safe for use by any thread. */
 public interface Cancellation {
     /**
      * Withdraws the call: if it was not answered yet it is answered with

@@ -3,8 +3,8 @@ package dev.nereid.api;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Is told of errors after which the process may not be able to serve: exhausted heap, metaspace or threads.
- * <em>Implemented by programs that embed a server.</em>
+ * Handles errors after which the process may be unable to serve. <em>Implemented by programs that embed a
+ * server.</em>
  *
  * <p>{@link #onFatalError} is called on the thread that caught the error, possibly by several threads at once. It must
  * not block, and there may be no memory left for it to use.

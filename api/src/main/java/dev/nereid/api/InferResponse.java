@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One response to a call. Owned by the observer that received it; its tensors may be read until it is closed.
+ * One response to an inference request. Owned by the observer that received it; its tensors may be read until it is
+ * closed.
  */
 public interface InferResponse extends AutoCloseable {
     /**
@@ -48,7 +49,7 @@ public interface InferResponse extends AutoCloseable {
      *
      * @return always {@code true} for models that are not decoupled
      */
-    boolean isLast();
+    boolean isFinal();
 
     /** Gives the memory of the outputs back. May be called on any thread; later calls do nothing. */
     @Override

@@ -8,7 +8,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A failure as a client sees it: a kind and a message. Immutable.
+ * The error code and client-safe message of a failed request. Immutable.
  *
  * <p>It carries no stack trace: it is an answer, and frequent under overload.
  */
@@ -58,9 +58,9 @@ public final class InferenceException extends RuntimeException {
      * Creates the error of a mistake of a client that the reference server calls an error of its own.
      *
      * @param message what was wrong: the text of the reference server, then what was expected, where, and what was got
-     * @return a failure of kind {@link ErrorCode#INTERNAL}, which {@link #isClientMistake()}
+     * @return a failure of kind {@link ErrorCode#INTERNAL}, which {@link #isClientError()}
      */
-    public static InferenceException clientMistake(String message) {
+    public static InferenceException clientError(String message) {
         return refusal(ErrorCode.INTERNAL, RefusalCause.MALFORMED, message);
     }
 
@@ -98,15 +98,15 @@ public final class InferenceException extends RuntimeException {
     /**
      * Returns whether this is the mistake of a client although its kind is {@link ErrorCode#INTERNAL}.
      *
-     * @return whether it is one of {@link #clientMistake}
+     * @return whether it is one of {@link #clientError}
      */
-    public boolean isClientMistake() {
+    public boolean isClientError() {
         return code == ErrorCode.INTERNAL && refusalCause != RefusalCause.INTERNAL;
     }
 
     /** Returns this failure, as one of kind {@link ErrorCode#INVALID_ARGUMENT} if it is a mistake of a client. */
     InferenceException asBadRequest() {
-        return isClientMistake()
+        return isClientError()
                 ? new InferenceException(ErrorCode.INVALID_ARGUMENT, publicMessage(), retryAfter, refusalCause)
                 : this;
     }

@@ -1,5 +1,8 @@
 package dev.nereid.api;
 
+import dev.nereid.api.memory.SharedMemory;
+import dev.nereid.api.memory.TensorMemory;
+
 /**
  * A running inference server: the port for front ends and embedding programs. Safe for use by any thread.
  *
@@ -17,7 +20,7 @@ public interface InferenceServer {
      * @param observer who is told
      * @return the handle by which the caller withdraws the call
      */
-    Cancellation infer(InferCall call, ResponseObserver observer);
+    Cancellation infer(InferRequest call, ResponseObserver observer);
 
     /**
      * Returns the models that the server knows.
@@ -62,7 +65,7 @@ public interface InferenceServer {
      *
      * @return name, version and extensions
      */
-    ServerInfo info();
+    ServerMetadata metadata();
 
     /**
      * Says whether the server runs: from the end of its start until it stops.

@@ -9,14 +9,14 @@ import dev.nereid.spi.Tensor;
 import java.lang.foreign.MemorySegment;
 
 /**
- * An input as a caller claims it to be: nothing but its parts is known to hold. Immutable as a view of its memory.
+ * An input as received: its type, dimensions and size are unchecked. Immutable as a view of its memory.
  *
  * <p>Type, dimensions and size may contradict each other and the model; the server checks them against the model's
  * configuration before anything reads the memory, and answers with the text that clients know.
  */
 public final class InputTensor {
     /** How many dimensions an input may have, over whichever protocol: far more than any model has. */
-    public static final int MOST_DIMENSIONS = 255;
+    public static final int MAX_DIMENSIONS = 255;
 
     private final String name;
     private final String datatype;
@@ -144,13 +144,13 @@ public final class InputTensor {
      *
      * @param rank how many there are
      * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if there are more than
-     *     {@link #MOST_DIMENSIONS}
+     *     {@link #MAX_DIMENSIONS}
      */
     public static void checkRank(int rank) {
-        if (rank > MOST_DIMENSIONS) {
+        if (rank > MAX_DIMENSIONS) {
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
-                    "shape: more than " + MOST_DIMENSIONS + " (expected: at most " + MOST_DIMENSIONS + ")");
+                    "shape: more than " + MAX_DIMENSIONS + " (expected: at most " + MAX_DIMENSIONS + ")");
         }
     }
 

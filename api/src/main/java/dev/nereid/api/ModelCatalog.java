@@ -1,10 +1,13 @@
 package dev.nereid.api;
 
+import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.OverdueExecutions;
 import inference.ModelConfig;
 import java.util.List;
 
 /**
- * The models that a server knows, and what they look like. Safe for use by any thread; nothing here blocks.
+ * Provides metadata, configuration, state and statistics of a server's models. Safe for use by any thread; nothing
+ * here blocks.
  *
  * <p>Methods that take a {@link ModelRef} throw {@link InferenceException}:
  * {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if the model or version is not known or no version is ready,
@@ -17,7 +20,7 @@ public interface ModelCatalog {
      * @param model which model
      * @return its description
      */
-    ModelDescription describe(ModelRef model);
+    ModelMetadata metadata(ModelRef model);
 
     /**
      * Returns a model's configuration, completed and with every default filled in.

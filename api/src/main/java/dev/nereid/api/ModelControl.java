@@ -8,13 +8,13 @@ import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Loads and unloads models at a client's wish. Safe for use by any thread; nothing here blocks.
+ * Loads and unloads models at a client's request. Safe for use by any thread; nothing here blocks.
  *
  * <p>Stages fail with {@link InferenceException} alone, and complete on whichever thread did the work.
  */
 public interface ModelControl {
     /**
-     * What to load. Immutable.
+     * Parameters of a request to load a model. Immutable.
      *
      * @param model the model's name; any text
      * @param config a configuration as JSON that replaces the model's own

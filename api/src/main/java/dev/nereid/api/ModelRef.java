@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.spi.ErrorCode;
 
 /**
- * A model as a client names it: with a version, or without for the highest that is ready. Immutable.
+ * Names a model and, optionally, one of its versions. Immutable.
  *
  * @param name the model's name; any text, since unknown names are answered like wrong ones
  * @param version the version, or {@link #LATEST}

@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import java.util.OptionalLong;
 
 /**
- * How far one version of a model is. Immutable.
+ * State of one version of a model, with the reason. Immutable.
  *
  * @param name the model's name
  * @param version the version, or empty for a model of which no version is known

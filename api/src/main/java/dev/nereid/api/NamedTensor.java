@@ -5,8 +5,7 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.spi.Tensor;
 
 /**
- * A tensor that was checked: an input as a scheduler sees it, or an output of a response. Immutable as a view of its
- * memory.
+ * A checked input or an output: a tensor with its name. Immutable as a view of its memory.
  *
  * @param name the name of the tensor in the model
  * @param tensor its content, with batch dimension if the model batches

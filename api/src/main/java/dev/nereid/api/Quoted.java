@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * Cuts text of clients to a length that error messages and logs can quote. Static functions only.
+ * Truncates client text to a length that error messages and logs can quote. Static functions only.
  *
  * <p>A client may send a name of many megabytes; the error that repeats it must not be as large.
  */

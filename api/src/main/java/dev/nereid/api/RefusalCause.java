@@ -2,7 +2,7 @@ package dev.nereid.api;
 
 import dev.nereid.spi.ErrorCode;
 
-/** Why a request is refused before it reaches the queue of a model. */
+/** Cause for which a request is refused before it is queued. */
 public enum RefusalCause {
     /** The request is not what the protocol says: broken JSON, a value of the wrong type, bytes that are no message. */
     MALFORMED("malformed"),

@@ -8,8 +8,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Counts the requests of a server that are refused before they reach a queue, and decides the code of their errors.
- * Lock-free; safe for use by any thread.
+ * Counts refused requests and decides the error code that clients get. Lock-free; safe for use by any thread.
  *
  * <p>Requests that a queue refuses are not counted here: they are among the failures of their models.
  */
@@ -53,7 +52,7 @@ public final class Refusals {
      */
     public InferenceException refuse(RequestProtocol protocol, InferenceException error) {
         count(protocol, error.refusalCause());
-        return told(error);
+        return translate(error);
     }
 
     /**
@@ -62,14 +61,14 @@ public final class Refusals {
      * @param error an error of a request
      * @return the error; with another code if it is a mistake of the client, and the server is to say so
      */
-    public InferenceException told(InferenceException error) {
+    public InferenceException translate(InferenceException error) {
         return clientErrorsAsBadRequest ? error.asBadRequest() : error;
     }
 
     /**
      * Returns whether some errors are told with another code.
      *
-     * @return whether {@link #told} may return another error than it is given
+     * @return whether {@link #translate} may return another error than it is given
      */
     public boolean changesCodes() {
         return clientErrorsAsBadRequest;

@@ -1,6 +1,6 @@
 package dev.nereid.api;
 
-/** The way on which a request came to the server. */
+/** The protocol over which a request reached the server. */
 public enum RequestProtocol {
     /** The HTTP port. */
     HTTP("http"),

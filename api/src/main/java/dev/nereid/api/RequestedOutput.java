@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
 /**
- * An output that a caller wants, and in which form. Immutable as a view of its memory.
+ * An output that a client requests, with its form and target. Immutable as a view of its memory.
  *
  * @param name the name of the output; not necessarily one that the model knows
  * @param classes if greater than 0, the output is replaced by its largest elements, so many of each item: byte strings

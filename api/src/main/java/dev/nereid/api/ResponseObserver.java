@@ -1,12 +1,12 @@
 package dev.nereid.api;
 
 /**
- * Who is told the responses to one call. Implemented by front ends and embedding programs.
+ * Receives the responses to one request. Implemented by front ends and embedding programs.
  *
  * <p>Called on whichever thread completes a response, one call at a time, never under a lock of the server. Methods
  * return quickly and never block: the thread is that of a model's instance, which all its clients share, or an event
  * loop. Work of any length is handed over, and whoever cannot keep up with a decoupled model withdraws the call.
- * Exactly one call is terminal: {@link #onResponse} with {@link InferResponse#isLast()}, {@link #onEnd},
+ * Exactly one call is terminal: {@link #onResponse} with {@link InferResponse#isFinal()}, {@link #onCompleted},
  * {@link #onError}, or {@link #onRefused}; none follows it. What an observer throws is logged and otherwise ignored.
  */
 public interface ResponseObserver {
@@ -29,7 +29,7 @@ public interface ResponseObserver {
     /**
      * Ends the call: a decoupled model has no more responses to give. Never called for other models.
      */
-    void onEnd();
+    void onCompleted();
 
     /**
      * Ends the call with an error.

@@ -1,6 +1,6 @@
 package dev.nereid.api;
 
-/** The stack of a thread at one moment, for the log. Immutable; never thrown. */
+/** The stack trace of a thread at one moment, for the log. Immutable; never thrown. */
 public final class ThreadStack extends Throwable {
     private static final long serialVersionUID = 1;
 

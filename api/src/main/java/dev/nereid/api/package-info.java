@@ -1,7 +1,7 @@
 /**
- * The port through which front ends and embedding programs use a server, whatever is behind it.
+ * The port through which front ends and embedding programs use a server.
  *
- * <p>Starting points: {@link dev.nereid.api.InferenceServer}, which answers an {@link dev.nereid.api.InferCall}
+ * <p>Starting points: {@link dev.nereid.api.InferenceServer}, which answers an {@link dev.nereid.api.InferRequest}
  * through a {@link dev.nereid.api.ResponseObserver}, and its {@link dev.nereid.api.ModelCatalog}. The messages of the
  * network protocols are in the package {@code inference}, generated from this module's {@code .proto} files.
  */

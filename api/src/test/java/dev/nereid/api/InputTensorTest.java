@@ -17,7 +17,7 @@ class InputTensorTest {
     private static final MemorySegment EIGHT_BYTES = MemorySegment.ofArray(new byte[8]);
 
     @Test
-    void keepsWhatIsClaimedHoweverWrong() {
+    void keepsValuesAsReceived() {
         MemoryPlace place = new MemoryPlace(MemoryPlace.Kind.GPU, 1);
 
         InputTensor claim = InputTensor.of("x", "FOO", new long[] {-7, 3}, EIGHT_BYTES, place);
@@ -57,7 +57,7 @@ class InputTensorTest {
             4294967296 | 4294967296 | invalid shape for input 'x': shape [4294967296,4294967296] causes total element count to exceed maximum size of 9223372036854775807
             1 | 4611686018427387904 | byte size overflow for input 'x': element count (4611686018427387904) * data type size (4) exceeds maximum allowed size (9223372036854775807)
             """)
-    void refusesWhatNoMemoryHolds(long first, long second, String message) {
+    void refusesShapesWhoseSizeOverflows(long first, long second, String message) {
         InferenceException error = catchThrowableOfType(
                 InferenceException.class, () -> InputTensor.byteSize("x", DataType.FP32, first, second));
 

@@ -6,15 +6,15 @@ import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-/** The counters of refused requests, and the codes of mistakes of clients. */
+/** Tests the counters of refused requests and the codes of client errors. */
 class RefusalsTest {
-    private final InferenceException mistake = InferenceException.clientMistake("text");
+    private final InferenceException clientError = InferenceException.clientError("text");
 
     @Test
     void countsByProtocolAndCause() {
         Refusals refusals = Refusals.counting(false);
 
-        refusals.refuse(RequestProtocol.HTTP, mistake);
+        refusals.refuse(RequestProtocol.HTTP, clientError);
         refusals.refuse(RequestProtocol.HTTP, InferenceException.tooLarge("text"));
         refusals.refuse(RequestProtocol.GRPC, InferenceException.overloaded("text", Duration.ofSeconds(1)));
         refusals.refuse(RequestProtocol.EMBEDDED, new InferenceException(ErrorCode.NOT_FOUND, "text"));
@@ -33,25 +33,25 @@ class RefusalsTest {
     }
 
     @Test
-    void tellsMistakesOfClientsAsTheReferenceServerDoes() {
-        assertThat(Refusals.counting(false).told(mistake)).isSameAs(mistake);
+    void keepsTheCodeOfTheReferenceServerByDefault() {
+        assertThat(Refusals.counting(false).translate(clientError)).isSameAs(clientError);
     }
 
     @Test
-    void tellsMistakesOfClientsAsTheirsIfAsked() {
+    void changesClientErrorsToInvalidArgumentIfConfigured() {
         InferenceException own = new InferenceException(ErrorCode.INTERNAL, "text");
         Refusals refusals = Refusals.counting(true);
 
-        InferenceException told = refusals.refuse(RequestProtocol.HTTP, mistake);
+        InferenceException told = refusals.refuse(RequestProtocol.HTTP, clientError);
 
         assertThat(told.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(told.publicMessage()).isEqualTo("text");
-        assertThat(refusals.told(own)).isSameAs(own);
+        assertThat(refusals.translate(own)).isSameAs(own);
     }
 
     @Test
-    void countsNothingWhereThereAreNoFigures() {
-        Refusals.NONE.refuse(RequestProtocol.HTTP, mistake);
+    void noneCountsNothing() {
+        Refusals.NONE.refuse(RequestProtocol.HTTP, clientError);
 
         assertThat(Refusals.NONE.refused(RequestProtocol.HTTP, RefusalCause.MALFORMED))
                 .isZero();

@@ -44,7 +44,7 @@ final class DecompressionBombIT {
     private static void explodeOverGrpc(String encoding, byte[] bomb) throws Exception {
         byte[] message = InferMessage.framed(1, bomb.length, bomb);
         victim.fill(() -> {
-            List<String> outcomes = Together.run(CLIENTS, () -> overGrpc(encoding, message));
+            List<String> outcomes = ConcurrentClients.run(CLIENTS, () -> overGrpc(encoding, message));
             assertThat(outcomes).allMatch(outcome -> !outcome.startsWith("0"), "refused");
         });
     }
@@ -53,14 +53,14 @@ final class DecompressionBombIT {
         byte[] request = RawHttp.post(
                 RawHttp.path(Models.ECHO), bomb, "Content-Encoding: " + coding, "Inference-Header-Content-Length: 100");
         victim.fill(() -> {
-            List<String> outcomes = Together.run(CLIENTS, () -> overHttp(request));
+            List<String> outcomes = ConcurrentClients.run(CLIENTS, () -> overHttp(request));
             assertThat(outcomes).allMatch(outcome -> outcome.startsWith("4") || outcome.startsWith("503"), "refused");
         });
     }
 
     private static String overHttp(byte[] request) throws IOException {
         try (RawHttp connection = RawHttp.connect(victim.server().http())) {
-            RawHttp.Answer answer = connection.ask(request);
+            RawHttp.Response answer = connection.exchange(request);
             return answer.status() + " " + answer.text();
         }
     }

@@ -33,26 +33,27 @@ final class DescriptorsIT {
 
     private static void exhaust(InetSocketAddress address) throws Exception {
         VictimServer server = victim.server();
-        victim.attackOthersThan(EnumSet.of(Probe.Way.HTTP, Probe.Way.GRPC), () -> {
+        victim.attackOthersThan(EnumSet.of(Probe.Transport.HTTP, Probe.Transport.GRPC), () -> {
             double before = server.processorSeconds();
-            try (Crowd crowd = Crowd.attempt(address, 2 * DESCRIPTORS, Duration.ofSeconds(1))) {
+            try (HostileConnections crowd =
+                    HostileConnections.attempt(address, 2 * DESCRIPTORS, Duration.ofSeconds(1))) {
                 crowd.send(new byte[] {'P'});
-                Waiting.pause(Duration.ofSeconds(3));
+                Await.pause(Duration.ofSeconds(3));
             }
             // An event loop that tries to accept again and again takes all of one processor.
             assertThat(server.processorSeconds() - before)
                     .as("processor seconds")
                     .isLessThan(2);
-            Waiting.until("new clients are served", Duration.ofSeconds(3), () -> isServed(server));
+            Await.until("new clients are served", Duration.ofSeconds(3), () -> isServed(server));
         });
     }
 
     private static boolean isServed(VictimServer server) {
         Tensor input = Tensor.floats("new", 1);
-        try (RawHttp http = RawHttp.connect(server.http()).patience(1_000);
+        try (RawHttp http = RawHttp.connect(server.http()).timeout(1_000);
                 RawHttp2 grpc = RawHttp2.connect(server.grpc())) {
-            return http.ask(RawHttp.infer(Models.ECHO, input)).status() == 200
-                    && grpc.ask(Frames.INFER, InferMessage.request(Models.ECHO, input))
+            return http.exchange(RawHttp.infer(Models.ECHO, input)).status() == 200
+                    && grpc.call(Frames.INFER, InferMessage.request(Models.ECHO, input))
                                     .status()
                             == 0;
         } catch (IOException e) {

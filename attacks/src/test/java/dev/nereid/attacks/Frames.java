@@ -25,7 +25,7 @@ final class Frames {
 
     static final int CANCEL = 8;
 
-    static final int HEAD_BYTES = 9;
+    static final int HEADER_BYTES = 9;
 
     static final String INFER = "/inference.GRPCInferenceService/ModelInfer";
     static final String STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer";
@@ -40,7 +40,7 @@ final class Frames {
 
     /** Writes a frame whose length may be a lie. */
     static byte[] frame(int type, int flags, int stream, int length, byte[] payload) {
-        return ByteBuffer.allocate(HEAD_BYTES + payload.length)
+        return ByteBuffer.allocate(HEADER_BYTES + payload.length)
                 .put((byte) (length >> 16))
                 .putShort((short) length)
                 .put((byte) type)

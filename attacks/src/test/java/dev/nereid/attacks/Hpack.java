@@ -61,20 +61,20 @@ final class Hpack {
         while (in.hasRemaining()) {
             int first = in.get() & 255;
             if (first >= 128) {
-                String[] pair = known(integer(in, first, 7));
+                String[] pair = isStatic(integer(in, first, 7));
                 headers.put(pair[0], pair[1]);
             } else if (first >> 5 == 1) {
                 integer(in, first, 5); // size of the table
             } else {
                 int index = integer(in, first, first >> 6 == 1 ? 6 : 4);
-                String name = index == 0 ? string(in) : known(index)[0];
+                String name = index == 0 ? string(in) : isStatic(index)[0];
                 headers.put(name, string(in));
             }
         }
         return headers;
     }
 
-    private static String[] known(int index) {
+    private static String[] isStatic(int index) {
         return STATIC.getOrDefault(index, "static-" + index + "=").split("=", 2);
     }
 

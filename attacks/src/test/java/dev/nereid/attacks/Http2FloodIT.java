@@ -78,7 +78,7 @@ final class Http2FloodIT {
     @ParameterizedTest(name = "{0}")
     @MethodSource("floods")
     void leavesOthersAlone(String name, byte[] first, IntFunction<byte[]> each) throws Exception {
-        victim.attack(() -> Together.run(CONNECTIONS, () -> send(first, each)));
+        victim.attack(() -> ConcurrentClients.run(CONNECTIONS, () -> send(first, each)));
     }
 
     @Test
@@ -107,7 +107,7 @@ final class Http2FloodIT {
                     }
                     connection.send(frames.toByteArray());
                 }
-                Waiting.pause(Duration.ofMillis(300));
+                Await.pause(Duration.ofMillis(300));
             } catch (IOException e) {
                 // closed by the server
             }

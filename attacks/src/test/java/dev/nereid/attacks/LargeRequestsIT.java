@@ -19,7 +19,7 @@ final class LargeRequestsIT {
 
     @Test
     void sixtyFourTimes100MegabytesOverHttp() throws Exception {
-        byte[] head = largeHead();
+        byte[] head = largeHeader();
         byte[] data = new byte[SIZE];
         victim.fill(() -> {
             Map<String, Integer> outcomes = together(() -> overHttp(head, data));
@@ -41,11 +41,11 @@ final class LargeRequestsIT {
         assertThat(overGrpc(message)).as("alone").isEqualTo("0");
     }
 
-    private static byte[] largeHead() {
+    private static byte[] largeHeader() {
         Tensor input = new Tensor("", "FP32", new long[] {SIZE / Float.BYTES}, new byte[0]);
         byte[] json = RawHttp.inferJson(input, SIZE);
         return RawHttp.concat(
-                RawHttp.head(
+                RawHttp.header(
                         RawHttp.path(Models.ECHO),
                         json.length + SIZE,
                         "Inference-Header-Content-Length: " + json.length),
@@ -61,7 +61,7 @@ final class LargeRequestsIT {
             } catch (IOException e) {
                 // the server may have answered before
             }
-            RawHttp.Head answer = connection.readHead();
+            RawHttp.Header answer = connection.readHeader();
             connection.skip(answer.contentLength());
             return answer.status() + (answer.headers().containsKey("retry-after") ? " with pause" : "");
         } catch (IOException e) {
@@ -83,7 +83,7 @@ final class LargeRequestsIT {
 
     private static Map<String, Integer> together(Callable<String> client) throws Exception {
         Map<String, Integer> outcomes = new TreeMap<>();
-        for (String outcome : Together.run(CLIENTS, client)) {
+        for (String outcome : ConcurrentClients.run(CLIENTS, client)) {
             outcomes.merge(outcome, 1, Integer::sum);
         }
         return outcomes;

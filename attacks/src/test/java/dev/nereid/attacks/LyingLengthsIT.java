@@ -14,7 +14,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Requests whose lengths, sizes and forms are lies: each is refused with an answer, and nothing larger is begun for it. */
 final class LyingLengthsIT {
-    private static final int PATIENCE_MILLIS = 3_000;
+    private static final int TIMEOUT_MILLIS = 3_000;
     private static final Tensor FLOATS = Tensor.floats("lie", 1, 2, 3, 4);
     private static final long HUGE = 1L << 62;
 
@@ -25,8 +25,8 @@ final class LyingLengthsIT {
     void overHttp() throws Exception {
         String path = RawHttp.path(Models.ECHO);
         Map<String, byte[]> lies = new TreeMap<>();
-        lies.put("Content-Length: negative", RawHttp.head(path, -1));
-        lies.put("Content-Length: huge", RawHttp.head(path, Long.MAX_VALUE));
+        lies.put("Content-Length: negative", RawHttp.header(path, -1));
+        lies.put("Content-Length: huge", RawHttp.header(path, Long.MAX_VALUE));
         lies.put("Content-Length: beyond a long", headers("Content-Length: 99999999999999999999"));
         lies.put("Content-Length: no number", headers("Content-Length: 1e3"));
         lies.put("Content-Length: two that differ", headers("Content-Length: 5", "Content-Length: 6"));
@@ -102,7 +102,7 @@ final class LyingLengthsIT {
         victim.attack(() -> {
             for (int i = 0; i < 200; i++) {
                 try (RawHttp half = RawHttp.connect(victim.server().http())) {
-                    half.send(RawHttp.head(path, 1_000_000, "Inference-Header-Content-Length: " + json.length));
+                    half.send(RawHttp.header(path, 1_000_000, "Inference-Header-Content-Length: " + json.length));
                     half.send(json);
                     if (i % 2 == 0) {
                         half.reset();
@@ -110,7 +110,7 @@ final class LyingLengthsIT {
                 }
             }
         });
-        Waiting.until(
+        Await.until(
                 "memory free",
                 java.time.Duration.ofSeconds(5),
                 () -> victim.server().tensorBytes() == 0);
@@ -192,7 +192,7 @@ final class LyingLengthsIT {
             Map<String, String> wrong = new TreeMap<>();
             for (Map.Entry<String, byte[]> lie : lies.entrySet()) {
                 try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {
-                    connection.patience(PATIENCE_MILLIS);
+                    connection.timeout(TIMEOUT_MILLIS);
                     connection.send(RawHttp.concat(call, lie.getValue()));
                     String end = connection.awaitEnd();
                     if (end.contains("Timeout")) {
@@ -208,7 +208,8 @@ final class LyingLengthsIT {
     void moreDataThanTheWindowAllows() throws Exception {
         byte[] data = Frames.data(1, false, new byte[16_384]);
         victim.attack(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().grpc(), 20)) {
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().grpc(), 20)) {
                 crowd.send(RawHttp.concat(
                         Frames.preface(65_535),
                         Frames.call(1, Frames.INFER),
@@ -220,16 +221,16 @@ final class LyingLengthsIT {
 
     /** Returns the status and text of the answer. */
     private static String overHttp(byte[] request) throws IOException {
-        try (RawHttp connection = RawHttp.connect(victim.server().http()).patience(PATIENCE_MILLIS)) {
+        try (RawHttp connection = RawHttp.connect(victim.server().http()).timeout(TIMEOUT_MILLIS)) {
             try {
                 connection.send(request);
             } catch (IOException e) {
                 // refused before all was sent
             }
-            RawHttp.Answer answer = connection.read();
+            RawHttp.Response answer = connection.read();
             return answer.status() + " " + cut(answer.text());
         } catch (SocketTimeoutException e) {
-            return "no answer within " + PATIENCE_MILLIS + " ms";
+            return "no answer within " + TIMEOUT_MILLIS + " ms";
         } catch (IOException e) {
             return e.toString();
         }
@@ -237,11 +238,11 @@ final class LyingLengthsIT {
 
     private static String overGrpc(byte[] framed) throws IOException {
         try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {
-            connection.patience(PATIENCE_MILLIS);
+            connection.timeout(TIMEOUT_MILLIS);
             RawHttp2.Call call = connection.await(connection.begin(Frames.INFER, framed));
             return call.status() + " " + cut(call.text());
         } catch (SocketTimeoutException e) {
-            return "no answer within " + PATIENCE_MILLIS + " ms";
+            return "no answer within " + TIMEOUT_MILLIS + " ms";
         } catch (IOException e) {
             return e.toString();
         }

@@ -56,11 +56,13 @@ final class ManyConnectionsIT {
         victim.attack(() -> {
             long end = System.nanoTime() + Duration.ofSeconds(4).toNanos();
             while (System.nanoTime() < end) {
-                try (Crowd http = Crowd.connect(victim.server().http(), 200);
-                        Crowd grpc = Crowd.connect(victim.server().grpc(), 200)) {
+                try (HostileConnections http =
+                                HostileConnections.connect(victim.server().http(), 200);
+                        HostileConnections grpc =
+                                HostileConnections.connect(victim.server().grpc(), 200)) {
                     http.send(RawHttp.ascii("GET /v2"));
                     grpc.send(Frames.preface(65_535));
-                    Waiting.pause(Duration.ofMillis(50));
+                    Await.pause(Duration.ofMillis(50));
                 }
             }
         });
@@ -74,9 +76,9 @@ final class ManyConnectionsIT {
                 case GRPC -> victim.server().grpc();
                 case METRICS -> victim.server().metrics();
             };
-            try (Crowd crowd = Crowd.connect(address, count)) {
+            try (HostileConnections crowd = HostileConnections.connect(address, count)) {
                 crowd.send(beginning);
-                Waiting.pause(Duration.ofSeconds(2));
+                Await.pause(Duration.ofSeconds(2));
                 if (port == Port.METRICS) { // which has room for an eighth of the file descriptors
                     int room = (int) (Math.min(VictimServer.DESCRIPTORS, descriptors()) - SERVER_DESCRIPTORS) / 8;
                     assertThat(count - crowd.closedByServer())

@@ -1,7 +1,7 @@
 package dev.nereid.attacks;
 
-import dev.nereid.distribution.InstalledServer;
-import dev.nereid.distribution.Repository;
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
 import java.nio.file.Path;
 
 /** The models that are attacked, most of which answer with what they were sent. Stateless. */

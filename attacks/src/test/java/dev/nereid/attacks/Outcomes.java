@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** What came of many requests, counted by text. Safe for use by any thread. */
 final class Outcomes {
-    private static final int MAX_NOTES = 10;
+    private static final int MAX_SAMPLES = 10;
 
     private final NavigableMap<String, LongAdder> counts = new ConcurrentSkipListMap<>();
     private final Set<String> refusals = new ConcurrentSkipListSet<>();
@@ -28,7 +28,7 @@ final class Outcomes {
     /** Counts a refusal for load: 503 or UNAVAILABLE. */
     void refused(String kind, String text) {
         count(kind, "UNAVAILABLE: " + text);
-        if (refusals.size() < MAX_NOTES) {
+        if (refusals.size() < MAX_SAMPLES) {
             refusals.add(text.replaceAll("\\d+", "N")); // one of each kind
         }
     }
@@ -36,7 +36,7 @@ final class Outcomes {
     /** Counts what must not be. */
     void wrong(String kind, String what) {
         count(kind, "WRONG: " + what);
-        if (wrong.size() < MAX_NOTES) {
+        if (wrong.size() < MAX_SAMPLES) {
             wrong.add(kind + ": " + what);
         }
     }

@@ -24,16 +24,16 @@ final class Probe implements AutoCloseable {
     private static final Duration MAX_LATENCY = Duration.ofSeconds(1);
 
     private static final Duration PERIOD = Duration.ofMillis(200);
-    private static final int MAX_NOTES = 8;
+    private static final int MAX_SAMPLES = 8;
 
     /** How a client talks. */
-    enum Way {
+    enum Transport {
         HTTP,
         HTTP_KEEP_ALIVE,
         GRPC,
         GRPC_KEEP_ALIVE;
 
-        private static final Set<Way> KEEPING = EnumSet.of(HTTP_KEEP_ALIVE, GRPC_KEEP_ALIVE);
+        private static final Set<Transport> KEEPING = EnumSet.of(HTTP_KEEP_ALIVE, GRPC_KEEP_ALIVE);
     }
 
     /** Connects to a port, with encryption or without. */
@@ -46,7 +46,7 @@ final class Probe implements AutoCloseable {
     private final Connector connector;
     private final boolean mayBeFull;
     private final List<Thread> threads = new ArrayList<>();
-    private final AtomicInteger answers = new AtomicInteger();
+    private final AtomicInteger responses = new AtomicInteger();
     private final AtomicInteger refusals = new AtomicInteger();
     private final AtomicLong slowestNanos = new AtomicLong();
     private final Queue<Late> late = new ConcurrentLinkedQueue<>();
@@ -68,9 +68,9 @@ final class Probe implements AutoCloseable {
      * @param connector connects the clients
      * @param mayBeFull whether a refusal is no failure while the memory for tensors is full
      */
-    static Probe start(VictimServer server, Set<Way> ways, Connector connector, boolean mayBeFull) {
+    static Probe start(VictimServer server, Set<Transport> ways, Connector connector, boolean mayBeFull) {
         Probe probe = new Probe(server, connector, mayBeFull);
-        for (Way way : ways) {
+        for (Transport way : ways) {
             probe.threads.add(Thread.ofPlatform().name("probe/" + way).daemon().start(() -> probe.run(way)));
         }
         return probe;
@@ -96,52 +96,53 @@ final class Probe implements AutoCloseable {
                 .filter(answer -> answer.nanos > maxSeconds * 1e9)
                 .map(Late::toString)
                 .toList();
-        slow.stream().limit(MAX_NOTES).forEach(all::add);
-        if (slow.size() > MAX_NOTES) {
-            all.add((slow.size() - MAX_NOTES) + " more late ones");
+        slow.stream().limit(MAX_SAMPLES).forEach(all::add);
+        if (slow.size() > MAX_SAMPLES) {
+            all.add((slow.size() - MAX_SAMPLES) + " more late ones");
         }
-        if (failureCount.get() > MAX_NOTES) {
-            all.add((failureCount.get() - MAX_NOTES) + " more failures");
+        if (failureCount.get() > MAX_SAMPLES) {
+            all.add((failureCount.get() - MAX_SAMPLES) + " more failures");
         }
         return all;
     }
 
-    int answers() {
-        return answers.get();
+    int responses() {
+        return responses.get();
     }
 
     @Override
     public String toString() {
-        return answers + " answers, slowest " + slowestNanos.get() / 1_000_000 + " ms, " + refusals
+        return responses + " answers, slowest " + slowestNanos.get() / 1_000_000 + " ms, " + refusals
                 + " refused while memory was full, " + failureCount + " failed";
     }
 
-    private void run(Way way) {
-        Asker asker = way == Way.HTTP || way == Way.HTTP_KEEP_ALIVE ? new HttpAsker() : new GrpcAsker();
+    private void run(Transport way) {
+        Client asker =
+                way == Transport.HTTP || way == Transport.HTTP_KEEP_ALIVE ? new ClientOverHttp() : new ClientOverGrpc();
         for (int i = 0; !over; i++) {
             long before = System.nanoTime();
             try {
-                asker.ask(Tensor.floats(way + "-" + i, i, -i, 0.5f));
+                asker.infer(Tensor.floats(way + "-" + i, i, -i, 0.5f));
                 long nanos = System.nanoTime() - before;
                 slowestNanos.accumulateAndGet(nanos, Math::max);
                 if (nanos > MAX_LATENCY.toNanos()) {
                     late.add(new Late(way, before - start, nanos));
                 }
-                answers.incrementAndGet();
-                if (!Way.KEEPING.contains(way)) {
+                responses.incrementAndGet();
+                if (!Transport.KEEPING.contains(way)) {
                     asker.close();
                 }
             } catch (IOException | RuntimeException e) {
-                note(way, before, "after " + (System.nanoTime() - before) / 1_000_000 + " ms: " + e);
+                recordFailure(way, before, "after " + (System.nanoTime() - before) / 1_000_000 + " ms: " + e);
                 asker.close();
             }
-            Waiting.pause(PERIOD.minusNanos(System.nanoTime() - before));
+            Await.pause(PERIOD.minusNanos(System.nanoTime() - before));
         }
         asker.close();
     }
 
-    private void note(Way way, long when, String what) {
-        if (failureCount.incrementAndGet() <= MAX_NOTES) {
+    private void recordFailure(Transport way, long when, String what) {
+        if (failureCount.incrementAndGet() <= MAX_SAMPLES) {
             failures.add(way + " at " + (when - start) / 1_000_000 + " ms: " + what);
         }
     }
@@ -159,7 +160,7 @@ final class Probe implements AutoCloseable {
     }
 
     /** An answer that took longer than it may on a machine that nobody else uses. */
-    private record Late(Way way, long atNanos, long nanos) {
+    private record Late(Transport way, long atNanos, long nanos) {
         @Override
         public String toString() {
             return way + " at " + atNanos / 1_000_000 + " ms: answered after " + nanos / 1_000_000 + " ms";
@@ -167,22 +168,22 @@ final class Probe implements AutoCloseable {
     }
 
     /** One client. Confined to its thread. */
-    private interface Asker extends AutoCloseable {
-        void ask(Tensor input) throws IOException;
+    private interface Client extends AutoCloseable {
+        void infer(Tensor input) throws IOException;
 
         @Override
         void close();
     }
 
-    private final class HttpAsker implements Asker {
+    private final class ClientOverHttp implements Client {
         private RawHttp connection;
 
         @Override
-        public void ask(Tensor input) throws IOException {
+        public void infer(Tensor input) throws IOException {
             if (connection == null) {
                 connection = new RawHttp(connector.connect(server.http()));
             }
-            RawHttp.Answer answer = connection.ask(RawHttp.infer(Models.ECHO, input));
+            RawHttp.Response answer = connection.exchange(RawHttp.infer(Models.ECHO, input));
             check(
                     answer.status() == 200,
                     answer.status() == 503,
@@ -191,7 +192,7 @@ final class Probe implements AutoCloseable {
                     input);
         }
 
-        private static String text(RawHttp.Answer answer) {
+        private static String text(RawHttp.Response answer) {
             return answer.status() == 200 ? "" : answer.text();
         }
 
@@ -204,15 +205,15 @@ final class Probe implements AutoCloseable {
         }
     }
 
-    private final class GrpcAsker implements Asker {
+    private final class ClientOverGrpc implements Client {
         private RawHttp2 connection;
 
         @Override
-        public void ask(Tensor input) throws IOException {
+        public void infer(Tensor input) throws IOException {
             if (connection == null) {
                 connection = RawHttp2.over(connector.connect(server.grpc()));
             }
-            RawHttp2.Call call = connection.ask(Frames.INFER, InferMessage.request(Models.ECHO, input));
+            RawHttp2.Call call = connection.call(Frames.INFER, InferMessage.request(Models.ECHO, input));
             check(
                     call.status() == RawHttp2.Call.OK,
                     call.status() == RawHttp2.Call.UNAVAILABLE,

@@ -50,11 +50,11 @@ final class RawHttp implements AutoCloseable {
 
     /** Writes a request with a body, and headers in lines. */
     static byte[] post(String path, byte[] body, String... headers) {
-        return concat(head(path, body.length, headers), body);
+        return concat(header(path, body.length, headers), body);
     }
 
     /** Writes what comes before a body of a length, which may be a lie. */
-    static byte[] head(String path, long length, String... headers) {
+    static byte[] header(String path, long length, String... headers) {
         StringBuilder head = new StringBuilder("POST " + path + " HTTP/1.1\r\nHost: victim\r\n");
         for (String header : headers) {
             head.append(header).append("\r\n");
@@ -93,7 +93,7 @@ final class RawHttp implements AutoCloseable {
     }
 
     /** Sends a request and waits for its answer. */
-    Answer ask(byte[] request) throws IOException {
+    Response exchange(byte[] request) throws IOException {
         send(request);
         return read();
     }
@@ -107,19 +107,19 @@ final class RawHttp implements AutoCloseable {
     }
 
     /** Gives up on reads after so long. */
-    RawHttp patience(int millis) throws IOException {
+    RawHttp timeout(int millis) throws IOException {
         socket.setSoTimeout(millis);
         return this;
     }
 
     /** Waits for an answer. */
-    Answer read() throws IOException {
-        Head head = readHead();
-        return new Answer(head.status(), head.headers(), body(head.headers()));
+    Response read() throws IOException {
+        Header head = readHeader();
+        return new Response(head.status(), head.headers(), body(head.headers()));
     }
 
     /** Waits for what comes before the body of an answer. */
-    Head readHead() throws IOException {
+    Header readHeader() throws IOException {
         String status = line();
         Map<String, String> headers = new HashMap<>();
         for (String line = line(); !line.isEmpty(); line = line()) {
@@ -129,7 +129,7 @@ final class RawHttp implements AutoCloseable {
                     line.substring(colon + 1).strip());
         }
         int code = Integer.parseInt(status.split(" ", 3)[1]);
-        return code == 100 ? readHead() : new Head(code, headers);
+        return code == 100 ? readHeader() : new Header(code, headers);
     }
 
     /** Reads so many bytes and throws them away. */
@@ -195,7 +195,7 @@ final class RawHttp implements AutoCloseable {
     }
 
     /** What comes before the body of an answer. Immutable, but for the headers, which nobody changes. */
-    record Head(int status, Map<String, String> headers) {
+    record Header(int status, Map<String, String> headers) {
         long contentLength() {
             return Long.parseLong(headers.getOrDefault("content-length", "0"));
         }
@@ -203,7 +203,7 @@ final class RawHttp implements AutoCloseable {
 
     /** An answer. Immutable, but for the body, which nobody changes. */
     @SuppressWarnings("ArrayRecordComponent") // Never compared.
-    record Answer(int status, Map<String, String> headers, byte[] body) {
+    record Response(int status, Map<String, String> headers, byte[] body) {
         String text() {
             return new String(body, StandardCharsets.UTF_8);
         }

@@ -33,7 +33,7 @@ final class RawHttp2 implements AutoCloseable {
     private int nextStream = 1;
     private int lastStream = NO_GOAWAY;
     private boolean leaving;
-    private String farewell = "";
+    private String goAwayText = "";
 
     private RawHttp2(Socket socket) throws IOException {
         this.socket = socket;
@@ -64,12 +64,12 @@ final class RawHttp2 implements AutoCloseable {
     }
 
     /** Gives up on reads after so long. */
-    void patience(int millis) throws IOException {
+    void timeout(int millis) throws IOException {
         socket.setSoTimeout(millis);
     }
 
     /** Calls with one message and waits for the end of the call. */
-    Call ask(String path, byte[] message) throws IOException {
+    Call call(String path, byte[] message) throws IOException {
         return await(begin(path, InferMessage.framed(message)));
     }
 
@@ -141,7 +141,7 @@ final class RawHttp2 implements AutoCloseable {
                 readFrame();
             }
         } catch (IOException e) {
-            return farewell.isEmpty() ? String.valueOf(e) : farewell;
+            return goAwayText.isEmpty() ? String.valueOf(e) : goAwayText;
         }
     }
 
@@ -195,7 +195,7 @@ final class RawHttp2 implements AutoCloseable {
             case Frames.GOAWAY -> {
                 leaving = true;
                 lastStream = fields.getInt();
-                farewell = "GOAWAY " + fields.getInt() + " "
+                goAwayText = "GOAWAY " + fields.getInt() + " "
                         + new String(payload, 8, payload.length - 8, StandardCharsets.UTF_8);
             }
             case Frames.WINDOW_UPDATE -> {

@@ -30,14 +30,16 @@ final class SlowClientsIT {
     @Test
     void headersOfAByteASecondEndAtTheirDeadline() throws Exception {
         victim.attack(() -> {
-            try (Crowd http = Crowd.connect(victim.server().http(), 1_000);
-                    Crowd metrics = Crowd.connect(victim.server().metrics(), 300)) {
+            try (HostileConnections http =
+                            HostileConnections.connect(victim.server().http(), 1_000);
+                    HostileConnections metrics =
+                            HostileConnections.connect(victim.server().metrics(), 300)) {
                 http.send(RawHttp.ascii("POST " + RawHttp.path(Models.ECHO) + " HTTP/1.1\r\nHost: victim\r\n"));
                 metrics.send(RawHttp.ascii("GET /metrics HTTP/1.1\r\n"));
                 for (int i = 0; i < 6 && !(http.isClosed() && metrics.isClosed()); i++) {
                     http.send(new byte[] {HEADER[i]});
                     metrics.send(new byte[] {HEADER[i]});
-                    Waiting.pause(SECOND);
+                    Await.pause(SECOND);
                 }
                 assertThat(http.closedByServer()).as("HTTP").isEqualTo(http.size());
                 assertThat(metrics.closedByServer()).as("metrics").isEqualTo(metrics.size());
@@ -48,12 +50,15 @@ final class SlowClientsIT {
     @Test
     void connectionsThatAreIdleEndToo() throws Exception {
         victim.attack(() -> {
-            try (Crowd http = Crowd.connect(victim.server().http(), 500);
-                    Crowd asked = Crowd.connect(victim.server().http(), 200);
-                    Crowd metrics = Crowd.connect(victim.server().metrics(), 200)) {
+            try (HostileConnections http =
+                            HostileConnections.connect(victim.server().http(), 500);
+                    HostileConnections asked =
+                            HostileConnections.connect(victim.server().http(), 200);
+                    HostileConnections metrics =
+                            HostileConnections.connect(victim.server().metrics(), 200)) {
                 asked.send(RawHttp.get("/v2/health/live"));
-                List<String> grpc = Together.run(50, SlowClientsIT::endOfAnIdleConnection);
-                Waiting.holds(Duration.ofSeconds(8), () -> http.isClosed() && asked.isClosed() && metrics.isClosed());
+                List<String> grpc = ConcurrentClients.run(50, SlowClientsIT::endOfAnIdleConnection);
+                Await.holds(Duration.ofSeconds(8), () -> http.isClosed() && asked.isClosed() && metrics.isClosed());
                 assertThat(http.closedByServer()).as("HTTP").isEqualTo(http.size());
                 assertThat(asked.closedByServer()).as("HTTP after a request").isEqualTo(asked.size());
                 assertThat(metrics.closedByServer()).as("metrics").isEqualTo(metrics.size());
@@ -65,14 +70,16 @@ final class SlowClientsIT {
     @Test
     void bodiesOfTenBytesASecondEndAfterTheGrace() throws Exception {
         victim.attack(() -> {
-            try (Crowd http = Crowd.connect(victim.server().http(), 500);
-                    Crowd grpc = Crowd.connect(victim.server().grpc(), 200)) {
-                http.send(RawHttp.head(RawHttp.path(Models.ECHO), 1 << 20));
+            try (HostileConnections http =
+                            HostileConnections.connect(victim.server().http(), 500);
+                    HostileConnections grpc =
+                            HostileConnections.connect(victim.server().grpc(), 200)) {
+                http.send(RawHttp.header(RawHttp.path(Models.ECHO), 1 << 20));
                 byte[] begin = RawHttp.concat(Frames.preface(65_535), Frames.call(1, Frames.INFER));
                 for (int i = 0; i < 25 && !http.isClosed(); i++) {
                     http.send(new byte[10]);
                     grpc.send(new byte[] {begin[i]});
-                    Waiting.pause(SECOND);
+                    Await.pause(SECOND);
                 }
                 assertThat(http.closedByServer()).isEqualTo(http.size());
             }
@@ -83,11 +90,12 @@ final class SlowClientsIT {
     @ValueSource(ints = {160, 1_000})
     void promisesOf50MegabytesCostWhatHasArrived(int clients) throws Exception {
         victim.attack(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().http(), clients)) {
-                crowd.send(RawHttp.head(RawHttp.path(Models.ECHO), 50_000_000));
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().http(), clients)) {
+                crowd.send(RawHttp.header(RawHttp.path(Models.ECHO), 50_000_000));
                 for (int i = 0; i < 3; i++) {
                     crowd.send(new byte[1_024]);
-                    Waiting.pause(SECOND);
+                    Await.pause(SECOND);
                     assertThat(victim.server().tensorBytes())
                             .as("tensor memory")
                             .isLessThan(clients * MAX_MEMORY_OF_A_PROMISE);
@@ -99,13 +107,14 @@ final class SlowClientsIT {
     @Test
     void promisesOverGrpcCostWhatHasArrived() throws Exception {
         victim.attack(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().grpc(), 1_000)) {
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().grpc(), 1_000)) {
                 byte[] begin = InferMessage.framed(0, 50_000_000, new byte[1_024]);
                 crowd.send(RawHttp.concat(
                         Frames.preface(65_535), Frames.call(1, Frames.INFER), Frames.data(1, false, begin)));
-                Waiting.pause(SECOND.multipliedBy(2));
+                Await.pause(SECOND.multipliedBy(2));
                 crowd.send(Frames.data(1, false, new byte[1_024]));
-                Waiting.pause(SECOND);
+                Await.pause(SECOND);
                 assertThat(victim.server().tensorBytes())
                         .as("tensor memory")
                         .isLessThan(crowd.size() * MAX_MEMORY_OF_A_PROMISE);
@@ -121,7 +130,7 @@ final class SlowClientsIT {
                     RawHttp2 grpc = RawHttp2.connect(victim.server().grpc())) {
                 RawHttp2.Call call =
                         grpc.begin(Frames.INFER, InferMessage.framed(InferMessage.request(Models.SLOW, input)));
-                assertThat(http.ask(RawHttp.infer(Models.SLOW, input)).tensors())
+                assertThat(http.exchange(RawHttp.infer(Models.SLOW, input)).tensors())
                         .isEqualTo(input.data());
                 assertThat(InferMessage.output(grpc.await(call).message())).isEqualTo(input.data());
             }
@@ -136,7 +145,7 @@ final class SlowClientsIT {
                     RawHttp2 grpc = RawHttp2.connect(victim.server().grpc())) {
                 RawHttp2.Call call = grpc.begin(
                         Frames.STREAM_INFER, InferMessage.framed(InferMessage.request(Models.SLOW, input)), false);
-                RawHttp.Answer answer = http.ask(RawHttp.post(
+                RawHttp.Response answer = http.exchange(RawHttp.post(
                         "/v2/models/" + Models.SLOW + "/generate_stream", RawHttp.ascii("{\"INPUT0\":[1,2,3]}")));
                 assertThat(answer.text()).contains("\"OUTPUT0\":[1.0,2.0,3.0]");
                 assertThat(InferMessage.streamedOutput(grpc.awaitMessage(call).message()))
@@ -150,7 +159,7 @@ final class SlowClientsIT {
     /** Does what the server asks for, but calls nothing. Returns what the server says at the end. */
     private static String endOfAnIdleConnection() throws IOException {
         try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {
-            connection.patience(8_000);
+            connection.timeout(8_000);
             return connection.awaitEnd();
         }
     }

@@ -14,10 +14,10 @@ import java.util.Random;
 abstract class SoakClient {
     private static final int SMALL = 16;
     private static final int LARGE = 100_000;
-    private static final int CALLS_AT_ONCE = 4;
+    private static final int REQUESTS_AT_ONCE = 4;
 
     /** After so many turns a client connects anew, so that connections come and go too. */
-    private static final int TURNS_OF_A_CONNECTION = 200;
+    private static final int ROUNDS_OF_A_CONNECTION = 200;
 
     final VictimServer server;
     final Outcomes outcomes;
@@ -55,13 +55,13 @@ abstract class SoakClient {
         while (System.nanoTime() < end) {
             try {
                 connect();
-                for (int turn = 0; turn < TURNS_OF_A_CONNECTION && System.nanoTime() < end; turn++) {
-                    turn(turn);
-                    Waiting.pause(pace);
+                for (int turn = 0; turn < ROUNDS_OF_A_CONNECTION && System.nanoTime() < end; turn++) {
+                    round(turn);
+                    Await.pause(pace);
                 }
             } catch (IOException | RuntimeException e) {
                 outcomes.wrong(kind, e.toString());
-                Waiting.pause(Duration.ofMillis(100));
+                Await.pause(Duration.ofMillis(100));
             } finally {
                 leave();
             }
@@ -70,7 +70,7 @@ abstract class SoakClient {
 
     abstract void connect() throws IOException;
 
-    abstract void turn(int number) throws IOException;
+    abstract void round(int number) throws IOException;
 
     abstract void leave();
 
@@ -137,9 +137,9 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             Tensor input = floats(1 + random.nextInt(size));
-            RawHttp.Answer answer = connection.ask(RawHttp.infer(Models.ECHO, input));
+            RawHttp.Response answer = connection.exchange(RawHttp.infer(Models.ECHO, input));
             boolean isAnswer = answer.status() == 200;
             check(isAnswer, answer.status() == 503, isAnswer ? "" : answer.text(), answer.tensors(), input.data());
         }
@@ -151,11 +151,11 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             String data = "[" + random.nextInt(1_000) + ".5," + random.nextInt(1_000) + ".25]";
             byte[] body = RawHttp.ascii(
                     "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[2],\"data\":" + data + "}]}");
-            RawHttp.Answer answer = connection.ask(RawHttp.post(RawHttp.path(Models.ECHO), body));
+            RawHttp.Response answer = connection.exchange(RawHttp.post(RawHttp.path(Models.ECHO), body));
             boolean isRight = answer.text().replace(" ", "").contains(data);
             check(answer.status() == 200 && isRight, answer.status() == 503, answer.text(), body, body);
         }
@@ -167,7 +167,7 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             byte[] request = switch (number % 5) {
                 case 0 -> RawHttp.infer("nobody", floats(4));
                 case 1 -> RawHttp.infer(Models.ECHO, floats(4).shaped(5));
@@ -175,7 +175,7 @@ abstract class SoakClient {
                 case 3 -> RawHttp.post(RawHttp.path(Models.ECHO), RawHttp.ascii("{\"inputs\":[{]}"));
                 default -> RawHttp.post(RawHttp.path(Models.ECHO), new byte[64], "Content-Encoding: gzip");
             };
-            RawHttp.Answer answer = connection.ask(request);
+            RawHttp.Response answer = connection.exchange(request);
             checkRefusal(answer.status() >= 400 && answer.status() != 503, answer.status() + " " + answer.text());
             if (answer.announcesClose()) {
                 leave();
@@ -190,7 +190,7 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             byte[] request = number % 3 == 0
                     ? RawHttp.infer(Models.PAUSING, floats(4).shaped(1, 4))
                     : RawHttp.infer(Models.ECHO, floats(LARGE / 2));
@@ -207,13 +207,13 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             ByteArrayOutputStream requests = new ByteArrayOutputStream();
             byte[] request = RawHttp.infer(Models.ECHO, floats(number % 4 == 0 ? LARGE : SMALL));
             for (int i = 0; i < 20; i++) {
                 requests.writeBytes(request);
             }
-            try (Crowd crowd = Crowd.connect(server.http(), 1)) {
+            try (HostileConnections crowd = HostileConnections.connect(server.http(), 1)) {
                 crowd.sendAll(requests.toByteArray(), Duration.ofMillis(200));
                 ended("left");
             }
@@ -249,16 +249,16 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             List<Tensor> inputs = new ArrayList<>();
             List<RawHttp2.Call> calls = new ArrayList<>();
-            for (int i = 0; i < CALLS_AT_ONCE; i++) {
+            for (int i = 0; i < REQUESTS_AT_ONCE; i++) {
                 Tensor input = floats(1 + random.nextInt(size));
                 inputs.add(input);
                 calls.add(
                         connection.begin(Frames.INFER, InferMessage.framed(InferMessage.request(Models.ECHO, input))));
             }
-            for (int i = 0; i < CALLS_AT_ONCE; i++) {
+            for (int i = 0; i < REQUESTS_AT_ONCE; i++) {
                 RawHttp2.Call call = connection.await(calls.get(i));
                 check(
                         call.status() == RawHttp2.Call.OK,
@@ -276,7 +276,7 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             byte[] message = switch (number % 5) {
                 case 0 -> InferMessage.framed(InferMessage.request("nobody", floats(4)));
                 case 1 ->
@@ -301,7 +301,7 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             Tensor input = number % 3 == 0 ? floats(4).shaped(1, 4) : floats(LARGE / 8);
             String model = number % 3 == 0 ? Models.PAUSING : Models.ECHO;
             byte[] message = InferMessage.framed(InferMessage.request(model, input));
@@ -331,16 +331,16 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             ByteArrayOutputStream calls = new ByteArrayOutputStream();
             calls.writeBytes(Frames.preface(0));
             byte[] message = InferMessage.framed(InferMessage.request(Models.ECHO, floats(2_000)));
             for (int i = 0; i < 100; i++) {
                 calls.writeBytes(Frames.wholeCall(2 * i + 1, Frames.INFER, message));
             }
-            try (Crowd crowd = Crowd.connect(server.grpc(), 1)) {
+            try (HostileConnections crowd = HostileConnections.connect(server.grpc(), 1)) {
                 crowd.sendAll(calls.toByteArray(), Duration.ofMillis(500));
-                Waiting.pause(Duration.ofMillis(200));
+                Await.pause(Duration.ofMillis(200));
                 ended("left");
             }
         }
@@ -365,7 +365,7 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             RawHttp2.Call call = connection.begin(Frames.STREAM_INFER, squareOf(RESPONSES));
             if (number % 4 == 3) {
                 connection.awaitMessage(call);
@@ -403,10 +403,10 @@ abstract class SoakClient {
         }
 
         @Override
-        void turn(int number) throws IOException {
+        void round(int number) throws IOException {
             try (RawHttp2 unread = RawHttp2.withWindow(RawHttp.socket(server.grpc()), 65_535)) {
                 RawHttp2.Call call = unread.begin(Frames.STREAM_INFER, squareOf(100_000_000));
-                Waiting.pause(Duration.ofMillis(number % 2 == 0 ? 300 : 3_000));
+                Await.pause(Duration.ofMillis(number % 2 == 0 ? 300 : 3_000));
                 if (number % 2 == 0) {
                     ended("left");
                     return;

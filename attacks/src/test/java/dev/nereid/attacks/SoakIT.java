@@ -26,7 +26,7 @@ final class SoakIT {
     private static final int MAX_WARM_UP_ROUNDS = 6;
     private static final long LEVEL = 12L << 20;
 
-    private static final Duration QUIET_PATIENCE = Duration.ofSeconds(20);
+    private static final Duration QUIET_TIMEOUT = Duration.ofSeconds(20);
 
     private static final long HEAP_MARGIN = 12L << 20;
     private static final long RESIDENT_MARGIN = 64L << 20;
@@ -100,8 +100,8 @@ final class SoakIT {
             thread.join(time.plusSeconds(30));
             assertThat(thread.isAlive()).as("a client waits for ever").isFalse();
         }
-        Waiting.until("memory for tensors is free", QUIET_PATIENCE, () -> server.tensorBytes() == 0);
-        Waiting.until("nothing is pending", QUIET_PATIENCE, () -> pending(server) == 0);
+        Await.until("memory for tensors is free", QUIET_TIMEOUT, () -> server.tensorBytes() == 0);
+        Await.until("nothing is pending", QUIET_TIMEOUT, () -> pending(server) == 0);
     }
 
     private static double pending(VictimServer server) {
@@ -119,7 +119,7 @@ final class SoakIT {
     /** What a server needs that nobody uses. */
     private record Use(long heap, long resident, long threads, long descriptors) {
         static Use of(VictimServer server) throws IOException {
-            Waiting.pause(Duration.ofSeconds(1));
+            Await.pause(Duration.ofSeconds(1));
             long heap = server.reachableHeapBytes();
             return new Use(heap, server.residentBytes(), server.threads(), server.descriptors());
         }

@@ -50,8 +50,8 @@ final class TerminationIT {
             String model = i % 2 == 0 ? Models.ECHO : Models.PAUSING;
             clients.add(Thread.startVirtualThread(() -> overGrpc(server, model, outcomes, answered)));
         }
-        Waiting.until("load", Duration.ofSeconds(20), () -> answered.get() > 200);
-        Waiting.pause(LOAD);
+        Await.until("load", Duration.ofSeconds(20), () -> answered.get() > 200);
+        Await.pause(LOAD);
 
         long before = System.nanoTime();
         server.terminate();
@@ -87,7 +87,7 @@ final class TerminationIT {
             while (true) {
                 connection.send(request);
                 isSent = true;
-                RawHttp.Answer answer = connection.read();
+                RawHttp.Response answer = connection.read();
                 isSent = false;
                 if (answer.status() == 200) {
                     answered.incrementAndGet();

@@ -94,13 +94,15 @@ final class TlsHandshakesIT {
     }
 
     @Test
-    void plainTextHarmsNobody() throws Exception {
+    void plainTextHarmsNoOtherClient() throws Exception {
         victim.attack(() -> {
-            try (Crowd http = Crowd.connect(victim.server().http(), CLIENTS);
-                    Crowd grpc = Crowd.connect(victim.server().grpc(), CLIENTS)) {
+            try (HostileConnections http =
+                            HostileConnections.connect(victim.server().http(), CLIENTS);
+                    HostileConnections grpc =
+                            HostileConnections.connect(victim.server().grpc(), CLIENTS)) {
                 http.send(RawHttp.get("/v2"));
                 grpc.send(Frames.preface(65_535));
-                Waiting.until(
+                Await.until(
                         "closed",
                         Duration.ofSeconds(5),
                         () -> http.closedByServer() + grpc.closedByServer() == 2 * CLIENTS);
@@ -110,9 +112,9 @@ final class TlsHandshakesIT {
 
     private static void endsAfterItsTime(InetSocketAddress address, byte[] beginning) throws Exception {
         victim.attack(() -> {
-            try (Crowd crowd = Crowd.connect(address, CLIENTS)) {
+            try (HostileConnections crowd = HostileConnections.connect(address, CLIENTS)) {
                 crowd.send(beginning);
-                Waiting.holds(Duration.ofSeconds(5), () -> crowd.closedByServer() == CLIENTS);
+                Await.holds(Duration.ofSeconds(5), () -> crowd.closedByServer() == CLIENTS);
                 assertThat(crowd.closedByServer()).isEqualTo(CLIENTS);
             }
         });

@@ -35,7 +35,8 @@ final class UnreadResponsesIT {
     private static void pipelineRequests() throws Exception {
         byte[] request = RawHttp.infer(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4));
         freesTheHeap(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().http(), 500)) {
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().http(), 500)) {
                 crowd.flood(repeated(request, 64 << 10), FLOOD);
             }
         });
@@ -44,7 +45,8 @@ final class UnreadResponsesIT {
     @Test
     void pipelinedRequestsToTheMetricsPort() throws Exception {
         victim.attack(() -> freesTheHeap(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().metrics(), 300)) {
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().metrics(), 300)) {
                 crowd.flood(repeated(RawHttp.get("/metrics"), 16 << 10), FLOOD);
             }
         }));
@@ -69,9 +71,10 @@ final class UnreadResponsesIT {
             all.writeBytes(Frames.wholeCall(2 * i + 1, Frames.INFER, message));
         }
         freesTheHeap(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().grpc(), 200)) {
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().grpc(), 200)) {
                 sendOnce(crowd, all.toByteArray());
-                Waiting.pause(Duration.ofSeconds(2));
+                Await.pause(Duration.ofSeconds(2));
             }
         });
     }
@@ -86,11 +89,13 @@ final class UnreadResponsesIT {
             grpc.writeBytes(call(2 * i + 1, message));
         }
         victim.fill(() -> freesTheHeap(() -> {
-            try (Crowd overHttp = Crowd.connect(victim.server().http(), 60);
-                    Crowd overGrpc = Crowd.connect(victim.server().grpc(), 60)) {
+            try (HostileConnections overHttp =
+                            HostileConnections.connect(victim.server().http(), 60);
+                    HostileConnections overGrpc =
+                            HostileConnections.connect(victim.server().grpc(), 60)) {
                 sendOnce(overGrpc, grpc.toByteArray());
                 sendOnce(overHttp, http);
-                Waiting.until(
+                Await.until(
                         "memory of responses that nobody reads is free while the clients stay",
                         Duration.ofSeconds(12),
                         () -> victim.server().tensorBytes() < 1 << 20);
@@ -99,28 +104,30 @@ final class UnreadResponsesIT {
     }
 
     @Test
-    void streamsOfAModelThatAnswersForEver() throws Exception {
+    void streamsOfAModelThatRespondsForEver() throws Exception {
         ByteBuffer count = ByteBuffer.allocate(Integer.BYTES)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putInt(100_000_000);
         Tensor input = new Tensor("unread", "INT32", new long[] {1}, count.array());
         byte[] message = InferMessage.framed(InferMessage.request(Models.SQUARE, "IN", input));
         victim.fill(() -> freesTheHeap(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().grpc(), 24)) {
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().grpc(), 24)) {
                 sendOnce(crowd, RawHttp.concat(Frames.preface(0), Frames.wholeCall(1, Frames.STREAM_INFER, message)));
-                Waiting.pause(FLOOD);
+                Await.pause(FLOOD);
             }
         }));
     }
 
     @Test
-    void eventStreamsOfAModelThatAnswersForEver() throws Exception {
+    void eventStreamsOfAModelThatRespondsForEver() throws Exception {
         byte[] request =
                 RawHttp.post("/v2/models/" + Models.SQUARE + "/generate_stream", RawHttp.ascii("{\"IN\":100000000}"));
         victim.fill(() -> freesTheHeap(() -> {
-            try (Crowd crowd = Crowd.connect(victim.server().http(), 24)) {
+            try (HostileConnections crowd =
+                    HostileConnections.connect(victim.server().http(), 24)) {
                 sendOnce(crowd, request);
-                Waiting.pause(FLOOD);
+                Await.pause(FLOOD);
             }
         }));
     }
@@ -130,9 +137,9 @@ final class UnreadResponsesIT {
         VictimServer server = victim.server();
         long before = server.reachableHeapBytes();
         attack.run();
-        Waiting.until("memory for tensors free", Duration.ofSeconds(15), () -> server.tensorBytes() < 1 << 20);
+        Await.until("memory for tensors free", Duration.ofSeconds(15), () -> server.tensorBytes() < 1 << 20);
         long[] after = new long[1];
-        boolean free = Waiting.holds(Duration.ofSeconds(15), () -> {
+        boolean free = Await.holds(Duration.ofSeconds(15), () -> {
             try {
                 after[0] = server.reachableHeapBytes();
             } catch (IOException e) {
@@ -145,7 +152,7 @@ final class UnreadResponsesIT {
                 .isTrue();
     }
 
-    private static void sendOnce(Crowd crowd, byte[] bytes) {
+    private static void sendOnce(HostileConnections crowd, byte[] bytes) {
         crowd.sendAll(bytes, FLOOD);
     }
 

@@ -70,29 +70,30 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
 
     /** Attacks, and fails unless everybody else was served meanwhile and afterwards. */
     void attack(Attack attack) throws Exception {
-        attack(EnumSet.allOf(Probe.Way.class), false, attack);
+        attack(EnumSet.allOf(Probe.Transport.class), false, attack);
     }
 
     /** As {@link #attack}, but others may be refused while the memory for tensors is full. */
     void fill(Attack attack) throws Exception {
-        attack(EnumSet.allOf(Probe.Way.class), true, attack);
+        attack(EnumSet.allOf(Probe.Transport.class), true, attack);
     }
 
     /** As {@link #attack}, but others may wait for up to some seconds. */
     void attackDelaying(double maxSeconds, Attack attack) throws Exception {
-        attack(EnumSet.allOf(Probe.Way.class), false, maxSeconds, attack);
+        attack(EnumSet.allOf(Probe.Transport.class), false, maxSeconds, attack);
     }
 
     /** As {@link #attack}, for those who are connected already. */
-    void attackOthersThan(Set<Probe.Way> ways, Attack attack) throws Exception {
+    void attackOthersThan(Set<Probe.Transport> ways, Attack attack) throws Exception {
         attack(EnumSet.complementOf(EnumSet.copyOf(ways)), false, attack);
     }
 
-    private void attack(Set<Probe.Way> ways, boolean mayBeFull, Attack attack) throws Exception {
+    private void attack(Set<Probe.Transport> ways, boolean mayBeFull, Attack attack) throws Exception {
         attack(ways, mayBeFull, 1, attack);
     }
 
-    private void attack(Set<Probe.Way> ways, boolean mayBeFull, double maxSeconds, Attack attack) throws Exception {
+    private void attack(Set<Probe.Transport> ways, boolean mayBeFull, double maxSeconds, Attack attack)
+            throws Exception {
         isSpoiled = true; // unless all goes well
         server.forgetPeak();
         long logBefore = server.logBytes();
@@ -101,12 +102,12 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         List<String> wrong = new ArrayList<>();
         Probe probe = Probe.start(server, ways, connector, mayBeFull);
         try (probe) {
-            Waiting.until(
+            Await.until(
                     "two valid requests of each kind were answered",
                     Duration.ofSeconds(5),
-                    () -> probe.answers() >= 2 * ways.size());
+                    () -> probe.responses() >= 2 * ways.size());
             run(attack, wrong);
-            Waiting.pause(AFTERWARDS);
+            Await.pause(AFTERWARDS);
         }
         double others = Processors.now(server.pid()).othersSince(processors);
         wrong.addAll(probe.failures(maxSeconds * Processors.factor(others)));
@@ -159,8 +160,8 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
             try (RawHttp http = new RawHttp(connector.connect(server.http()));
                     RawHttp2 grpc = RawHttp2.over(connector.connect(server.grpc()))) {
                 for (int j = 0; j < WARM_UP_REQUESTS; j++) {
-                    http.ask(RawHttp.infer(Models.ECHO, input));
-                    grpc.ask(Frames.INFER, InferMessage.request(Models.ECHO, input));
+                    http.exchange(RawHttp.infer(Models.ECHO, input));
+                    grpc.call(Frames.INFER, InferMessage.request(Models.ECHO, input));
                 }
             }
         }

@@ -2,7 +2,7 @@ package dev.nereid.attacks;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.distribution.InstalledServer;
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
@@ -38,8 +38,8 @@ final class VictimServer implements AutoCloseable {
 
     private static final String JAVA_OPTIONS = " -Xmx" + (HEAP >> 20) + "m";
 
-    private static final Duration START_PATIENCE = Duration.ofSeconds(60);
-    private static final Duration STOP_PATIENCE = Duration.ofSeconds(60);
+    private static final Duration START_TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration STOP_TIMEOUT = Duration.ofSeconds(60);
     private static final boolean OLDER_BUILD = Boolean.getBoolean("attacks.older-build");
 
     private final Process process;
@@ -91,7 +91,7 @@ final class VictimServer implements AutoCloseable {
         // Does not outlive a JVM of tests that was ended.
         Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
         process.getOutputStream().close();
-        Waiting.holds(START_PATIENCE, () -> !process.isAlive() || text(out).contains("Serving "));
+        Await.holds(START_TIMEOUT, () -> !process.isAlive() || text(out).contains("Serving "));
         if (!process.isAlive() || !text(out).contains("Serving ")) {
             process.destroyForcibly();
             throw new AssertionError("server not started: " + text(out) + text(log));
@@ -119,12 +119,12 @@ final class VictimServer implements AutoCloseable {
                 "--http-port=0",
                 "--grpc-port=0",
                 "--metrics-port=0"));
-        Predicate<String> known = OLDER_BUILD ? knownFlags() : _ -> true;
+        Predicate<String> known = OLDER_BUILD ? supportedFlags() : _ -> true;
         all.stream().filter(known).forEach(command::add);
         return command;
     }
 
-    private static Predicate<String> knownFlags() throws IOException {
+    private static Predicate<String> supportedFlags() throws IOException {
         Process help = new ProcessBuilder(
                         InstalledServer.HOME.resolve("bin/nereid").toString(), "serve", "--help")
                 .redirectError(ProcessBuilder.Redirect.DISCARD)
@@ -168,7 +168,7 @@ final class VictimServer implements AutoCloseable {
     /** Returns the sum of the samples of a metric, of all labels that contain a text. */
     double metric(String name, String labels) throws IOException {
         try (RawHttp connection = RawHttp.connect(metrics())) {
-            String page = connection.ask(RawHttp.get("/metrics")).text();
+            String page = connection.exchange(RawHttp.get("/metrics")).text();
             return page.lines()
                     .filter(line -> line.startsWith(name + "{") || line.startsWith(name + " "))
                     .filter(line -> line.contains(labels))
@@ -281,7 +281,7 @@ final class VictimServer implements AutoCloseable {
     public void close() {
         process.destroyForcibly();
         try {
-            awaitEnd(STOP_PATIENCE);
+            awaitEnd(STOP_TIMEOUT);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

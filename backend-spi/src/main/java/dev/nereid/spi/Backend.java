@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import java.util.Optional;
 
 /**
- * A framework, ready to load models. <em>Implemented by backends.</em>
+ * A framework that loads models. <em>Implemented by backends.</em>
  *
  * <p>Called on control threads that may block; {@link #complete} and {@link #load} may be called for several models at
  * once. The server makes at most one backend of a provider at a time and shares it among all models.

@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * What a backend may use of the server. Valid from creation to close of the backend; safe for use by several threads.
+ * Services of the server for a backend. Valid from creation to close of the backend; safe for use by several threads.
  * <em>Implemented by the server.</em>
  */
 public interface BackendContext {

@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import static java.util.Objects.requireNonNull;
 
 /**
- * A failure that a backend reports: a kind and a message that may be shown to clients. Immutable.
+ * A failure of a backend: an error code and a message for clients. Immutable.
  *
  * <p>The message carries the framework's own error text where there is one; it never holds stack traces, pointers, or
  * paths outside the model repository. Anything else that a backend throws is reported as {@link ErrorCode#INTERNAL}

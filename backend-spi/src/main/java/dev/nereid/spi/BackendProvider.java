@@ -4,7 +4,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The entry point of a plugin: says which backend the plugin brings, and makes it. <em>Implemented by backends.</em>
+ * The entry point of a plugin: names a backend and creates it. <em>Implemented by backends.</em>
  *
  * <p>The server finds it with {@link java.util.ServiceLoader}: the plugin's jar names the class in
  * {@code META-INF/services/dev.nereid.spi.BackendProvider}, and the class has a public constructor without arguments.

@@ -5,10 +5,11 @@ import static java.util.Objects.requireNonNull;
 import java.util.List;
 
 /**
- * How a backend wants its instances made and run. Immutable; every property has a default that is right for most.
+ * Properties of a backend: instance creation and execution. Immutable; every property has a default that is right for
+ * most.
  */
 public final class BackendTraits {
-    /** How long the executions of a backend hold the thread that runs them. Open: later versions may add constants. */
+    /** Execution kinds: long, short or blocking the device. Open: later versions may add constants. */
     public enum Execution {
         /**
          * Executions compute or wait for a noticeable time. Each instance has a thread of its own: every
@@ -27,7 +28,7 @@ public final class BackendTraits {
         DEVICE_BLOCKING
     }
 
-    /** A group of instances that a backend prefers when a model's configuration names none. Immutable. */
+    /** The default instance group of a backend. Immutable. */
     public static final class PreferredGroup {
         private final Device.Kind kind;
         private final int count;

@@ -5,8 +5,8 @@ import static java.util.Objects.requireNonNull;
 import java.util.List;
 
 /**
- * An input that the server derives from the requests of a batch and no client sends ({@code batch_input}). A backend
- * finds it with {@link Batch#gather}, under each of its names, like any other input. Immutable.
+ * An input that the server derives from the requests of a batch ({@code batch_input}). A backend finds it with {@link
+ * Batch#gather}, under each of its names, like any other input. Immutable.
  *
  * @param kind what its elements tell
  * @param names the names under which the backend finds it; at least one
@@ -14,7 +14,7 @@ import java.util.List;
  * @param source the name of the input that it tells about
  */
 public record BatchInput(Kind kind, List<String> names, DataType type, String source) {
-    /** What the elements of a derived input tell. Open: later versions may add constants. */
+    /** Kinds of derived inputs. Open: later versions may add constants. */
     public enum Kind {
         /** The number of elements of the source in each request: {@code [requests]}. */
         ELEMENT_COUNT,

@@ -5,15 +5,14 @@ import static java.util.Objects.requireNonNull;
 import java.util.List;
 
 /**
- * Outputs that a backend computes flat for a whole batch and the server cuts into the shapes of an input of each
- * request ({@code batch_output}). Immutable.
+ * Outputs that the server splits by the shapes of an input ({@code batch_output}). Immutable.
  *
  * @param kind how they are cut
  * @param names the names of the outputs; at least one
  * @param source the name of the input whose shapes tell what each request gets
  */
 public record BatchOutput(Kind kind, List<String> names, String source) {
-    /** How an output is cut. Open: later versions may add constants. */
+    /** Kinds of split outputs. Open: later versions may add constants. */
     public enum Kind {
         /**
          * Each request's part has the shape of the source in that request: the dimensions of the output's

@@ -1,9 +1,8 @@
 package dev.nereid.spi;
 
 /**
- * Decides which requests of a model share a batch, besides the rules of the configuration, which hold in any case.
- * Used where the configuration asks for dynamic batching. <em>Implemented by backends</em>, and made by
- * {@link Model#batching()}.
+ * Decides which requests of a model share a batch, within the limits of its configuration. Used where the
+ * configuration asks for dynamic batching. <em>Implemented by backends</em>, and made by {@link Model#batching()}.
  *
  * <p>Called on threads of instances, one call at a time for a model, never under a lock of the server.
  */

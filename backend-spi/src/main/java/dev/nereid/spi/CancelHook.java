@@ -1,7 +1,8 @@
 package dev.nereid.spi;
 
 /**
- * An action that waits for a request to be withdrawn. Safe for use by any thread. <em>Implemented by the server.</em>
+ * Registration of an action that runs when a request is cancelled. Safe for use by any thread. <em>Implemented by the
+ * server.</em>
  *
  * <p>Close it before what the action touches is freed.
  */

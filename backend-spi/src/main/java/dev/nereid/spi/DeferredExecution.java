@@ -1,9 +1,9 @@
 package dev.nereid.spi;
 
 /**
- * An execution that goes on after {@link ModelInstance#execute} returned. Safe for use by any thread; exactly one call
- * ends it, and later ones do nothing. It may end before {@code execute} returns; the batch is then over for everyone,
- * and the instance's next execution still waits for the return. <em>Implemented by the server.</em>
+ * An execution that continues after {@link ModelInstance#execute} returned. Safe for use by any thread; exactly one
+ * call ends it, and later ones do nothing. It may end before {@code execute} returns; the batch is then over for
+ * everyone, and the instance's next execution still waits for the return. <em>Implemented by the server.</em>
  */
 public interface DeferredExecution {
     /**

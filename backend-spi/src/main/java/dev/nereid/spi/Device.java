@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import static java.util.Objects.requireNonNull;
 
 /**
- * Where an instance of a model runs. Immutable.
+ * The device of an instance. Immutable.
  *
  * @param kind the kind of device
  * @param id the number of the device among those of its kind; 0 for {@link Kind#CPU} and {@link Kind#MODEL}

@@ -1,8 +1,7 @@
 package dev.nereid.spi;
 
 /**
- * A batch while it is formed by a {@link BatchingStrategy}. Confined: one call at a time. <em>Implemented by
- * backends.</em>
+ * A batch that a {@link BatchingStrategy} is forming. Confined: one call at a time. <em>Implemented by backends.</em>
  */
 public interface FormingBatch extends AutoCloseable {
     /**

@@ -2,9 +2,7 @@ package dev.nereid.spi;
 
 import java.util.List;
 
-/**
- * The place of one instance. Immutable. <em>Implemented by the server.</em>
- */
+/** Name, device and host policy of an instance. Immutable. <em>Implemented by the server.</em> */
 public interface InstanceContext {
     /**
      * Returns the name of the instance.

@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import static java.util.Objects.requireNonNull;
 
 /**
- * Where the bytes of a tensor lie. Immutable.
+ * Location of the bytes of a tensor. Immutable.
  *
  * <p>A backend is only handed tensors of {@link Kind#HOST} or {@link Kind#PINNED} unless its traits accept other
  * places, for which later versions of the SPI have room.

@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import static java.util.Objects.requireNonNull;
 
 /**
- * How much memory a model occupies in one place. Immutable.
+ * Memory usage of a model in one location. Immutable.
  *
  * @param place where
  * @param byteSize how much, in bytes; 0 or more

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One loaded version of a model: what its instances share. <em>Implemented by backends.</em>
+ * A loaded model version: state shared by its instances. <em>Implemented by backends.</em>
  *
  * <p>Called on control threads that may block, one call at a time unless {@link BackendTraits#parallelInstances()}.
  */

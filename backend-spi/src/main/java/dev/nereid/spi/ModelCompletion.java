@@ -5,8 +5,8 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * What a backend found out about a model from its files. Immutable; starts empty, and what is left empty stays as
- * configured.
+ * Configuration values that a backend read from the files of a model. Immutable; starts empty, and what is left empty
+ * stays as configured.
  *
  * <p>The server replaces the largest batch size, the inputs and the outputs by what is given here, and takes over
  * dynamic batching and the transaction policy if the configuration chooses neither.

@@ -4,8 +4,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * One version of a model as its backend sees it while it is completed, loaded and served. Safe for use by several
- * threads. <em>Implemented by the server.</em>
+ * One model version, as its backend sees it. Safe for use by several threads. <em>Implemented by the server.</em>
  */
 public interface ModelContext {
     /**

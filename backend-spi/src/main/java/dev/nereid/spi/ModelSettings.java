@@ -8,14 +8,14 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * A model's configuration as its backend needs it. Immutable; made by the server, and by a {@link ModelSettingsBuilder}
- * in tests.
+ * A model's configuration, as its backend sees it. Immutable; made by the server, and by a {@link
+ * ModelSettingsBuilder} in tests.
  *
  * <p>What has no method here is found in {@link #json()}, the whole configuration.
  */
 public final class ModelSettings {
     /**
-     * An execution accelerator that the configuration asks for.
+     * An execution accelerator of the configuration.
      *
      * @param kind the kind of device it is for: {@link Device.Kind#CPU} or {@link Device.Kind#GPU}
      * @param name its name, for instance {@code tensorrt}

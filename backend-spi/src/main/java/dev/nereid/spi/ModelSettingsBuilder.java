@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 
-/** Collects the settings of a model: see {@link ModelSettings#builder}. Confined to one thread. */
+/** Builds {@link ModelSettings}. Confined to one thread. */
 public final class ModelSettingsBuilder {
     final String name;
     final long version;

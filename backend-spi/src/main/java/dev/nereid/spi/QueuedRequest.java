@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A request that waits for its batch, as a {@link BatchingStrategy} sees it. Read only; its memory is valid until the
- * {@link FormingBatch} that was asked about it is closed. <em>Implemented by the server.</em>
+ * A queued request, as a {@link BatchingStrategy} sees it. Read only; its memory is valid until the {@link
+ * FormingBatch} that was asked about it is closed. <em>Implemented by the server.</em>
  */
 public interface QueuedRequest {
     /**

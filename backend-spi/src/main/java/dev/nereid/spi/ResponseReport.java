@@ -6,8 +6,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * Where one response of a decoupled model spent its time, as its backend saw it: for
- * {@link ResponseSender#report}. Immutable. All times are on the scale of {@link System#nanoTime()}.
+ * Timings of one response of a decoupled model, for {@link ResponseSender#report}. Immutable. All times are on the
+ * scale of {@link System#nanoTime()}.
  *
  * @param startNanos when the backend began to work on the response
  * @param outputStartNanos when it had computed the response and began to deliver its outputs; empty if it never came to

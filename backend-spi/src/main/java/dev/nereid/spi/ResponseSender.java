@@ -1,9 +1,9 @@
 package dev.nereid.spi;
 
 /**
- * Sends the responses of one request to a decoupled model: any number, at any time, from any thread, also after
- * {@link ModelInstance#execute} returned. Safe for use by several threads, one response at a time each.
- * <em>Implemented by the server.</em>
+ * Sends the responses to one request of a decoupled model. Any number, at any time, on any thread, also after {@link
+ * ModelInstance#execute} returned. Safe for use by several threads, one response at a time each. <em>Implemented by
+ * the server.</em>
  *
  * <p>Exactly one call of {@code complete} or of {@link #fail} ends the request; what follows it is dropped. The request
  * and its own inputs stay usable until then, and the instance is not closed before.

@@ -3,7 +3,7 @@ package dev.nereid.spi;
 import static java.util.Objects.requireNonNull;
 
 /**
- * The place of a request in a sequence of requests that a stateful model sees in order. Immutable.
+ * The position of a request in a sequence of requests to a stateful model. Immutable.
  *
  * @param id which sequence
  * @param start whether this is the first request of the sequence
@@ -15,7 +15,7 @@ public record Sequence(Id id, boolean start, boolean end) {
         requireNonNull(id, "id");
     }
 
-    /** What tells one sequence from another. Numbers and texts are different ids: 1 is not "1". */
+    /** Identifier of a sequence. Numbers and texts are different ids: 1 is not "1". */
     public sealed interface Id {
         /**
          * A number.

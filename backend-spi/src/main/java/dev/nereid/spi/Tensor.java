@@ -11,8 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A view of an n-dimensional array: a type, a shape, and the memory that holds the elements. Immutable as a view; the
- * memory is not.
+ * A view of an n-dimensional array: type, shape and memory. Immutable as a view; the memory is not.
  *
  * <p>A tensor never owns its memory. Whoever hands one out says how long it may be read and whether it may be written.
  * Elements lie in row-major order, little-endian ({@link DataType}); use the unaligned layouts of

@@ -1,8 +1,7 @@
 package dev.nereid.spi;
 
 /**
- * A pre- or post-processing step in Java: one class, one method from tensors to tensors. <em>Implemented by
- * backends.</em>
+ * A pre- or postprocessing step in Java: one method from tensors to tensors. <em>Implemented by backends.</em>
  *
  * <p>The plugin is a jar with a class such as this, and its name in
  * {@code META-INF/services/dev.nereid.spi.BackendProvider}:

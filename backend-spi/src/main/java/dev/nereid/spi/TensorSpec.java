@@ -7,14 +7,14 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What a model's configuration says about one input or output. Immutable.
+ * Specification of one input or output of a model. Immutable.
  *
  * <p>Shapes are those of one item: they lack the batch dimension that every tensor of a model with
  * {@link ModelSettings#maxBatchSize()} above 0 has in front. Clients use {@link #dims()}; a backend sees
  * {@link #backendDims()}, which differ where the configuration says {@code reshape}.
  */
 public final class TensorSpec {
-    /** What a tensor is besides plain data. Open: later versions may add constants. */
+    /** Special properties of a tensor. Open: later versions may add constants. */
     public enum Trait {
         /** Input only: a request may leave it out. */
         OPTIONAL,

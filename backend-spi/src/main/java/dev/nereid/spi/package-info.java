@@ -1,5 +1,5 @@
 /**
- * The promise to backend authors: everything a backend of Nereid compiles against, and nothing else.
+ * The backend SPI: all types that a backend of Nereid compiles against.
  *
  * <p>Starting points: a Java pre- or post-processing step implements {@link dev.nereid.spi.TensorFunction}, one
  * class with one method. A backend for a whole framework implements {@link dev.nereid.spi.BackendProvider}, which

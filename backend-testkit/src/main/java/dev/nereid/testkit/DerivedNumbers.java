@@ -9,7 +9,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the server derives from the shapes of an input, worked out in the plainest way. Static functions only. */
+/** Reference implementation of batch inputs: derives numbers from the shapes of an input. Static functions only. */
 final class DerivedNumbers {
     private DerivedNumbers() {}
 

@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * What a backend may use of the server. Immutable but for its log.
+ * A {@link BackendContext} for tests of backends. Immutable but for its log.
  *
  * @param settings the settings of the backend
  * @param pluginDirectory where its jars would lie

@@ -1,7 +1,7 @@
 package dev.nereid.testkit;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.BatchInput;
@@ -24,7 +24,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A batch for a backend that works on batches as a whole. Confined to the test's thread.
+ * A {@link Batch} for tests of backends. Confined to the test's thread.
  *
  * <p>A batch of one request hands out the request's own tensors; several are joined in memory taken from the given
  * memory, which sees whether all of it comes back. Ragged inputs come flat, and inputs that the configuration derives

@@ -2,10 +2,10 @@ package dev.nereid.testkit;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelCatalog;
-import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelRef;
-import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelConfig;
 import java.util.Comparator;
@@ -49,16 +49,16 @@ final class FakeCatalog implements ModelCatalog {
     }
 
     @Override
-    public ModelDescription describe(ModelRef model) {
-        ModelDescription all = find(model).description();
+    public ModelMetadata metadata(ModelRef model) {
+        ModelMetadata all = find(model).description();
         List<Long> versions = model.version() == ModelRef.LATEST ? all.versions() : List.of(model.version());
-        return new ModelDescription(
+        return new ModelMetadata(
                 all.name(), versions, all.platform(), all.maxBatchSize(), all.decoupled(), all.inputs(), all.outputs());
     }
 
     @Override
     public ModelConfig config(ModelRef model) {
-        ModelDescription description = describe(model);
+        ModelMetadata description = metadata(model);
         return ModelConfig.newBuilder()
                 .setName(description.name())
                 .setBackend(description.platform())
@@ -68,7 +68,7 @@ final class FakeCatalog implements ModelCatalog {
 
     @Override
     public String configJson(ModelRef model) {
-        ModelDescription description = describe(model);
+        ModelMetadata description = metadata(model);
         return "{\"name\":\"" + description.name() + "\",\"max_batch_size\":" + description.maxBatchSize() + "}";
     }
 
@@ -103,7 +103,7 @@ final class FakeCatalog implements ModelCatalog {
     private List<ModelStatus> readyModels() {
         return models.values().stream()
                 .map(FakeModel::description)
-                .sorted(Comparator.comparing(ModelDescription::name))
+                .sorted(Comparator.comparing(ModelMetadata::name))
                 .flatMap(description -> description.versions().stream()
                         .map(version -> new ModelStatus(
                                 description.name(), OptionalLong.of(version), ModelStatus.State.READY, "")))

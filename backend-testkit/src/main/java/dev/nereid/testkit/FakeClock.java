@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
 /**
- * A clock that stands still until a test moves it. Safe for use by any thread.
+ * A clock that only a test advances. Safe for use by any thread.
  *
  * <p>It starts close to the overflow of {@code long}, as {@link System#nanoTime()} may: code that compares readings
  * instead of subtracting them fails with it.

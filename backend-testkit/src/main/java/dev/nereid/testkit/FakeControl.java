@@ -9,10 +9,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/** Remembers what clients want loaded and unloaded, and does nothing. Safe for use by any thread. */
+/** Records load and unload requests and does nothing. Safe for use by any thread. */
 public final class FakeControl implements ModelControl {
     /**
-     * A wish to unload. Immutable.
+     * A recorded unload request. Immutable.
      *
      * @param model the model's name
      * @param dependents whether models that only this one needed go too

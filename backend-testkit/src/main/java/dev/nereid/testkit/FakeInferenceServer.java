@@ -3,21 +3,21 @@ package dev.nereid.testkit;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
-import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.ServerInfo;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.ServerMetadata;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.api.statistics.ModelStatistics;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedDeque;
 
 /**
- * A server whose models are written by the test: for tests of front ends. Safe for use by any thread.
+ * An {@link InferenceServer} with models defined by the test, for tests of front ends. Safe for use by any thread.
  *
  * <p>It keeps the promises of the port, above all that every call's memory is released once, after the last response
  * was closed; it does not check calls against models.
@@ -28,7 +28,7 @@ public final class FakeInferenceServer implements InferenceServer {
 
     private final TensorMemory memory;
     private final FakeCatalog catalog = new FakeCatalog();
-    private final ConcurrentLinkedDeque<FakeCall> calls = new ConcurrentLinkedDeque<>();
+    private final ConcurrentLinkedDeque<ReceivedRequest> requests = new ConcurrentLinkedDeque<>();
     private volatile boolean live = true;
     private volatile boolean ready = true;
     private volatile boolean exiting;
@@ -105,13 +105,13 @@ public final class FakeInferenceServer implements InferenceServer {
      *
      * @return the last thousand, oldest first
      */
-    public List<FakeCall> calls() {
-        return List.copyOf(calls);
+    public List<ReceivedRequest> requests() {
+        return List.copyOf(requests);
     }
 
     @Override
-    public Cancellation infer(InferCall call, ResponseObserver observer) {
-        FakeCall fake = new FakeCall(call, observer);
+    public Cancellation infer(InferRequest call, ResponseObserver observer) {
+        ReceivedRequest fake = new ReceivedRequest(call, observer);
         FakeModel model;
         try {
             model = catalog.find(call.model());
@@ -119,12 +119,12 @@ public final class FakeInferenceServer implements InferenceServer {
             fake.refuse(e.code(), e.publicMessage());
             return fake;
         }
-        calls.add(fake);
-        if (calls.size() > REMEMBERED) {
-            calls.poll();
+        requests.add(fake);
+        if (requests.size() > REMEMBERED) {
+            requests.poll();
         }
         try {
-            model.answer(fake);
+            model.respond(fake);
         } catch (InferenceException e) {
             fake.fail(e.code(), e.publicMessage());
         }
@@ -157,8 +157,8 @@ public final class FakeInferenceServer implements InferenceServer {
     }
 
     @Override
-    public ServerInfo info() {
-        return new ServerInfo("fake", "0.0", List.of("binary_tensor_data"));
+    public ServerMetadata metadata() {
+        return new ServerMetadata("fake", "0.0", List.of("binary_tensor_data"));
     }
 
     @Override

@@ -5,7 +5,7 @@ import dev.nereid.spi.InstanceContext;
 import java.util.List;
 
 /**
- * The place of one instance. Immutable.
+ * An {@link InstanceContext} for tests of backends. Immutable.
  *
  * @param name its name
  * @param device where it runs

@@ -2,7 +2,7 @@ package dev.nereid.testkit;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelMetadata;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
@@ -15,15 +15,16 @@ import java.util.function.Consumer;
  * A model of a {@link FakeInferenceServer}. Immutable.
  *
  * @param description what clients are told of the model; each of its versions serves
- * @param answer answers a call, now or later, on any thread
- * @param executor where {@code answer} runs
+ * @param respond answers a call, now or later, on any thread
+ * @param executor where {@code respond} runs
  * @param isReady what the model says of its readiness
  */
-public record FakeModel(ModelDescription description, Consumer<FakeCall> answer, Executor executor, boolean isReady) {
+public record FakeModel(
+        ModelMetadata description, Consumer<ReceivedRequest> respond, Executor executor, boolean isReady) {
     /** Checks the components. */
     public FakeModel {
         requireNonNull(description, "description");
-        requireNonNull(answer, "answer");
+        requireNonNull(respond, "answer");
         requireNonNull(executor, "executor");
     }
 
@@ -38,7 +39,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
      */
     public static FakeModel identity(String name, DataType type, int maxBatchSize, long... dims) {
         Shape shape = Shape.of(dims);
-        ModelDescription description = new ModelDescription(
+        ModelMetadata description = new ModelMetadata(
                 name,
                 List.of(1L),
                 "identity",
@@ -46,7 +47,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
                 false,
                 List.of(TensorSpec.of("INPUT0", type, shape)),
                 List.of(TensorSpec.of("OUTPUT0", type, shape)));
-        return new FakeModel(description, FakeCall::respondWithInputs, Runnable::run, true);
+        return new FakeModel(description, ReceivedRequest::respondWithInputs, Runnable::run, true);
     }
 
     /**
@@ -55,7 +56,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
      * @param changed answers a call, now or later, on any thread
      * @return the changed model
      */
-    public FakeModel answering(Consumer<FakeCall> changed) {
+    public FakeModel responding(Consumer<ReceivedRequest> changed) {
         return new FakeModel(description, changed, executor, isReady);
     }
 
@@ -66,7 +67,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
      * @return the changed model
      */
     public FakeModel on(Executor changed) {
-        return new FakeModel(description, answer, changed, isReady);
+        return new FakeModel(description, respond, changed, isReady);
     }
 
     /**
@@ -76,7 +77,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
      * @return the changed model
      */
     public FakeModel ready(boolean changed) {
-        return new FakeModel(description, answer, executor, changed);
+        return new FakeModel(description, respond, executor, changed);
     }
 
     /**
@@ -85,7 +86,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
      * @return the changed model
      */
     public FakeModel decoupled() {
-        ModelDescription changed = new ModelDescription(
+        ModelMetadata changed = new ModelMetadata(
                 description.name(),
                 description.versions(),
                 description.platform(),
@@ -93,7 +94,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
                 true,
                 description.inputs(),
                 description.outputs());
-        return new FakeModel(changed, answer, executor, isReady);
+        return new FakeModel(changed, respond, executor, isReady);
     }
 
     /**
@@ -106,7 +107,7 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
         TensorSpec first = description.inputs().getFirst();
         List<TensorSpec> inputs = new ArrayList<>(description.inputs());
         inputs.add(TensorSpec.of(name, first.type(), first.dims()));
-        ModelDescription changed = new ModelDescription(
+        ModelMetadata changed = new ModelMetadata(
                 description.name(),
                 description.versions(),
                 description.platform(),
@@ -114,10 +115,10 @@ public record FakeModel(ModelDescription description, Consumer<FakeCall> answer,
                 description.decoupled(),
                 inputs,
                 description.outputs());
-        return new FakeModel(changed, answer, executor, isReady);
+        return new FakeModel(changed, respond, executor, isReady);
     }
 
-    void answer(FakeCall call) {
-        executor.execute(() -> answer.accept(call));
+    void respond(ReceivedRequest call) {
+        executor.execute(() -> respond.accept(call));
     }
 }

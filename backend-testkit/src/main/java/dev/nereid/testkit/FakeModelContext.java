@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A version of a model for a backend to load. Immutable but for its log.
+ * A {@link ModelContext} for tests of backends. Immutable but for its log.
  *
  * @param settings its configuration
  * @param modelDirectory its folder

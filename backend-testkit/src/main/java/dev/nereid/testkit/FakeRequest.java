@@ -37,7 +37,7 @@ public final class FakeRequest implements InferenceRequest {
     private boolean cancelled;
 
     @GuardedBy("lock")
-    private boolean answered;
+    private boolean completed;
 
     @GuardedBy("lock")
     private Optional<BackendException> failure = Optional.empty();
@@ -95,7 +95,7 @@ public final class FakeRequest implements InferenceRequest {
         List<Runnable> actions;
         lock.lock();
         try {
-            if (cancelled || isAnswered()) {
+            if (cancelled || isCompleted()) {
                 return;
             }
             cancelled = true;
@@ -122,14 +122,14 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     @GuardedBy("lock")
-    private boolean isAnswered() {
-        return sender.map(FakeSender::hasEnded).orElse(answered);
+    private boolean isCompleted() {
+        return sender.map(FakeSender::hasEnded).orElse(completed);
     }
 
     void finish() {
         lock.lock();
         try {
-            answered = true;
+            completed = true;
         } finally {
             lock.unlock();
         }
@@ -231,8 +231,8 @@ public final class FakeRequest implements InferenceRequest {
     public void fail(BackendException error) {
         lock.lock();
         try {
-            if (!answered) {
-                answered = true;
+            if (!completed) {
+                completed = true;
                 failure = Optional.of(error);
             }
         } finally {

@@ -10,14 +10,14 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A response that a test makes, and that counts how often it is closed. Safe for use by any thread.
+ * A response created by a test, which counts its closes. Safe for use by any thread.
  *
  * @param model the name of the model
  * @param version its version
  * @param id the id of the call
  * @param outputs the outputs, whose memory is the test's
  * @param parameters the parameters
- * @param isLast whether it ends its call
+ * @param isFinal whether it ends its call
  * @param closes one permit for each time that it was closed
  */
 public record FakeResponse(
@@ -26,7 +26,7 @@ public record FakeResponse(
         String id,
         List<NamedTensor> outputs,
         Map<String, ParameterValue> parameters,
-        boolean isLast,
+        boolean isFinal,
         Semaphore closes)
         implements InferResponse {
     /**

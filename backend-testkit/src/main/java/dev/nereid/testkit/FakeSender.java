@@ -3,7 +3,7 @@ package dev.nereid.testkit;
 import static java.util.Objects.requireNonNull;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.InferenceResponse;
@@ -19,8 +19,8 @@ import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Takes the responses of a backend to one request of a decoupled model. Guarded by its own lock; {@link #close} gives
- * the memory of all responses back.
+ * A {@link ResponseSender} that records the responses of a backend. Guarded by its own lock; {@link #close} gives the
+ * memory of all responses back.
  */
 public final class FakeSender implements ResponseSender, AutoCloseable {
     private final LeakCheckingMemory memory;

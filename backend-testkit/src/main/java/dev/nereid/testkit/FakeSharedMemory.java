@@ -1,7 +1,7 @@
 package dev.nereid.testkit;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.SharedMemory;
+import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -13,10 +13,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/**
- * Shared memory without a client on the other side: regions are pieces of the process's own memory. Safe for use by any
- * thread.
- */
+/** Shared memory for tests, with regions in memory of the process. Safe for use by any thread. */
 public final class FakeSharedMemory implements SharedMemory {
     private record Entry(Region region, MemorySegment memory) {}
 
@@ -47,7 +44,7 @@ public final class FakeSharedMemory implements SharedMemory {
 
     /**
      * Returns what happened to leases, and what tests noted, in order: {@code leased in} for a lease of the region
-     * {@code in}, {@code answered in} for the first {@link dev.nereid.api.SharedMemory.Lease#answered} of a lease that
+     * {@code in}, {@code answered in} for the first {@link dev.nereid.api.memory.SharedMemory.Lease#releaseRegistration} of a lease that
      * is open, {@code closed in} when it is closed.
      *
      * @return the events so far
@@ -167,7 +164,7 @@ public final class FakeSharedMemory implements SharedMemory {
             AtomicBoolean isClosed)
             implements Lease {
         @Override
-        public void answered() { // this fake forgets a region when it is unregistered
+        public void releaseRegistration() { // this fake forgets a region when it is unregistered
             if (!isClosed.get() && isAnswered.compareAndSet(false, true)) {
                 owner.events.add("answered " + name);
             }

@@ -1,17 +1,17 @@
 package dev.nereid.testkit;
 
-import dev.nereid.api.BatchStatistics;
-import dev.nereid.api.InferenceTimings;
-import dev.nereid.api.MicrosCounters;
-import dev.nereid.api.ModelStatistics;
-import dev.nereid.api.ResponseStatistics;
-import dev.nereid.api.Timing;
+import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.InferenceTimings;
+import dev.nereid.api.statistics.MicrosCounters;
+import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.ResponseStatistics;
+import dev.nereid.api.statistics.Timing;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.MemoryUsage;
 import java.util.List;
 import java.util.Map;
 
-/** Statistics of models that did nothing: figures that can be told apart. Static functions only. */
+/** Model statistics with distinct figures, for tests. Static functions only. */
 public final class FakeStatistics {
     private FakeStatistics() {}
 

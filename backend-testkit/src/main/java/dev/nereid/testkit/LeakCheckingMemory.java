@@ -1,8 +1,8 @@
 package dev.nereid.testkit;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Memory for tensors that notices every mistake with it. Safe for use by any thread.
+ * Tensor memory that detects leaks, double closes and use after close. Safe for use by any thread.
  *
  * <p>Nothing is pooled: each buffer is an arena of its own, so that reading or writing it after it was given back
  * throws. Fresh memory is filled with garbage. A buffer given back twice throws and is remembered, in case the
@@ -32,7 +32,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
 
     private final long capacity;
     private final AtomicLong bytesInUse = new AtomicLong();
-    private final AtomicLong mostBytesWanted = new AtomicLong();
+    private final AtomicLong maxBytesRequested = new AtomicLong();
     private final Set<CheckedBuffer> open = ConcurrentHashMap.newKeySet();
     private final Queue<Throwable> closedTwice = new ConcurrentLinkedQueue<>();
 
@@ -52,7 +52,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
 
     @Override
     public TensorBuffer allocate(long byteSize) {
-        mostBytesWanted.accumulateAndGet(bytesInUse.get() + byteSize, Math::max);
+        maxBytesRequested.accumulateAndGet(bytesInUse.get() + byteSize, Math::max);
         if (byteSize > capacity - bytesInUse.get()) {
             throw new InferenceException(
                     ErrorCode.UNAVAILABLE,
@@ -89,8 +89,8 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
      *
      * @return the most that was in use together with what was asked for, in bytes
      */
-    public long mostBytesWanted() {
-        return mostBytesWanted.get();
+    public long maxBytesRequested() {
+        return maxBytesRequested.get();
     }
 
     /**

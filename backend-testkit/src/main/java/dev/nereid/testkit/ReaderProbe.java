@@ -2,12 +2,12 @@ package dev.nereid.testkit;
 
 import com.sun.management.ThreadMXBean;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorMemory;
 import java.lang.management.ManagementFactory;
 import java.util.function.Consumer;
 
 /**
- * Lets a reader read bytes from outside, and checks what no bytes may make it do. Immutable.
+ * Tests a parser with hostile bytes: time, heap and tensor memory stay bounded. Immutable.
  *
  * <p>It may refuse them with an {@link InferenceException}, and throw nothing else. It takes no more memory than its
  * input can call for, neither for tensors nor on the heap, gives all tensor memory back, and comes to an end.
@@ -16,7 +16,7 @@ public final class ReaderProbe {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final long NANOS_PER_SECOND = 1_000_000_000;
     /** Far more than any input of a test needs, on the slowest machine. */
-    private static final long MOST_SECONDS = 10;
+    private static final long MAX_SECONDS = 10;
 
     private static final int ATTEMPTS = 3;
 
@@ -62,8 +62,8 @@ public final class ReaderProbe {
                 }
             }
             long allocated = THREADS.getCurrentThreadAllocatedBytes() - before;
-            check("seconds", (System.nanoTime() - start) / NANOS_PER_SECOND, MOST_SECONDS);
-            check("tensor memory", memory.mostBytesWanted(), memoryLimit);
+            check("seconds", (System.nanoTime() - start) / NANOS_PER_SECOND, MAX_SECONDS);
+            check("tensor memory", memory.maxBytesRequested(), memoryLimit);
             return allocated;
         }
     }

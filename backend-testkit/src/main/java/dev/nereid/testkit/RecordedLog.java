@@ -7,7 +7,7 @@ import java.util.ResourceBundle;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 
-/** A logger that keeps what is written to it, each line with its level in front. Safe for use by any thread. */
+/** A logger that records its lines, each with its level in front. Safe for use by any thread. */
 public final class RecordedLog implements System.Logger {
     private final Queue<String> lines = new ConcurrentLinkedQueue<>();
 

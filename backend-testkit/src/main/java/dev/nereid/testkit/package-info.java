@@ -1,6 +1,5 @@
 /**
- * What tests of servers and backends share: fakes that behave as their contracts say, and that tell on whoever does
- * not.
+ * Fakes for tests of servers, front ends and backends, which fail on violated contracts.
  *
  * <p>Starting points: {@link dev.nereid.testkit.LeakCheckingMemory} for every test that handles tensors,
  * {@link dev.nereid.testkit.FakeClock} for every test in which time passes,

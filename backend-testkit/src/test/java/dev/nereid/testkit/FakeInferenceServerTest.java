@@ -2,14 +2,14 @@ package dev.nereid.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
@@ -26,14 +26,14 @@ class FakeInferenceServerTest {
     private final AtomicInteger released = new AtomicInteger();
 
     @Test
-    void answersWithTheInputsAndReleasesThemAfterTheResponse() {
+    void respondsWithTheInputsAndReleasesThemAfterTheResponse() {
         server.add(FakeModel.identity("identity", DataType.INT8, 0, -1));
 
-        server.infer(call("identity"), recorder);
+        server.infer(request("identity"), recorder);
 
         InferResponse response = recorder.responses.getFirst();
         assertThat(response.outputs().getFirst().name()).isEqualTo("OUTPUT0");
-        assertThat(response.isLast()).isTrue();
+        assertThat(response.isFinal()).isTrue();
         assertThat(released).hasValue(0);
         response.close();
         response.close();
@@ -41,11 +41,11 @@ class FakeInferenceServerTest {
     }
 
     @Test
-    void answersAWithdrawnCallOnce() {
-        List<FakeCall> kept = new ArrayList<>();
-        server.add(FakeModel.identity("later", DataType.INT8, 0, -1).answering(kept::add));
+    void completesACancelledRequestOnce() {
+        List<ReceivedRequest> kept = new ArrayList<>();
+        server.add(FakeModel.identity("later", DataType.INT8, 0, -1).responding(kept::add));
 
-        server.infer(call("later"), recorder).cancel();
+        server.infer(request("later"), recorder).cancel();
         kept.getFirst().respondWithInputs();
 
         assertThat(recorder.errors)
@@ -58,14 +58,14 @@ class FakeInferenceServerTest {
     }
 
     @Test
-    void keepsTheInputsUntilTheLastResponseOfADecoupledCallIsClosed() {
-        server.add(FakeModel.identity("two", DataType.INT8, 0, -1).decoupled().answering(call -> {
+    void keepsTheInputsUntilTheLastResponseOfADecoupledRequestIsClosed() {
+        server.add(FakeModel.identity("two", DataType.INT8, 0, -1).decoupled().responding(call -> {
             call.respond(List.of(call.input(0, "OUT")), java.util.Map.of(), false);
             call.respond(List.of(call.input(0, "OUT")), java.util.Map.of(), false);
             call.end();
         }));
 
-        server.infer(call("two"), recorder);
+        server.infer(request("two"), recorder);
 
         assertThat(recorder.responses).hasSize(2);
         assertThat(recorder.ends).hasValue(1);
@@ -76,8 +76,8 @@ class FakeInferenceServerTest {
     }
 
     @Test
-    void refusesACallToAModelThatIsUnknownAsTheServerDoes() {
-        server.infer(call("none"), recorder);
+    void refusesARequestToAnUnknownModelAsTheServerDoes() {
+        server.infer(request("none"), recorder);
 
         assertThat(recorder.errors).isEmpty();
         assertThat(recorder.refusals)
@@ -88,12 +88,12 @@ class FakeInferenceServerTest {
     }
 
     @Test
-    void failsACallWhoseModelThrows() {
-        server.add(FakeModel.identity("broken", DataType.INT8, 0, -1).answering(call -> {
+    void failsARequestWhoseModelThrows() {
+        server.add(FakeModel.identity("broken", DataType.INT8, 0, -1).responding(call -> {
             throw new InferenceException(ErrorCode.INTERNAL, "broken");
         }));
 
-        server.infer(call("broken"), recorder);
+        server.infer(request("broken"), recorder);
 
         assertThat(recorder.refusals).isEmpty();
         assertThat(recorder.errors)
@@ -102,10 +102,10 @@ class FakeInferenceServerTest {
                 .isEqualTo("broken");
     }
 
-    private InferCall call(String model) {
+    private InferRequest request(String model) {
         InputTensor input =
                 InputTensor.of("INPUT0", "INT8", new long[] {2}, MemorySegment.ofArray(new byte[2]), MemoryPlace.HOST);
-        return InferCall.of(ModelRef.latest(model), List.of(input), released::incrementAndGet);
+        return InferRequest.of(ModelRef.latest(model), List.of(input), released::incrementAndGet);
     }
 
     private static final class NoMemory implements TensorMemory {
@@ -132,7 +132,7 @@ class FakeInferenceServerTest {
         }
 
         @Override
-        public void onEnd() {
+        public void onCompleted() {
             ends.incrementAndGet();
         }
 

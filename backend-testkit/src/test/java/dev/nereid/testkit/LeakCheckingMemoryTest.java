@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
@@ -27,7 +27,7 @@ final class LeakCheckingMemoryTest {
     }
 
     @Test
-    void tellsWhereALeakedBufferWasTaken() {
+    void reportsWhereALeakedBufferWasAllocated() {
         TensorBuffer leaked = memory.allocate(0);
 
         assertThatThrownBy(memory::close)

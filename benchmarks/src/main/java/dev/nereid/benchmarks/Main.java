@@ -1,5 +1,17 @@
 package dev.nereid.benchmarks;
 
+import dev.nereid.benchmarks.load.Wrk;
+import dev.nereid.benchmarks.process.EchoMain;
+import dev.nereid.benchmarks.report.Machine;
+import dev.nereid.benchmarks.report.Table;
+import dev.nereid.benchmarks.run.BenchmarkRun;
+import dev.nereid.benchmarks.run.ChildProcesses;
+import dev.nereid.benchmarks.run.Options;
+import dev.nereid.benchmarks.run.Report;
+import dev.nereid.benchmarks.run.Section;
+import dev.nereid.benchmarks.run.Workspace;
+import dev.nereid.benchmarks.section.BuildComparisonSection;
+import dev.nereid.benchmarks.section.SectionRunner;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -10,8 +22,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The command line of a run. Besides {@link EchoMain}, the only place that touches standard streams, system properties
- * and the exit status.
+ * Entry point of a benchmark run. Besides {@link EchoMain}, the only place that touches standard streams, system
+ * properties and the exit status.
  */
 public final class Main {
     private static final int FAILURE = 1;
@@ -41,9 +53,9 @@ public final class Main {
             return 0;
         }
         try (Workspace workspace = Workspace.create();
-                Children children = new Children()) {
+                ChildProcesses children = new ChildProcesses()) {
             atInterrupt(children, workspace);
-            return run(new Bench(
+            return run(new BenchmarkRun(
                     options,
                     checkout,
                     System.getProperty("java.class.path"),
@@ -54,14 +66,14 @@ public final class Main {
     }
 
     /** Leaves nothing behind when the run is interrupted; at its normal end there is nothing left to do. */
-    private static void atInterrupt(Children children, Workspace workspace) {
+    private static void atInterrupt(ChildProcesses children, Workspace workspace) {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             children.close();
             workspace.close();
         }));
     }
 
-    private static int run(Bench bench) throws IOException, InterruptedException {
+    private static int run(BenchmarkRun bench) throws IOException, InterruptedException {
         Options options = bench.options();
         try {
             if (options.sections().stream().anyMatch(Section::needsWrk)) {
@@ -97,9 +109,10 @@ public final class Main {
         return status;
     }
 
-    private static int compare(Bench bench, Path old) throws InterruptedException {
+    private static int compare(BenchmarkRun bench, Path old) throws InterruptedException {
         try {
-            System.out.println("\n" + CompareSection.measure(bench, old).text().stripTrailing());
+            System.out.println(
+                    "\n" + BuildComparisonSection.measure(bench, old).text().stripTrailing());
             return 0;
         } catch (IOException e) {
             System.err.println("benchmarks/run: --compare: " + e.getMessage());
@@ -107,7 +120,7 @@ public final class Main {
         }
     }
 
-    private static void save(Bench bench, Report report) throws IOException {
+    private static void save(BenchmarkRun bench, Report report) throws IOException {
         Path folder = Files.createDirectories(bench.checkout().resolve("benchmarks/results"));
         Files.writeString(folder.resolve(report.fileName()), report.markdown());
         System.out.println("\nsaved: benchmarks/results/" + report.fileName());

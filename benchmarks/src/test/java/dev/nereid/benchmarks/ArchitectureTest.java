@@ -8,6 +8,7 @@ import com.tngtech.archunit.core.domain.JavaAccess;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.lang.ArchRule;
+import dev.nereid.benchmarks.process.EchoMain;
 import dev.nereid.distribution.PackageRules;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,7 +25,7 @@ final class ArchitectureTest {
         return Stream.of(
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),
-                PackageRules.size(Set.of("dev.nereid.benchmarks")), // still to be split
+                PackageRules.size(Set.of()),
                 noClasses()
                         .that()
                         .doNotBelongToAnyOf(Main.class, EchoMain.class)

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
-import dev.nereid.distribution.InstalledServer;
+import dev.nereid.distribution.testing.InstalledServer;
 import inference.GrpcPredictV2.InferTensorContents;
 import inference.GrpcPredictV2.ModelInferRequest;
 import inference.GrpcPredictV2.ModelInferResponse;
@@ -53,15 +53,15 @@ final class CamelIT {
 
     @Test
     void findsTheServerReadyAndAlive() {
-        assertThat(ask("server/ready", "", null, ServerReadyResponse.class).getReady())
+        assertThat(send("server/ready", "", null, ServerReadyResponse.class).getReady())
                 .isTrue();
-        assertThat(ask("server/live", "", null, ServerLiveResponse.class).getLive())
+        assertThat(send("server/live", "", null, ServerLiveResponse.class).getLive())
                 .isTrue();
     }
 
     @Test
     void readsWhatTheServerIs() {
-        ServerMetadataResponse metadata = ask("server/metadata", "", null, ServerMetadataResponse.class);
+        ServerMetadataResponse metadata = send("server/metadata", "", null, ServerMetadataResponse.class);
 
         assertThat(metadata.getName()).isEqualTo("nereid");
         assertThat(metadata.getVersion()).isNotEmpty();
@@ -70,13 +70,13 @@ final class CamelIT {
 
     @Test
     void findsModelsReadyOrNot() {
-        assertThat(ask("model/ready", "&modelName=add_sub", null, ModelReadyResponse.class)
+        assertThat(send("model/ready", "&modelName=add_sub", null, ModelReadyResponse.class)
                         .getReady())
                 .isTrue();
-        assertThat(ask("model/ready", "&modelName=add_sub&modelVersion=1", null, ModelReadyResponse.class)
+        assertThat(send("model/ready", "&modelName=add_sub&modelVersion=1", null, ModelReadyResponse.class)
                         .getReady())
                 .isTrue();
-        assertThat(ask("model/ready", "&modelName=nowhere", null, ModelReadyResponse.class)
+        assertThat(send("model/ready", "&modelName=nowhere", null, ModelReadyResponse.class)
                         .getReady())
                 .isFalse();
     }
@@ -84,7 +84,7 @@ final class CamelIT {
     @Test
     void readsWhatAModelTakes() {
         ModelMetadataResponse metadata =
-                ask("model/metadata", "&modelName=add_sub&modelVersion=1", null, ModelMetadataResponse.class);
+                send("model/metadata", "&modelName=add_sub&modelVersion=1", null, ModelMetadataResponse.class);
 
         assertThat(metadata.getName()).isEqualTo("add_sub");
         assertThat(metadata.getVersionsList()).containsExactly("1");
@@ -102,7 +102,7 @@ final class CamelIT {
                 .addInputs(integers("INPUT1", List.of(1, 2, 3, 4)))
                 .build();
 
-        ModelInferResponse response = ask("infer", "&modelName=add_sub", request, ModelInferResponse.class);
+        ModelInferResponse response = send("infer", "&modelName=add_sub", request, ModelInferResponse.class);
 
         assertThat(response.getId()).isEqualTo("seven");
         assertThat(response.getModelName()).isEqualTo("add_sub");
@@ -126,7 +126,7 @@ final class CamelIT {
                 .build();
 
         ModelInferResponse response =
-                ask("infer", "&modelName=" + sample.model() + "&modelVersion=1", request, ModelInferResponse.class);
+                send("infer", "&modelName=" + sample.model() + "&modelVersion=1", request, ModelInferResponse.class);
 
         assertThat(response.getOutputs(0).getDatatype()).isEqualTo(sample.datatype());
         assertThat(response.getOutputs(0).getShapeList()).containsExactly((long) sample.count());
@@ -144,10 +144,10 @@ final class CamelIT {
     }
 
     @Test
-    void hearsOfModelsThatAreNotThere() {
+    void reportsMissingModels() {
         ModelInferRequest empty = ModelInferRequest.getDefaultInstance();
 
-        assertThatThrownBy(() -> ask("infer", "&modelName=nowhere", empty, ModelInferResponse.class))
+        assertThatThrownBy(() -> send("infer", "&modelName=nowhere", empty, ModelInferResponse.class))
                 .hasRootCauseMessage("NOT_FOUND: Request for unknown model: 'nowhere' is not found");
     }
 
@@ -161,7 +161,7 @@ final class CamelIT {
                 .build();
     }
 
-    private static <T> T ask(String operation, String more, Object body, Class<T> answer) {
+    private static <T> T send(String operation, String more, Object body, Class<T> answer) {
         return client.requestBody(uri(operation, more), body, answer);
     }
 

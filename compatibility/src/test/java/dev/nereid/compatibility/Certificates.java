@@ -13,10 +13,10 @@ import java.util.stream.Stream;
 final class Certificates {
     private static final String NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
-    private final Path folder;
+    private final Path directory;
 
     private Certificates(Path folder) {
-        this.folder = folder;
+        this.directory = folder;
     }
 
     /** Makes {@code ca.pem}, {@code server.pem}, {@code server.key}, {@code client.pem} and {@code client.key}. */
@@ -29,16 +29,16 @@ final class Certificates {
         return made;
     }
 
-    Path folder() {
-        return folder;
+    Path directory() {
+        return directory;
     }
 
     String file(String name) {
-        return folder.resolve(name).toString();
+        return directory.resolve(name).toString();
     }
 
     private void sign(String name, String extension) throws IOException {
-        Files.writeString(folder.resolve(name + ".ext"), extension + "\n");
+        Files.writeString(directory.resolve(name + ".ext"), extension + "\n");
         openssl("req -subj /CN=" + name + " -keyout " + name + ".key -out " + name + ".csr " + NEW_KEY);
         openssl("x509 -req -days 2 -in " + name + ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile " + name
                 + ".ext -out " + name + ".pem");

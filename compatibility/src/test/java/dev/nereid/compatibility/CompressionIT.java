@@ -1,6 +1,6 @@
 package dev.nereid.compatibility;
 
-import dev.nereid.distribution.InstalledServer;
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Map;

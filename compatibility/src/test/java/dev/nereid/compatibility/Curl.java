@@ -19,23 +19,23 @@ final class Curl {
     private static final String JSON_LENGTH = "Inference-Header-Content-Length";
 
     private final String server;
-    private final Path folder;
+    private final Path directory;
     private final List<String> options;
 
     /** Prepares to send to a server, for instance {@code http://127.0.0.1:8000}. */
     Curl(String server, Path folder, String... options) {
         this.server = server;
-        this.folder = folder;
+        this.directory = folder;
         this.options = List.of(options);
     }
 
-    Answer get(String path, String... more) throws IOException {
+    Response get(String path, String... more) throws IOException {
         return send(path, more);
     }
 
     /** Sends a body. */
-    Answer post(String path, byte[] body, String... more) throws IOException {
-        Path file = folder.resolve("request");
+    Response post(String path, byte[] body, String... more) throws IOException {
+        Path file = directory.resolve("request");
         Files.write(file, body);
         List<String> all = new ArrayList<>(List.of("--data-binary", "@" + file));
         all.addAll(List.of(more));
@@ -43,7 +43,7 @@ final class Curl {
     }
 
     /** Sends JSON and what follows it. */
-    Answer post(String path, String json, byte[] tensors, String... more) throws IOException {
+    Response post(String path, String json, byte[] tensors, String... more) throws IOException {
         byte[] head = json.getBytes(StandardCharsets.UTF_8);
         ByteArrayOutputStream body = new ByteArrayOutputStream();
         body.writeBytes(head);
@@ -53,9 +53,9 @@ final class Curl {
         return post(path, body.toByteArray(), all.toArray(String[]::new));
     }
 
-    private Answer send(String path, String... more) throws IOException {
-        Path head = folder.resolve("head");
-        Path body = folder.resolve("body");
+    private Response send(String path, String... more) throws IOException {
+        Path head = directory.resolve("head");
+        Path body = directory.resolve("body");
         Files.deleteIfExists(body);
         List<String> command = new ArrayList<>(List.of("curl", "-sS", "-m", "60", "-D", head.toString()));
         command.addAll(List.of("-o", body.toString()));
@@ -64,11 +64,11 @@ final class Curl {
         command.add(server + path);
         Program.Result result = Program.run(Map.of(), command);
         assertThat(result.status()).as(command + ": " + result.out()).isZero();
-        return answer(Files.readAllLines(head), Files.exists(body) ? Files.readAllBytes(body) : new byte[0]);
+        return response(Files.readAllLines(head), Files.exists(body) ? Files.readAllBytes(body) : new byte[0]);
     }
 
     /** Reads the last head, which follows those of interim answers. */
-    private static Answer answer(List<String> lines, byte[] body) {
+    private static Response response(List<String> lines, byte[] body) {
         int status = 0;
         Map<String, String> headers = new TreeMap<>();
         for (String line : lines) {
@@ -82,16 +82,16 @@ final class Curl {
                         line.substring(colon + 1).strip());
             }
         }
-        return new Answer(status, headers, body);
+        return new Response(status, headers, body);
     }
 
     /** What came back. Immutable. */
-    static final class Answer {
+    static final class Response {
         private final int status;
         private final Map<String, String> headers;
         private final byte[] body;
 
-        private Answer(int status, Map<String, String> headers, byte[] body) {
+        private Response(int status, Map<String, String> headers, byte[] body) {
             this.status = status;
             this.headers = headers;
             this.body = body;

@@ -2,7 +2,7 @@ package dev.nereid.compatibility;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.distribution.InstalledServer;
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -42,7 +42,7 @@ final class CurlIT {
     @ParameterizedTest
     @MethodSource("dev.nereid.compatibility.Sample#all")
     void sendsAndReadsJson(Sample sample) throws IOException {
-        Curl.Answer answer = curl.post(infer(sample), utf8("{\"id\":\"a\",\"inputs\":[" + json(sample) + "]}"));
+        Curl.Response answer = curl.post(infer(sample), utf8("{\"id\":\"a\",\"inputs\":[" + json(sample) + "]}"));
 
         assertThat(answer.status()).as(answer.text()).isEqualTo(200);
         assertThat(answer.headers()).containsEntry("content-type", "application/json");
@@ -58,7 +58,7 @@ final class CurlIT {
     void sendsAndReadsBytesBehindJson(Sample sample) throws IOException {
         String json = "{\"parameters\":{\"binary_data_output\":true},\"inputs\":[" + binary(sample) + "]}";
 
-        Curl.Answer answer = curl.post(infer(sample), json, sample.bytes());
+        Curl.Response answer = curl.post(infer(sample), json, sample.bytes());
 
         assertThat(answer.status()).as(answer.text()).isEqualTo(200);
         assertThat(answer.headers()).containsEntry("content-type", "application/octet-stream");
@@ -72,7 +72,7 @@ final class CurlIT {
         String json = "{\"inputs\":[" + json(sample)
                 + "],\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{\"binary_data\":true}}]}";
 
-        Curl.Answer answer = curl.post(infer(sample), utf8(json));
+        Curl.Response answer = curl.post(infer(sample), utf8(json));
 
         assertThat(answer.tensors()).isEqualTo(sample.bytes());
     }
@@ -80,7 +80,7 @@ final class CurlIT {
     @ParameterizedTest
     @MethodSource("dev.nereid.compatibility.Sample#all")
     void sendsBytesAndReadsJson(Sample sample) throws IOException {
-        Curl.Answer answer = curl.post(infer(sample), "{\"inputs\":[" + binary(sample) + "]}", sample.bytes());
+        Curl.Response answer = curl.post(infer(sample), "{\"inputs\":[" + binary(sample) + "]}", sample.bytes());
 
         assertThat(answer.text()).contains("\"data\":" + sample.json());
     }
@@ -92,7 +92,7 @@ final class CurlIT {
         byte[] body = strings ? utf8("é\n") : sample.bytes();
         String path = strings ? "/v2/models/echo_one_string/infer" : infer(sample);
 
-        Curl.Answer answer = curl.post(path, "", body);
+        Curl.Response answer = curl.post(path, "", body);
 
         assertThat(answer.status()).as(answer.text()).isEqualTo(200);
         assertThat(answer.json()).contains("\"shape\":[" + (strings ? 1 : sample.count()) + "]");
@@ -105,7 +105,7 @@ final class CurlIT {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"" + sample.datatype()
                 + "\",\"shape\":[0],\"data\":[]}]}";
 
-        Curl.Answer answer = curl.post(infer(sample), utf8(json));
+        Curl.Response answer = curl.post(infer(sample), utf8(json));
 
         assertThat(answer.status()).as(answer.text()).isEqualTo(200);
         assertThat(answer.text()).contains("\"shape\":[0],\"data\":[]");
@@ -128,7 +128,7 @@ final class CurlIT {
     void sendsBodiesInTheWaysOfHttp(String header) throws IOException {
         Sample sample = Sample.of("FP32");
 
-        Curl.Answer answer = curl.post(
+        Curl.Response answer = curl.post(
                 infer(sample),
                 "{\"inputs\":[" + binary(sample) + "]}",
                 sample.bytes(),
@@ -142,10 +142,10 @@ final class CurlIT {
 
     @ParameterizedTest
     @ValueSource(strings = {"gzip", "deflate", "gzip;q=0.5, deflate"})
-    void readsCompressedAnswers(String coding) throws IOException {
+    void readsCompressedResponses(String coding) throws IOException {
         Sample sample = Sample.of("BYTES");
 
-        Curl.Answer answer = curl.post(
+        Curl.Response answer = curl.post(
                 infer(sample),
                 utf8("{\"inputs\":[" + json(sample) + "]}"),
                 "--compressed",
@@ -158,7 +158,7 @@ final class CurlIT {
 
     @Test
     void readsEventsOfAStream() throws IOException {
-        Curl.Answer answer = curl.post("/v2/models/square/generate_stream", utf8("{\"IN\":2}"), "-N");
+        Curl.Response answer = curl.post("/v2/models/square/generate_stream", utf8("{\"IN\":2}"), "-N");
 
         assertThat(answer.headers()).containsEntry("content-type", "text/event-stream; charset=utf-8");
         assertThat(answer.text())
@@ -167,7 +167,8 @@ final class CurlIT {
 
     @Test
     void generates() throws IOException {
-        Curl.Answer answer = curl.post("/v2/models/echo_bytes/generate", utf8("{\"INPUT0\":\"a text\",\"id\":\"7\"}"));
+        Curl.Response answer =
+                curl.post("/v2/models/echo_bytes/generate", utf8("{\"INPUT0\":\"a text\",\"id\":\"7\"}"));
 
         assertThat(answer.status()).as(answer.text()).isEqualTo(200);
         assertThat(answer.text()).contains("\"OUTPUT0\":\"a text\"").contains("\"id\":\"7\"");
@@ -177,7 +178,7 @@ final class CurlIT {
     void listsTheRepository() throws IOException {
         assertThat(curl.post("/v2/repository/index", utf8("{\"ready\":true}")).text())
                 .contains("{\"name\":\"add_sub\",\"version\":\"1\",\"state\":\"READY\"}");
-        Curl.Answer load = curl.post("/v2/repository/models/add_sub/load", utf8("{}"));
+        Curl.Response load = curl.post("/v2/repository/models/add_sub/load", utf8("{}"));
         assertThat(load.status()).isEqualTo(503);
         assertThat(load.text()).contains("explicit model load / unload is not allowed");
     }
@@ -187,14 +188,14 @@ final class CurlIT {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[4],\"data\":[3,9,-1,4]}],"
                 + "\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{\"classification\":2}}]}";
 
-        Curl.Answer answer = curl.post("/v2/models/echo_int32/infer", utf8(json));
+        Curl.Response answer = curl.post("/v2/models/echo_int32/infer", utf8(json));
 
         assertThat(answer.text()).contains("\"data\":[\"9:1\",\"4:3\"]");
     }
 
     @Test
     void findsNoSharedMemoryUnlessItIsAllowed() throws IOException {
-        Curl.Answer answer =
+        Curl.Response answer =
                 curl.post("/v2/systemsharedmemory/region/r/register", utf8("{\"key\":\"/k\",\"byte_size\":4}"));
 
         assertThat(answer.status()).isEqualTo(501);
@@ -202,8 +203,8 @@ final class CurlIT {
     }
 
     @Test
-    void hearsWhatIsWrong() throws IOException {
-        Curl.Answer answer = curl.post("/v2/models/echo_fp32/infer", utf8("{\"inputs\":1}"));
+    void reportsErrors() throws IOException {
+        Curl.Response answer = curl.post("/v2/models/echo_fp32/infer", utf8("{\"inputs\":1}"));
 
         assertThat(answer.status()).isEqualTo(500);
         assertThat(answer.text()).startsWith("{\"error\":\"");

@@ -1,7 +1,7 @@
 package dev.nereid.compatibility;
 
-import dev.nereid.distribution.InstalledServer;
-import dev.nereid.distribution.Repository;
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
 import java.io.IOException;
 import java.nio.file.Path;
 
@@ -31,6 +31,6 @@ final class Echo {
         String[] all = new String[flags.length + 1];
         all[0] = "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins");
         System.arraycopy(flags, 0, all, 1, flags.length);
-        return InstalledServer.serve(models.folder(), all);
+        return InstalledServer.serve(models.directory(), all);
     }
 }

@@ -2,7 +2,7 @@ package dev.nereid.compatibility;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.distribution.InstalledServer;
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -62,7 +62,7 @@ final class FlinkIT {
     }
 
     @Test
-    void asksTheLatestVersionOverOneConnection() throws IOException {
+    void sendsToTheLatestVersionOverOneConnection() throws IOException {
         for (int i = 0; i < 20; i++) {
             try (Response response = send(request("echo_batch", "{" + ARRAY))) {
                 assertThat(response.protocol()).isEqualTo(Protocol.HTTP_1_1);

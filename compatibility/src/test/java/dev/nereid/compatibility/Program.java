@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Runs programs of the system. Stateless. */
 final class Program {
-    private static final long PATIENCE_SECONDS = 120;
+    private static final long TIMEOUT_SECONDS = 120;
 
     private Program() {}
 
@@ -39,7 +39,7 @@ final class Program {
             boolean ended = await(process);
             String text = Files.readString(out, StandardCharsets.UTF_8);
             if (!ended) {
-                throw new AssertionError(command + ": still running after " + PATIENCE_SECONDS + " s: " + text);
+                throw new AssertionError(command + ": still running after " + TIMEOUT_SECONDS + " s: " + text);
             }
             return new Result(process.exitValue(), text);
         } finally {
@@ -49,7 +49,7 @@ final class Program {
 
     private static boolean await(Process process) {
         try {
-            return process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            return process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return false;

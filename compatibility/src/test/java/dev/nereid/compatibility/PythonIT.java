@@ -2,7 +2,7 @@ package dev.nereid.compatibility;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.distribution.InstalledServer;
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

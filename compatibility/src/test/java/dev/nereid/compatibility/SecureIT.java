@@ -2,7 +2,7 @@ package dev.nereid.compatibility;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.distribution.InstalledServer;
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -52,11 +52,11 @@ final class SecureIT {
     }
 
     @Test
-    void answersCurlWithACertificate(@TempDir Path folder) throws IOException {
+    void servesCurlWithACertificate(@TempDir Path folder) throws IOException {
         Curl curl = curl(folder);
 
         assertThat(server.address("HTTP")).startsWith("https://");
-        Curl.Answer answer = curl.post("/v2/models/echo_int8/infer", REQUEST.getBytes(StandardCharsets.UTF_8));
+        Curl.Response answer = curl.post("/v2/models/echo_int8/infer", REQUEST.getBytes(StandardCharsets.UTF_8));
         assertThat(answer.text()).contains("\"data\":[7]");
     }
 
@@ -79,8 +79,8 @@ final class SecureIT {
         Curl curl = curl(folder);
         byte[] all = "{}".getBytes(StandardCharsets.UTF_8);
 
-        Curl.Answer without = curl.post("/v2/repository/index", all);
-        Curl.Answer with = curl.post("/v2/repository/index", all, "-H", "admin-key: sesame");
+        Curl.Response without = curl.post("/v2/repository/index", all);
+        Curl.Response with = curl.post("/v2/repository/index", all, "-H", "admin-key: sesame");
 
         assertThat(without.status()).isEqualTo(403);
         assertThat(without.text()).contains("This API is restricted, expecting header 'admin-key'");
@@ -91,7 +91,7 @@ final class SecureIT {
     @Test
     void passesForPython(@TempDir Path stubs) throws IOException {
         Map<String, String> place =
-                Map.of("NEREID_CERTIFICATES", certificates.folder().toString());
+                Map.of("NEREID_CERTIFICATES", certificates.directory().toString());
 
         PythonTests.prepare(stubs).run("test_secure", server, place);
     }

@@ -1,8 +1,10 @@
 package dev.nereid.distribution;
 
+import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.process.StartException;
 import java.io.IOException;
 
-/** What the word behind {@code nereid} asks for. Confined to the thread that runs it. */
+/** A command of the {@code nereid} program. Confined to the thread that runs it. */
 interface Command {
     /** Returns the word. */
     String name();
@@ -17,5 +19,5 @@ interface Command {
     void declare(Flags flags);
 
     /** Runs the command, and returns the exit status. */
-    int run() throws StartFailure, InterruptedException, IOException;
+    int run() throws StartException, InterruptedException, IOException;
 }

@@ -1,18 +1,23 @@
 package dev.nereid.distribution;
 
+import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.flags.UsageException;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.process.StartException;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
 
-/** Reads a command line and runs its command. Confined to the thread that runs it. */
+/** Parses a command line and runs its command. Confined to the thread that runs it. */
 final class CommandRunner {
     private static final String HELP = "--help";
 
-    private final Surroundings surroundings;
+    private final CommandContext context;
     private final List<Command> commands;
 
-    CommandRunner(Surroundings surroundings) {
-        this.surroundings = surroundings;
+    CommandRunner(CommandContext surroundings) {
+        this.context = surroundings;
         commands = List.of(new ServeCommand(surroundings), new DemoCommand(surroundings));
     }
 
@@ -27,11 +32,8 @@ final class CommandRunner {
         String first = line.isEmpty() ? "" : line.getFirst();
         switch (first) {
             case "--version" ->
-                surroundings
-                        .console()
-                        .out()
-                        .println("nereid " + surroundings.host().version());
-            case HELP -> surroundings.console().out().print(help());
+                context.console().out().println("nereid " + context.host().version());
+            case HELP -> context.console().out().print(help());
             default -> {
                 for (Command command : commands) {
                     if (command.name().equals(first)) {
@@ -50,15 +52,15 @@ final class CommandRunner {
         Flags flags = new Flags();
         command.declare(flags);
         if (arguments.contains(HELP)) {
-            surroundings.console().out().print(help(command, flags));
+            context.console().out().print(help(command, flags));
             return ExitStatus.SUCCESS;
         }
         try {
-            flags.read(arguments, surroundings.environment());
+            flags.read(arguments, context.environment());
             return command.run();
         } catch (UsageException e) {
             return fail(name, e.getMessage() + "; see " + name + " " + HELP, ExitStatus.USAGE);
-        } catch (StartFailure e) {
+        } catch (StartException e) {
             return fail(name, String.valueOf(e.getMessage()), ExitStatus.FAILURE);
         } catch (IOException e) {
             return fail(name, e.toString(), ExitStatus.FAILURE);
@@ -69,7 +71,7 @@ final class CommandRunner {
     }
 
     private int fail(String name, String problem, int status) {
-        surroundings.console().err().println(name + ": " + problem);
+        context.console().err().println(name + ": " + problem);
         return status;
     }
 

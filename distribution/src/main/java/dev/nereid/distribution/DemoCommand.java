@@ -1,23 +1,37 @@
 package dev.nereid.distribution;
 
+import dev.nereid.distribution.demo.DigitClients;
+import dev.nereid.distribution.demo.DigitImage;
+import dev.nereid.distribution.demo.DigitLabels;
+import dev.nereid.distribution.flags.EndpointFlags;
+import dev.nereid.distribution.flags.Flag;
+import dev.nereid.distribution.flags.FlagValue;
+import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.flags.LogFlags;
+import dev.nereid.distribution.flags.ServerFlags;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.Endpoints;
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.distribution.report.CurlExample;
+import dev.nereid.distribution.training.TrainingLoad;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 
-/** The command {@code nereid demo}: serves the bundled models and asks one of them. Confined to its thread. */
+/** The command {@code nereid demo}: serves the bundled models and runs one inference. Confined to its thread. */
 final class DemoCommand implements Command {
     private static final String IMAGE = "digit_7_0.png";
 
-    private final Surroundings surroundings;
+    private final CommandContext context;
     private final ServerFlags server = new ServerFlags();
     private final EndpointFlags endpoints = new EndpointFlags();
     private final LogFlags log = new LogFlags();
     private Duration training = Duration.ZERO;
     private boolean exit;
 
-    DemoCommand(Surroundings surroundings) {
-        this.surroundings = surroundings;
+    DemoCommand(CommandContext surroundings) {
+        this.context = surroundings;
     }
 
     @Override
@@ -51,42 +65,42 @@ final class DemoCommand implements Command {
     }
 
     @Override
-    public int run() throws StartFailure, InterruptedException, IOException {
-        log.apply(surroundings.logLevels());
-        Path examples = surroundings.paths().home().resolve("examples");
+    public int run() throws StartException, InterruptedException, IOException {
+        log.apply(context.logLevels());
+        Path examples = context.paths().home().resolve("examples");
         server.repositories.add(examples.resolve("models"));
-        RunningServer running = RunningServer.start(server, endpoints, surroundings);
-        surroundings.console().out().println(running.report().text(CurlExample.Values.COUNTED));
+        RunningServer running = RunningServer.start(server, endpoints, context);
+        context.console().out().println(running.report().text(CurlExample.Values.COUNTED));
         try {
-            ask(running.endpoints(), examples);
+            infer(running.endpoints(), examples);
             if (training.isPositive()) {
-                surroundings.console().out().println("trained: " + TrainingLoad.run(running.endpoints(), training));
+                context.console().out().println("trained: " + TrainingLoad.run(running.endpoints(), training));
             }
         } catch (IOException e) {
             running.stop();
-            throw new StartFailure("no answer: " + e.getMessage(), e);
+            throw new StartException("no answer: " + e.getMessage(), e);
         }
         if (!exit && training.isZero()) {
-            surroundings.console().out().println(ServeCommand.SERVING);
-            surroundings.stop().await();
+            context.console().out().println(ServeCommand.SERVING);
+            context.shutdown().await();
         }
         return running.stop();
     }
 
-    private void ask(Endpoints open, Path examples) throws IOException, InterruptedException {
+    private void infer(Endpoints open, Path examples) throws IOException, InterruptedException {
         DigitImage image = DigitImage.read(examples.resolve("images").resolve(IMAGE));
         DigitLabels labels = new DigitLabels(Files.readAllLines(examples.resolve("models/digits/labels.txt")));
         if (open.localHttp().isPresent()) {
             String address = open.localHttp().get();
-            tell(image, "HTTP", labels.best(DigitClients.overHttp(address, image)));
+            print(image, "HTTP", labels.best(DigitClients.overHttp(address, image)));
         }
         if (open.grpc().isPresent()) {
             String target = open.grpc().get().local().authority();
-            tell(image, "gRPC", labels.best(DigitClients.overGrpc(target, image)));
+            print(image, "gRPC", labels.best(DigitClients.overGrpc(target, image)));
         }
     }
 
-    private void tell(DigitImage image, String protocol, String answer) {
-        surroundings.console().out().println(image.name() + " over " + protocol + ": " + answer);
+    private void print(DigitImage image, String protocol, String answer) {
+        context.console().out().println(image.name() + " over " + protocol + ": " + answer);
     }
 }

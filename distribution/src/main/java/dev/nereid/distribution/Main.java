@@ -2,6 +2,15 @@ package dev.nereid.distribution;
 
 import dev.nereid.distribution.log.LogFactory;
 import dev.nereid.distribution.log.LogProvider;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.ConsoleStreams;
+import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.process.HostInfo;
+import dev.nereid.distribution.process.InstallationPaths;
+import dev.nereid.distribution.process.OutOfMemoryExit;
+import dev.nereid.distribution.process.ProcessShutdown;
+import dev.nereid.distribution.process.Signals;
+import dev.nereid.distribution.process.SystemExitLogReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.lang.ref.Reference;
@@ -11,8 +20,8 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.bridge.SLF4JBridgeHandler;
 
 /**
- * Runs a command line. The only place that touches standard streams, environment, system properties, signals, and the
- * exit of the process.
+ * Entry point of the {@code nereid} program. The only place that touches standard streams, environment, system
+ * properties, signals, and the exit of the process.
  */
 public final class Main {
     private static final String HOME = "nereid.home";
@@ -28,19 +37,20 @@ public final class Main {
      * @param arguments the command and its flags
      */
     public static void main(String[] arguments) {
-        StopSignal stop = new StopSignal();
-        FatalExit fatalExit = new FatalExit(new FileOutputStream(FileDescriptor.err), Runtime.getRuntime()::halt);
+        ProcessShutdown stop = new ProcessShutdown();
+        OutOfMemoryExit fatalExit =
+                new OutOfMemoryExit(new FileOutputStream(FileDescriptor.err), Runtime.getRuntime()::halt);
         Thread.setDefaultUncaughtExceptionHandler((thread, error) -> died(thread, error, fatalExit));
-        ExitCalls exitCalls = new ExitCalls((stack, status) -> exitCalled(stop, stack, status));
+        SystemExitLogReader exitCalls = new SystemExitLogReader((stack, status) -> onSystemExit(stop, stack, status));
         List.of("INT", "TERM").forEach(signal -> Signals.handle(signal, number -> signalled(stop, number)));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> end(stop), "shutdown"));
         int status = ExitStatus.FAILURE;
         try {
-            status = new CommandRunner(surroundings(stop, fatalExit)).run(arguments);
+            status = new CommandRunner(commandContext(stop, fatalExit)).run(arguments);
         } catch (RuntimeException | Error e) { // other threads would keep a process without a command
             died(Thread.currentThread(), e, fatalExit);
         } finally {
-            stop.ended(status);
+            stop.commandEnded(status);
             Reference.reachabilityFence(exitCalls);
         }
         System.exit(status);
@@ -50,7 +60,7 @@ public final class Main {
      * Runs when the process is told to end, by a signal or by the end of its command: waits for the command, and ends
      * the process with its status. Without the halt a process that was told to end, and did, would report a failure.
      */
-    private static void end(StopSignal stop) {
+    private static void end(ProcessShutdown stop) {
         stop.request();
         int status = ExitStatus.FAILURE;
         try {
@@ -64,17 +74,17 @@ public final class Main {
     }
 
     /** Ends the process by its first signal, as the JVM does; by the second one at once. */
-    private static void signalled(StopSignal stop, int number) {
+    private static void signalled(ProcessShutdown stop, int number) {
         int status = ExitStatus.SIGNAL + number;
-        if (stop.signalled()) {
+        if (stop.onSignal()) {
             Runtime.getRuntime().halt(status);
         }
         System.exit(status);
     }
 
     /** Notes a call of {@link System#exit} by other code than this, on the thread that calls. */
-    private static void exitCalled(StopSignal stop, Throwable stack, int status) {
-        if (stop.exitCalled(status)) {
+    private static void onSystemExit(ProcessShutdown stop, Throwable stack, int status) {
+        if (stop.onSystemExit(status)) {
             LoggerFactory.getLogger(Main.class)
                     .atError()
                     .addKeyValue("thread", Thread.currentThread().getName())
@@ -84,7 +94,7 @@ public final class Main {
         }
     }
 
-    private static void died(Thread thread, Throwable error, FatalExit fatalExit) {
+    private static void died(Thread thread, Throwable error, OutOfMemoryExit fatalExit) {
         fatalExit.check(error);
         LoggerFactory.getLogger(Main.class)
                 .atError()
@@ -93,9 +103,9 @@ public final class Main {
                 .log("thread died");
     }
 
-    private static Surroundings surroundings(StopSignal stop, FatalExit fatalExit) {
+    private static CommandContext commandContext(ProcessShutdown stop, OutOfMemoryExit fatalExit) {
         String version = Main.class.getPackage().getImplementationVersion();
-        return new Surroundings(
+        return new CommandContext(
                 new ConsoleStreams(System.out, System.err),
                 System.getenv(),
                 new InstallationPaths(
@@ -111,7 +121,7 @@ public final class Main {
                 fatalExit);
     }
 
-    private static void setUpLog(String nereid, String libraries, FatalExit fatalExit) {
+    private static void setUpLog(String nereid, String libraries, OutOfMemoryExit fatalExit) {
         // Named, since a search would open every jar of the class path.
         System.setProperty(LOG_PROVIDER, LogProvider.class.getName());
         System.setProperty(LOG_SETUP_LEVEL, "WARN");

@@ -1,7 +1,15 @@
 package dev.nereid.distribution;
 
-import dev.nereid.api.ConnectionLimiter;
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.distribution.flags.EndpointFlags;
+import dev.nereid.distribution.metrics.ConnectionCounts;
+import dev.nereid.distribution.metrics.MetricsEndpoint;
+import dev.nereid.distribution.process.Endpoint;
+import dev.nereid.distribution.process.Endpoints;
+import dev.nereid.distribution.process.EventLoops;
+import dev.nereid.distribution.process.FileDescriptors;
+import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.GrpcFrontend;
 import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.grpc.TlsFilesException;
@@ -28,7 +36,7 @@ final class Ports {
     private final Deque<Runnable> open = new ArrayDeque<>();
 
     /** What closes the port that tells of them. */
-    private Runnable last = () -> {};
+    private Runnable closeMetrics = () -> {};
 
     /** Bounds the connections of HTTP and gRPC together. */
     private final ConnectionLimiter limiter;
@@ -58,10 +66,10 @@ final class Ports {
      * @param server the server to ask
      * @param closeTimeout how long calls in progress may take once {@link #close} is called
      * @return the ports
-     * @throws StartFailure if a port cannot be had; none is left open
+     * @throws StartException if a port cannot be had; none is left open
      */
     static Ports open(EndpointFlags flags, EventLoops loops, InferenceServer server, Duration closeTimeout)
-            throws StartFailure {
+            throws StartException {
         Ports ports = new Ports(loops, flags, server);
         try {
             if (flags.http.allow) {
@@ -74,7 +82,7 @@ final class Ports {
                 ports.openMetrics();
             }
             return ports;
-        } catch (StartFailure | RuntimeException e) {
+        } catch (StartException | RuntimeException e) {
             ports.close();
             throw e;
         }
@@ -90,7 +98,7 @@ final class Ports {
      *
      * @return completed when the ports are closed, or could not be
      */
-    CompletableFuture<Void> closeDoors() {
+    CompletableFuture<Void> closeRequestPorts() {
         List<CompletableFuture<Void>> closing = new ArrayList<>();
         while (!open.isEmpty()) {
             closing.add(CompletableFuture.runAsync(open.pop(), Thread::startVirtualThread));
@@ -101,37 +109,37 @@ final class Ports {
     /** Closes all ports, the one for metrics last. Blocks until requests in progress are over. */
     void close() {
         try {
-            closeDoors().join();
+            closeRequestPorts().join();
         } finally {
-            last.run();
+            closeMetrics.run();
         }
     }
 
-    private void openHttp(Duration closeTimeout) throws StartFailure {
+    private void openHttp(Duration closeTimeout) throws StartException {
         HttpFrontend frontend;
         try {
             frontend = HttpFrontend.start(
                     loops.vertx(),
                     server,
-                    flags.http.options(loops.count()).connecting(flags.connections.http(limiter, closeTimeout)));
+                    flags.http.options(loops.count()).withConnections(flags.connections.http(limiter, closeTimeout)));
         } catch (IOException e) {
             throw refused("http", "HTTP", flags.http.address, flags.http.port, e);
         } catch (IllegalArgumentException e) {
-            throw new StartFailure("--" + e.getMessage(), e);
+            throw new StartException("--" + e.getMessage(), e);
         }
         http = Optional.of(new Endpoint(flags.http.address, frontend.port(), flags.http.isEncrypted()));
         counts.add(new ConnectionCounts("http", frontend::openConnections, frontend::refusedConnections));
         open.push(frontend::close);
     }
 
-    private void openGrpc(Duration closeTimeout) throws StartFailure {
+    private void openGrpc(Duration closeTimeout) throws StartException {
         GrpcFrontend frontend;
         try {
             GrpcOptions options = flags.grpc.options(closeTimeout);
             frontend = GrpcFrontend.start(
                     server, options.withLimits(flags.connections.grpc(options.limits(), limiter)), loops.groups());
         } catch (TlsFilesException e) {
-            throw new StartFailure("--grpc-use-ssl: " + e.getMessage(), e);
+            throw new StartException("--grpc-use-ssl: " + e.getMessage(), e);
         } catch (IOException e) {
             throw refused("grpc", "GRPC", flags.grpc.address, flags.grpc.port, e);
         }
@@ -154,7 +162,7 @@ final class Ports {
         open.push(frontend::close);
     }
 
-    private void openMetrics() throws StartFailure {
+    private void openMetrics() throws StartException {
         String address = flags.metricsAddress();
         MetricsEndpoint endpoint;
         try {
@@ -169,21 +177,21 @@ final class Ports {
             throw refused("metrics", "Metrics", address, flags.metrics.port, e);
         }
         metrics = Optional.of(new Endpoint(address, endpoint.port()));
-        last = endpoint::close;
+        closeMetrics = endpoint::close;
     }
 
-    private static StartFailure refused(String name, String service, String address, int port, IOException cause) {
+    private static StartException refused(String name, String service, String address, int port, IOException cause) {
         String flag = "--" + name + "-port: " + port;
         String authority = new Endpoint(address, port).authority();
         for (Throwable reason = cause; reason != null; reason = reason.getCause()) {
             if (String.valueOf(reason.getMessage()).contains(IN_USE)) {
-                return new StartFailure(
+                return new StartException(
                         "failed to start " + service + " service: Unavailable - Socket '" + authority
                                 + "' already in use; " + flag + " (expected: a free port)",
                         cause);
             }
         }
-        return new StartFailure(
+        return new StartException(
                 flag + " (expected: an address of this machine in --" + name + "-address; " + authority
                         + " cannot be had: " + cause.getMessage() + ")",
                 cause);

@@ -1,6 +1,16 @@
 package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceException;
+import dev.nereid.distribution.flags.EndpointFlags;
+import dev.nereid.distribution.flags.ServerFlags;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.Endpoints;
+import dev.nereid.distribution.process.EventLoops;
+import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.distribution.report.CurlExample;
+import dev.nereid.distribution.report.MemoryReport;
+import dev.nereid.distribution.report.StartReport;
 import dev.nereid.server.NereidServer;
 import java.time.Duration;
 import java.util.Optional;
@@ -12,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The server of a process, with its event loops and its ports: started together, stopped in the opposite order. Owned
- * by the command that started it, and used by one thread after the other.
+ * The server of a process: starts and stops event loops, models and ports in order. Owned by the command that started
+ * it, and used by one thread after the other.
  */
 final class RunningServer {
     private static final Logger LOG = LoggerFactory.getLogger(RunningServer.class);
@@ -22,21 +32,22 @@ final class RunningServer {
     private static final Duration MARGIN = Duration.ofSeconds(5);
 
     /** What models get to close even if the ports took all of that time, which says nothing about the models. */
-    private static final Duration LAST_MOMENT = Duration.ofSeconds(1);
+    private static final Duration MIN_CLOSE_TIMEOUT = Duration.ofSeconds(1);
 
     /**
      * How much longer than that time the ports wait for answers. What is left at its end is answered within two such
      * moments, that of the models and that of their withdrawal, and has to reach its clients.
      */
-    private static final Duration LAST_ANSWERS = LAST_MOMENT.plus(LAST_MOMENT).plusMillis(500);
+    private static final Duration LAST_RESPONSES =
+            MIN_CLOSE_TIMEOUT.plus(MIN_CLOSE_TIMEOUT).plusMillis(500);
 
     /** What closing may take beyond that time: the last answers, a second of gRPC's for its last calls, and a rest. */
-    private static final Duration GRACE = LAST_ANSWERS.plusMillis(1500);
+    private static final Duration GRACE = LAST_RESPONSES.plusMillis(1500);
 
     /** What is said of a stop that takes too long, by the reference server as well. */
     private static final String EXPIRED = "Exit timeout expired. Exiting immediately.";
 
-    private final Surroundings surroundings;
+    private final CommandContext context;
     private final Duration exitTimeout;
     private final Duration exitDelay;
     private final EventLoops loops;
@@ -45,14 +56,14 @@ final class RunningServer {
     private final MemoryReport memory;
 
     private RunningServer(
-            Surroundings surroundings,
+            CommandContext surroundings,
             Duration exitTimeout,
             Duration exitDelay,
             EventLoops loops,
             NereidServer server,
             Ports ports,
             MemoryReport memory) {
-        this.surroundings = surroundings;
+        this.context = surroundings;
         this.memory = memory;
         this.exitTimeout = exitTimeout;
         this.exitDelay = exitDelay;
@@ -68,13 +79,13 @@ final class RunningServer {
      * @param endpoints where it listens
      * @param surroundings the process
      * @return the server, ready to be asked
-     * @throws StartFailure if something that the user named cannot be had; nothing is left open
+     * @throws StartException if something that the user named cannot be had; nothing is left open
      */
-    static RunningServer start(ServerFlags flags, EndpointFlags endpoints, Surroundings surroundings)
-            throws StartFailure, InterruptedException {
+    static RunningServer start(ServerFlags flags, EndpointFlags endpoints, CommandContext surroundings)
+            throws StartException, InterruptedException {
         endpoints.check();
-        endpoints.grpc.read(surroundings.environment());
-        surroundings.stop().limit(flags.exitTimeout().plus(MARGIN));
+        endpoints.grpc.readEnvironment(surroundings.environment());
+        surroundings.shutdown().limit(flags.exitTimeout().plus(MARGIN));
         // Transports and models have nothing to do with each other until both are there: two cores start them at once.
         int loopCount = endpoints.http.eventLoops(surroundings.host().processors());
         CompletableFuture<EventLoops> loops = CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount));
@@ -83,16 +94,16 @@ final class RunningServer {
             try {
                 awaitModels(server, flags, surroundings);
                 Duration delay = exitDelay(flags, endpoints);
-                Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_ANSWERS);
+                Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_RESPONSES);
                 loops.join().watch(server);
                 Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 return new RunningServer(
                         surroundings, flags.exitTimeout(), delay, loops.join(), server, ports, flags.memoryReport());
-            } catch (StartFailure | InterruptedException | RuntimeException e) {
+            } catch (StartException | InterruptedException | RuntimeException e) {
                 closeAfter(e, server);
                 throw e;
             }
-        } catch (StartFailure | InterruptedException | RuntimeException e) {
+        } catch (StartException | InterruptedException | RuntimeException e) {
             loops.join().close();
             throw e;
         }
@@ -112,8 +123,8 @@ final class RunningServer {
         }
     }
 
-    private static void awaitModels(NereidServer server, ServerFlags flags, Surroundings surroundings)
-            throws StartFailure, InterruptedException {
+    private static void awaitModels(NereidServer server, ServerFlags flags, CommandContext surroundings)
+            throws StartException, InterruptedException {
         try {
             server.awaitModels();
         } catch (InferenceException e) {
@@ -121,7 +132,7 @@ final class RunningServer {
                 StartReport report =
                         new StartReport(server.backends(), server.models(), flags.memoryReport(), Endpoints.NONE);
                 surroundings.console().out().print(report.text(CurlExample.Values.ZEROS));
-                throw new StartFailure(report.failures() + "; --exit-on-error=false serves the others", e);
+                throw new StartException(report.failures() + "; --exit-on-error=false serves the others", e);
             }
         }
     }
@@ -142,9 +153,9 @@ final class RunningServer {
      */
     int stop() throws InterruptedException {
         long end = System.nanoTime() + exitTimeout.toNanos();
-        server.withdrawReadiness();
-        Optional<Thread> exitCaller = surroundings.stop().exitCaller();
-        exitCaller.ifPresent(this::lose);
+        server.markNotReady();
+        Optional<Thread> exitCaller = context.shutdown().exitCaller();
+        exitCaller.ifPresent(this::abandonExecution);
         if (exitCaller.isEmpty()) { // which may be an event loop, and does not serve meanwhile
             new CompletableFuture<Void>()
                     .completeOnTimeout(null, exitDelay.toNanos(), TimeUnit.NANOSECONDS)
@@ -158,30 +169,30 @@ final class RunningServer {
             closing.get(end - System.nanoTime() + GRACE.toNanos(), TimeUnit.NANOSECONDS);
             return ExitStatus.SUCCESS;
         } catch (TimeoutException e) {
-            surroundings.console().err().println("nereid: " + EXPIRED);
+            context.console().err().println("nereid: " + EXPIRED);
         } catch (ExecutionException e) {
             String reason = e.getCause() instanceof InferenceException error
                     ? error.publicMessage() // that its time is over
                     : "stop failed: " + e.getCause();
-            surroundings.console().err().println("nereid: " + reason);
+            context.console().err().println("nereid: " + reason);
         }
         return ExitStatus.FAILURE;
     }
 
     /** Gives up what the thread was at that ended the process. */
-    private void lose(Thread caller) {
+    private void abandonExecution(Thread caller) {
         server.instanceOn(caller)
                 .ifPresent(instance -> LOG.atError()
                         .addKeyValue("model", instance.model())
                         .addKeyValue("version", instance.version())
                         .addKeyValue("instance", instance.instance())
                         .log("execution ended the process"));
-        server.loseExecutionOn(caller);
+        server.abandonExecutionOn(caller);
     }
 
-    private CompletableFuture<Void> closeDoors() {
+    private CompletableFuture<Void> closeRequestPorts() {
         try {
-            return ports.closeDoors();
+            return ports.closeRequestPorts();
         } catch (RuntimeException | Error e) {
             return CompletableFuture.failedFuture(e);
         }
@@ -192,13 +203,13 @@ final class RunningServer {
      * time are answered by the models, for which the doors wait.
      */
     private void close(long end) {
-        CompletableFuture<Void> doors = closeDoors();
+        CompletableFuture<Void> doors = closeRequestPorts();
         CompletableFuture<Void> over = doors.exceptionally(_ -> null);
         over.copy()
                 .completeOnTimeout(null, Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)
                 .join();
         try {
-            server.closeWithin(Duration.ofNanos(Math.max(LAST_MOMENT.toNanos(), end - System.nanoTime())));
+            server.closeWithin(Duration.ofNanos(Math.max(MIN_CLOSE_TIMEOUT.toNanos(), end - System.nanoTime())));
         } finally {
             over.join(); // within the time of the ports
         }

@@ -1,17 +1,27 @@
 package dev.nereid.distribution;
 
-/** The command {@code nereid serve}: serves model repositories until it is told to stop. Confined to its thread. */
+import dev.nereid.distribution.flags.EndpointFlags;
+import dev.nereid.distribution.flags.Flags;
+import dev.nereid.distribution.flags.LogFlags;
+import dev.nereid.distribution.flags.ServerFlags;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.distribution.report.CurlExample;
+
+/**
+ * The command {@code nereid serve}: serves model repositories until the process is signalled. Confined to its thread.
+ */
 final class ServeCommand implements Command {
     /** The last line of a start: from here on requests are answered. */
     static final String SERVING = "Serving until Ctrl-C.";
 
-    private final Surroundings surroundings;
+    private final CommandContext context;
     private final ServerFlags server = new ServerFlags();
     private final EndpointFlags endpoints = new EndpointFlags();
     private final LogFlags log = new LogFlags();
 
-    ServeCommand(Surroundings surroundings) {
-        this.surroundings = surroundings;
+    ServeCommand(CommandContext surroundings) {
+        this.context = surroundings;
     }
 
     @Override
@@ -37,12 +47,12 @@ final class ServeCommand implements Command {
     }
 
     @Override
-    public int run() throws StartFailure, InterruptedException {
-        log.apply(surroundings.logLevels());
-        RunningServer running = RunningServer.start(server, endpoints, surroundings);
-        surroundings.console().out().println(running.report().text(CurlExample.Values.ZEROS));
-        surroundings.console().out().println(SERVING);
-        surroundings.stop().await();
+    public int run() throws StartException, InterruptedException {
+        log.apply(context.logLevels());
+        RunningServer running = RunningServer.start(server, endpoints, context);
+        context.console().out().println(running.report().text(CurlExample.Values.ZEROS));
+        context.console().out().println(SERVING);
+        context.shutdown().await();
         return running.stop();
     }
 }

@@ -1,5 +1,5 @@
 /**
- * The commands of Nereid, and the place where server and front ends are put together.
+ * The commands of the {@code nereid} program, and the assembly of server and front ends.
  *
  * <p>Starting points: {@link dev.nereid.distribution.Main}, which runs a command line; {@code ServeCommand} and
  * {@code DemoCommand}; {@code RunningServer}, which starts and stops everything in order.

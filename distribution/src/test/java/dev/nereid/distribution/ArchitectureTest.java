@@ -20,6 +20,7 @@ import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
 import com.tngtech.archunit.lang.SimpleConditionEvent;
+import dev.nereid.distribution.testing.TestPaths;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -69,21 +70,10 @@ class ArchitectureTest {
     private static final String ONNX_RUNTIME_JAVA_API = "ai.onnxruntime..";
     private static final String[] TRANSPORTS = {"io.vertx..", "io.netty..", "io.grpc.."};
 
-    /** The SPI stays one package: plugins are compiled against its names. The others are still to be split. */
-    private static final Set<String> LARGE_PACKAGES = Set.of(
-            "dev.nereid.spi",
-            "dev.nereid.api",
-            "dev.nereid.backend.onnx",
-            "dev.nereid.distribution",
-            "dev.nereid.grpc",
-            "dev.nereid.http",
-            "dev.nereid.scheduler",
-            "dev.nereid.server.repository");
+    /** The SPI stays one package: plugins are compiled against its names. */
+    private static final Set<String> LARGE_PACKAGES = Set.of("dev.nereid.spi");
 
-    /** Where large cycles of classes are still to be dissolved. */
-    private static final String[] CYCLES_LEFT = {HTTP, GRPC};
-
-    private static final JavaClasses CODE = new ClassFileImporter().importPaths(classFolders());
+    private static final JavaClasses CODE = new ClassFileImporter().importPaths(classDirectories());
 
     static Stream<ArchRule> rules() {
         return Stream.of(
@@ -181,14 +171,14 @@ class ArchitectureTest {
                         .resideInAnyPackage(CACHES, "io.lettuce..")
                         .because("caches are found in caches/, or they do not exist"),
                 noClasses()
-                        .that(are(not(named("dev.nereid.grpc.LibraryLogs"))))
+                        .that(are(not(named("dev.nereid.grpc.TransportLogFilter"))))
                         .and()
-                        .haveNameNotMatching("dev\\.nereid\\.distribution\\.ExitCalls.*")
+                        .haveNameNotMatching("dev\\.nereid\\.distribution\\.process\\.SystemExitLogReader.*")
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("java.util.logging..")
                         .because(
-                                "there is one log; ExitCalls and LibraryLogs read what libraries write to that of the JDK"),
+                                "there is one log; SystemExitLogReader and TransportLogFilter read what libraries write to that of the JDK"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main"))))
                         .should()
@@ -244,11 +234,8 @@ class ArchitectureTest {
                         .belongToAnyOf(ServiceLoader.class)
                         .because("no object of a plugin enters but through the boundary"),
                 slices().matching("dev.nereid.(*)..").should().beFreeOfCycles(),
-                PackageRules.noCyclesOfPackages()
-                        .ignoreDependency( // until the scheduler's requests have a package of their own
-                                resideInAPackage("dev.nereid.scheduler.cache"),
-                                resideInAPackage("dev.nereid.scheduler")),
-                PackageRules.noLargeCyclesOfClasses(CYCLES_LEFT),
+                PackageRules.noCyclesOfPackages(),
+                PackageRules.noLargeCyclesOfClasses(),
                 PackageRules.size(LARGE_PACKAGES),
                 classes().that().resideInAPackage("dev.nereid..").should(resideInNullMarkedPackage()));
     }
@@ -261,15 +248,15 @@ class ArchitectureTest {
 
     @Test
     void readsTheClassesOfEveryModule() {
-        assertThat(classFolders()).hasSameSizeAs(MODULES);
+        assertThat(classDirectories()).hasSameSizeAs(MODULES);
         assertThat(CODE).anyMatch(resideInAPackage(SPI));
         assertThat(CODE).anyMatch(resideInAPackage(BACKENDS));
         assertThat(CODE).anyMatch(resideInAPackage(EXAMPLES));
     }
 
-    private static List<Path> classFolders() {
+    private static List<Path> classDirectories() {
         return MODULES.stream()
-                .map(module -> TestPlaces.checkout().resolve(module).resolve("target/classes"))
+                .map(module -> TestPaths.checkout().resolve(module).resolve("target/classes"))
                 .filter(Files::isDirectory)
                 .toList();
     }

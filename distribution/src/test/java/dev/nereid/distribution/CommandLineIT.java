@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -18,7 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What the installed command says when it cannot do what it is asked. */
 final class CommandLineIT {
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @Test
     void printsTheVersionOfTheBuild() throws IOException, InterruptedException {
@@ -47,7 +48,7 @@ final class CommandLineIT {
     @Test
     void namesTheAddressThatIsNotOfThisMachine() throws IOException, InterruptedException {
         InstalledServer.Result result =
-                InstalledServer.run("serve", "--model-repository=" + folder, "--http-address=192.0.2.1");
+                InstalledServer.run("serve", "--model-repository=" + directory, "--http-address=192.0.2.1");
 
         assertThat(result.status()).isNotZero();
         assertThat(result.err().lines()).hasSize(1);
@@ -68,7 +69,7 @@ final class CommandLineIT {
     void namesModelsThatFailAndEnds() throws IOException, InterruptedException {
         breakModel("broken");
 
-        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + folder);
+        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + directory);
 
         assertThat(result.status()).isNotZero();
         assertThat(lastLine(result.err()))
@@ -79,11 +80,11 @@ final class CommandLineIT {
     }
 
     @Test
-    void servesTheOthersIfToldTo() throws IOException, InterruptedException {
+    void servesTheOthersIfConfigured() throws IOException, InterruptedException {
         breakModel("broken");
 
         try (InstalledServer server = InstalledServer.serve(
-                folder, "--exit-on-error=false", "--model-repository=" + InstalledServer.MODELS)) {
+                directory, "--exit-on-error=false", "--model-repository=" + InstalledServer.MODELS)) {
             assertThat(server.out())
                     .containsPattern("(?m)^add_sub +1 +READY$")
                     .containsPattern(
@@ -93,11 +94,11 @@ final class CommandLineIT {
     }
 
     @Test
-    void saysWhichJavaIsMissing() throws IOException, InterruptedException {
+    void reportsWhichJavaIsMissing() throws IOException, InterruptedException {
         ProcessBuilder launcher =
                 new ProcessBuilder("/bin/sh", launcherThatFindsNothing().toString());
         launcher.environment().clear();
-        launcher.environment().putAll(Map.of("HOME", folder.toString(), "PATH", tools().toString()));
+        launcher.environment().putAll(Map.of("HOME", directory.toString(), "PATH", tools().toString()));
 
         Process process = launcher.start();
         String err = new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -113,12 +114,12 @@ final class CommandLineIT {
                 .replace("/usr/lib/jvm", "/no/jvm")
                 .replace("/opt/", "/no/opt/")
                 .replace("/Library/", "/no/Library/");
-        return Files.writeString(folder.resolve("nereid"), script);
+        return Files.writeString(directory.resolve("nereid"), script);
     }
 
     /** The tools that the launcher uses, and no others. */
     private Path tools() throws IOException {
-        Path tools = Files.createDirectory(folder.resolve("tools"));
+        Path tools = Files.createDirectory(directory.resolve("tools"));
         for (String tool : new String[] {"dirname", "readlink"}) {
             Files.createSymbolicLink(tools.resolve(tool), Path.of("/usr/bin", tool));
         }
@@ -128,7 +129,7 @@ final class CommandLineIT {
     private InstalledServer.Result serve(String taken, int port) throws IOException, InterruptedException {
         String[] flags = new String[5];
         flags[0] = "serve";
-        flags[1] = "--model-repository=" + folder;
+        flags[1] = "--model-repository=" + directory;
         int next = 2;
         for (String name : new String[] {"http", "grpc", "metrics"}) {
             flags[next++] = "--" + name + "-port=" + (name.equals(taken) ? port : 0);
@@ -137,7 +138,8 @@ final class CommandLineIT {
     }
 
     private void breakModel(String name) throws IOException {
-        Path model = Files.createDirectories(folder.resolve(name).resolve("1")).getParent();
+        Path model =
+                Files.createDirectories(directory.resolve(name).resolve("1")).getParent();
         Files.writeString(model.resolve("config.pbtxt"), "max_batch_size: many\n");
     }
 

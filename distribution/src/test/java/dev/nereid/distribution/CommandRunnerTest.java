@@ -8,7 +8,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 final class CommandRunnerTest {
-    private final TestSurroundings process = new TestSurroundings(Map.of());
+    private final TestCommandContext process = new TestCommandContext(Map.of());
 
     @Test
     void printsItsVersion() {
@@ -83,7 +83,7 @@ final class CommandRunnerTest {
             walk | nereid: 'walk': unknown command (expected: serve or demo); see nereid --help
             --wrong | nereid: '--wrong': unknown command (expected: serve or demo); see nereid --help
             """)
-    void saysInOneLineWhatIsWrong(String arguments, String line) {
+    void reportsInOneLineWhatIsWrong(String arguments, String line) {
         int status = process.run(arguments.split(" "));
 
         assertThat(status).isNotZero();
@@ -92,7 +92,7 @@ final class CommandRunnerTest {
     }
 
     @Test
-    void asksForACommand() {
+    void requiresACommand() {
         assertThat(process.run()).isNotZero();
 
         assertThat(process.err()).isEqualTo("nereid: no command (expected: serve or demo); see nereid --help\n");
@@ -100,7 +100,7 @@ final class CommandRunnerTest {
 
     @Test
     void takesFlagsFromTheEnvironmentUnlessGiven() {
-        TestSurroundings set = new TestSurroundings(Map.of("NEREID_HTTP_PORT", "x"));
+        TestCommandContext set = new TestCommandContext(Map.of("NEREID_HTTP_PORT", "x"));
 
         set.run("serve", "--model-repository=nowhere");
         set.run("serve", "--model-repository=nowhere", "--http-port=1");

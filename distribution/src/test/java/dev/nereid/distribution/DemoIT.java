@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;

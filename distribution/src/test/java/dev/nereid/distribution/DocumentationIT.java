@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -21,11 +22,11 @@ final class DocumentationIT {
             Pattern.compile("(?:^`([^`\n]+)`:\n\n)?^```(\\w*)\n(.*?)^```$", Pattern.MULTILINE | Pattern.DOTALL);
 
     private static final String WRITTEN_ADDRESS = "localhost:8000";
-    private static final int LONGEST_QUICK_START = 10;
+    private static final int MAX_QUICK_START = 10;
     private static final int FIRST_SCREEN = 24;
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @Test
     void theQuickStartWorksAndIsQuick() throws IOException, InterruptedException {
@@ -37,7 +38,7 @@ final class DocumentationIT {
                 .contains("[11,22,33,44]", "[9,18,27,36]");
         assertThat(commands(Files.readString(InstalledServer.CHECKOUT.resolve("README.md")))
                         .lines())
-                .hasSizeLessThanOrEqualTo(LONGEST_QUICK_START);
+                .hasSizeLessThanOrEqualTo(MAX_QUICK_START);
     }
 
     @Test
@@ -52,7 +53,7 @@ final class DocumentationIT {
     }
 
     @Test
-    void aBackendIsWrittenAsItsAuthorsAreTold() throws IOException, InterruptedException {
+    void theBackendOfTheAuthorsGuideWorks() throws IOException, InterruptedException {
         assertThat(follow("docs/backend-authors.md")).contains("[2.0,5.0,-6.0]");
     }
 
@@ -60,14 +61,14 @@ final class DocumentationIT {
     private String follow(String document) throws IOException, InterruptedException {
         String text = Files.readString(InstalledServer.CHECKOUT.resolve(document));
         for (String part : List.of("nereid", "distribution", "examples")) {
-            Files.createSymbolicLink(folder.resolve(part), InstalledServer.CHECKOUT.resolve(part));
+            Files.createSymbolicLink(directory.resolve(part), InstalledServer.CHECKOUT.resolve(part));
         }
         saveFiles(text);
         int port = freePort();
         String script = "trap 'kill $! 2>/dev/null' EXIT\nset -e\n"
                 + commands(text).replace(WRITTEN_ADDRESS, "localhost:" + port);
         ProcessBuilder shell = new ProcessBuilder("/bin/sh", "-c", script)
-                .directory(folder.toFile())
+                .directory(directory.toFile())
                 .redirectErrorStream(true);
         shell.environment()
                 .putAll(Map.of(
@@ -88,7 +89,7 @@ final class DocumentationIT {
     private void saveFiles(String text) throws IOException {
         for (Matcher block = BLOCK.matcher(text); block.find(); ) {
             if (block.group(1) != null) {
-                Path file = folder.resolve(block.group(1));
+                Path file = directory.resolve(block.group(1));
                 Files.createDirectories(file.getParent());
                 Files.writeString(file, block.group(3));
             }

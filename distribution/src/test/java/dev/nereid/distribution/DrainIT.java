@@ -2,6 +2,11 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.HttpConnection;
+import dev.nereid.distribution.testing.HttpRequests;
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.RawHttpResponse;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpResponse;
@@ -34,7 +39,7 @@ final class DrainIT {
             List<CompletableFuture<String>> clients = new ArrayList<>();
             for (int i = 0; i < CLIENTS; i++) {
                 clients.add(
-                        CompletableFuture.supplyAsync(() -> askUntilClosed(port, answered), InstalledServer.BLOCKING));
+                        CompletableFuture.supplyAsync(() -> sendUntilClosed(port, answered), InstalledServer.BLOCKING));
             }
             Eventually.holds("load", 60, () -> answered.get() > 50 * CLIENTS);
 
@@ -75,10 +80,10 @@ final class DrainIT {
     }
 
     /** Sends one request after the other, until a response announces the end; returns how it came. */
-    private static String askUntilClosed(int port, AtomicInteger answered) {
+    private static String sendUntilClosed(int port, AtomicInteger answered) {
         try (HttpConnection connection = HttpConnection.to(port)) {
             while (true) {
-                HttpAnswer answer = connection.ask(REQUEST);
+                RawHttpResponse answer = connection.exchange(REQUEST);
                 if (answer.status() != 200) {
                     return "status " + answer.status();
                 }

@@ -2,6 +2,11 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.process.ExitStatus;
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.GatedPlugin;
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
 import dev.nereid.trouble.EndlessFunction;
 import dev.nereid.trouble.TroubleBackendProvider;
 import inference.GRPCInferenceServiceGrpc;
@@ -26,32 +31,32 @@ import org.junit.jupiter.api.io.TempDir;
 /** What plugins must not do, and what the installed server makes of it. */
 @Timeout(300)
 final class FailuresIT {
-    private static final int PATIENCE_SECONDS = 120;
+    private static final int TIMEOUT_SECONDS = 120;
     private static final Map<String, String> SMALL_HEAP = Map.of("NEREID_JAVA_OPTIONS", "-Xmx96m");
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Repository models;
     private Path plugins;
 
     @BeforeEach
     void makeModels() {
-        models = new Repository(folder.resolve("models"))
+        models = new Repository(directory.resolve("models"))
                 .model("trouble", config("trouble", ""))
                 .model("other", config("trouble", ""));
-        plugins = GatedPlugin.pack(folder.resolve("plugins"), TroubleBackendProvider.class);
+        plugins = GatedPlugin.pack(directory.resolve("plugins"), TroubleBackendProvider.class);
         GatedPlugin.pack(plugins, EndlessFunction.class);
     }
 
     @Test
     void aStackOverflowFailsItsExecutionAndTheInstanceGoesOn() throws Exception {
         try (InstalledServer server = serve(Map.of())) {
-            HttpResponse<String> failed = ask(server, "trouble", TroubleBackendProvider.RECURSE);
+            HttpResponse<String> failed = infer(server, "trouble", TroubleBackendProvider.RECURSE);
 
             assertThat(failed.statusCode()).isEqualTo(500);
             assertThat(failed.body()).contains("failed unexpectedly: StackOverflowError");
-            assertThat(ask(server, "trouble", 4).body()).contains("[4.0]");
+            assertThat(infer(server, "trouble", 4).body()).contains("[4.0]");
             assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
         }
     }
@@ -86,11 +91,11 @@ final class FailuresIT {
     @Test
     void anExhaustedHeapFailsItsExecutionIfTheProcessIsToLive() throws Exception {
         try (InstalledServer server = serve(SMALL_HEAP, "--exit-on-out-of-memory=false")) {
-            HttpResponse<String> failed = ask(server, "trouble", TroubleBackendProvider.FILL_HEAP);
+            HttpResponse<String> failed = infer(server, "trouble", TroubleBackendProvider.FILL_HEAP);
 
             assertThat(failed.statusCode()).isEqualTo(500);
             assertThat(failed.body()).contains("OutOfMemoryError: Java heap space");
-            assertThat(ask(server, "trouble", 4).body()).contains("[4.0]");
+            assertThat(infer(server, "trouble", 4).body()).contains("[4.0]");
             assertThat(server.get("/v2/health/live").statusCode()).isEqualTo(200);
             assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
         }
@@ -104,18 +109,17 @@ final class FailuresIT {
     }
 
     @Test
-    void whoEndsTheProcessIsToldAndTheOthersAreAnswered() throws Exception {
-        Path gate = Files.createFile(models.folder().resolve("other/gate"));
+    void theExecutionThatExitsFailsAndTheOthersComplete() throws Exception {
+        Path gate = Files.createFile(models.directory().resolve("other/gate"));
         try (InstalledServer server = serve(Map.of())) {
-            CompletableFuture<HttpResponse<String>> other = askLater(server, "other", TroubleBackendProvider.WAIT);
-            Eventually.holds("executed", PATIENCE_SECONDS, () -> isExecuted(server, "other"));
+            CompletableFuture<HttpResponse<String>> other = inferLater(server, "other", TroubleBackendProvider.WAIT);
+            Eventually.holds("executed", TIMEOUT_SECONDS, () -> isExecuted(server, "other"));
 
-            CompletableFuture<HttpResponse<String>> lost = askLater(server, "trouble", TroubleBackendProvider.EXIT);
+            CompletableFuture<HttpResponse<String>> lost = inferLater(server, "trouble", TroubleBackendProvider.EXIT);
 
-            assertThat(lost.get(PATIENCE_SECONDS, TimeUnit.SECONDS).statusCode())
-                    .isEqualTo(503);
+            assertThat(lost.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode()).isEqualTo(503);
             Files.delete(gate);
-            assertThat(other.get(PATIENCE_SECONDS, TimeUnit.SECONDS).body()).contains("[-5.0]");
+            assertThat(other.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[-5.0]");
             InstalledServer.Result result = server.awaitEnd();
             assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
             assertThat(result.err())
@@ -132,7 +136,7 @@ final class FailuresIT {
 
         InstalledServer.Result result = InstalledServer.run(
                 "serve",
-                "--model-repository=" + models.folder(),
+                "--model-repository=" + models.directory(),
                 "--backend-directory=" + plugins,
                 "--http-port=0",
                 "--grpc-port=0",
@@ -144,10 +148,10 @@ final class FailuresIT {
 
     @Test
     void theSecondSignalEndsTheProcessAtOnce() throws Exception {
-        Files.createFile(models.folder().resolve("other/gate"));
+        Files.createFile(models.directory().resolve("other/gate"));
         try (InstalledServer server = serve(Map.of(), "--exit-timeout-secs=600")) {
             send(server, "other", TroubleBackendProvider.WAIT);
-            Eventually.holds("executed", PATIENCE_SECONDS, () -> isExecuted(server, "other"));
+            Eventually.holds("executed", TIMEOUT_SECONDS, () -> isExecuted(server, "other"));
 
             server.signal("TERM");
             server.signal("INT");
@@ -164,11 +168,11 @@ final class FailuresIT {
             ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
                     .build();
             send(server, "endless", 1);
-            Eventually.holds("overdue", PATIENCE_SECONDS, () -> status(server, "/v2/models/endless/ready") == 400);
+            Eventually.holds("overdue", TIMEOUT_SECONDS, () -> status(server, "/v2/models/endless/ready") == 400);
 
-            assertThat(ask(server, "other", 4).body()).contains("[4.0]");
+            assertThat(infer(server, "other", 4).body()).contains("[4.0]");
             assertThat(GRPCInferenceServiceGrpc.newBlockingStub(channel)
-                            .withDeadlineAfter(PATIENCE_SECONDS, TimeUnit.SECONDS)
+                            .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS)
                             .serverLive(ServerLiveRequest.getDefaultInstance())
                             .getLive())
                     .isTrue();
@@ -190,21 +194,21 @@ final class FailuresIT {
     @Test
     void anEventLoopThatStandsStillIsReportedWithItsModel() throws Exception {
         models.model("hasty", config("trouble", "parameters { key: \"short\" value { string_value: \"1\" } }"));
-        Path gate = Files.createFile(models.folder().resolve("hasty/gate"));
+        Path gate = Files.createFile(models.directory().resolve("hasty/gate"));
         try (InstalledServer server = serve(Map.of(), "--http-thread-count=1", "--execution-watchdog-secs=2")) {
-            CompletableFuture<HttpResponse<String>> held = askLater(server, "hasty", TroubleBackendProvider.WAIT);
-            Eventually.holds("held", PATIENCE_SECONDS, () -> isHeld(server));
+            CompletableFuture<HttpResponse<String>> held = inferLater(server, "hasty", TroubleBackendProvider.WAIT);
+            Eventually.holds("held", TIMEOUT_SECONDS, () -> isHeld(server));
             while (isExecuted(server, "hasty")) { // by the thread of the instance, which was not idle yet
                 Files.delete(gate);
-                held.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+                held.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
                 Files.createFile(gate);
-                Eventually.holds("idle", PATIENCE_SECONDS, () -> isIdle(server, "hasty"));
-                held = askLater(server, "hasty", TroubleBackendProvider.WAIT);
-                Eventually.holds("held", PATIENCE_SECONDS, () -> isHeld(server));
+                Eventually.holds("idle", TIMEOUT_SECONDS, () -> isIdle(server, "hasty"));
+                held = inferLater(server, "hasty", TroubleBackendProvider.WAIT);
+                Eventually.holds("held", TIMEOUT_SECONDS, () -> isHeld(server));
             }
-            Eventually.holds("reported", PATIENCE_SECONDS, () -> isReported(server));
+            Eventually.holds("reported", TIMEOUT_SECONDS, () -> isReported(server));
             Files.delete(gate);
-            held.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            held.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
 
             server.interrupt();
             assertThat(server.awaitEnd().err())
@@ -230,7 +234,7 @@ final class FailuresIT {
 
     /** Says whether the instance of a model waits for requests, so that an event loop may run it. */
     private static boolean isIdle(InstalledServer server, String model) {
-        return stacks(server, model).contains("dev.nereid.scheduler.Seat");
+        return stacks(server, model).contains("dev.nereid.scheduler.queue.InstanceHandle");
     }
 
     /** Returns the stack of the thread of a model's instance. */
@@ -268,14 +272,14 @@ final class FailuresIT {
         String[] all = new String[flags.length + 1];
         all[0] = "--backend-directory=" + plugins;
         System.arraycopy(flags, 0, all, 1, flags.length);
-        return InstalledServer.serve(environment, models.folder(), all);
+        return InstalledServer.serve(environment, models.directory(), all);
     }
 
     private static String config(String backend, String more) {
         return Repository.identity(0, "FP32", "[ -1 ]", more).replace("\"identity\"", "\"" + backend + "\"");
     }
 
-    private static HttpResponse<String> ask(InstalledServer server, String model, int first)
+    private static HttpResponse<String> infer(InstalledServer server, String model, int first)
             throws IOException, InterruptedException {
         return server.post(
                 "/v2/models/" + model + "/infer",
@@ -287,18 +291,18 @@ final class FailuresIT {
     private static void send(InstalledServer server, String model, int first) {
         Thread.startVirtualThread(() -> {
             try {
-                ask(server, model, first);
+                infer(server, model, first);
             } catch (IOException | InterruptedException e) {
                 // The server ended first.
             }
         });
     }
 
-    private static CompletableFuture<HttpResponse<String>> askLater(InstalledServer server, String model, int first) {
+    private static CompletableFuture<HttpResponse<String>> inferLater(InstalledServer server, String model, int first) {
         return CompletableFuture.supplyAsync(
                 () -> {
                     try {
-                        return ask(server, model, first);
+                        return infer(server, model, first);
                     } catch (IOException e) {
                         throw new UncheckedIOException(e);
                     } catch (InterruptedException e) {

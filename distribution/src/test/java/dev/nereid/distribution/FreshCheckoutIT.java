@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -16,13 +17,13 @@ import org.junit.jupiter.api.io.TempDir;
 /** What whoever comes first does: the command in a checkout in which nothing is built yet. */
 final class FreshCheckoutIT {
     /** A build beside other builds. */
-    private static final long PATIENCE_MINUTES = 10;
+    private static final long TIMEOUT_MINUTES = 10;
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @Test
-    void buildsItselfAndAnswers() throws IOException, InterruptedException {
+    void buildsItselfAndServes() throws IOException, InterruptedException {
         assumeTrue(Files.exists(InstalledServer.CHECKOUT.resolve(".git")), "needs a checkout of git");
         Path fresh = copyOfWhatIsTracked();
 
@@ -35,7 +36,7 @@ final class FreshCheckoutIT {
 
     /** Copies the files as they are now, changes that are not committed included. */
     private Path copyOfWhatIsTracked() throws IOException, InterruptedException {
-        Path fresh = folder.resolve("nereid");
+        Path fresh = directory.resolve("nereid");
         String names = run(
                         InstalledServer.CHECKOUT, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
                 .text();
@@ -55,7 +56,7 @@ final class FreshCheckoutIT {
     }
 
     private Result run(Path place, String... command) throws IOException, InterruptedException {
-        Path output = folder.resolve("output-" + command[0].replaceAll("\\W", ""));
+        Path output = directory.resolve("output-" + command[0].replaceAll("\\W", ""));
         ProcessBuilder builder = new ProcessBuilder(command)
                 .directory(place.toFile())
                 .redirectErrorStream(true)
@@ -63,7 +64,7 @@ final class FreshCheckoutIT {
         // The libraries are those of the build that this test is part of.
         builder.environment().put("MAVEN_ARGS", "-o");
         Process process = builder.start();
-        if (!process.waitFor(PATIENCE_MINUTES, TimeUnit.MINUTES)) {
+        if (!process.waitFor(TIMEOUT_MINUTES, TimeUnit.MINUTES)) {
             process.destroyForcibly();
         }
         return new Result(process.waitFor(), Files.readString(output, StandardCharsets.UTF_8));

@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -111,7 +112,7 @@ final class LauncherIT {
     }
 
     @Test
-    void leavesToTheUserWhatTheUserSays() throws IOException, InterruptedException {
+    void keepsTheOptionsOfTheUser() throws IOException, InterruptedException {
         Path launcher = machine("0-1", 16000, "0::/\n");
 
         assertThat(arguments(launcher, Map.of(OPTIONS, "-XX:+UseParallelGC")))

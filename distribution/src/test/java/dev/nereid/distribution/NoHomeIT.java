@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -15,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class NoHomeIT {
     @ParameterizedTest
     @ValueSource(strings = {"", "/nonexistent"})
-    void startsAndAnswers(String home) throws IOException, InterruptedException {
+    void startsAndServes(String home) throws IOException, InterruptedException {
         String out = demo(home.isEmpty() ? Optional.empty() : Optional.of(home));
 
         assertThat(out)

@@ -2,6 +2,8 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.TestPaths;
 import inference.GRPCInferenceServiceGrpc;
 import inference.RepositoryIndexRequest;
 import inference.RepositoryIndexResponse.ModelIndex;
@@ -17,16 +19,16 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Texts of the reference server that scripts look for, in the log, the report of the start and the index. */
 final class ReferenceTextsIT {
-    private static final Path SUM = TestPlaces.checkout().resolve("examples/models/add_sub/1/model.onnx");
+    private static final Path SUM = TestPaths.checkout().resolve("examples/models/add_sub/1/model.onnx");
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @Test
     void reasonsBeginWithTheStatusEverywhere() throws Exception {
         write("broken/1/model.onnx", "this is no model");
         write("lost/config.pbtxt", "backend: \"onnxruntime\"");
-        Files.createDirectories(folder.resolve("lost/1"));
+        Files.createDirectories(directory.resolve("lost/1"));
         write("wrong/config.pbtxt", "backend: \"onnxruntime\"\nmax_batch_size: -1");
         write("wrong/1/model.onnx", "");
         write("series/config.pbtxt", "backend: \"onnxruntime\"\nsequence_batching {}");
@@ -37,7 +39,7 @@ final class ReferenceTextsIT {
                 "Unsupported: sequence batching is not supported",
                 "Invalid argument: 'max_batch_size' must be non-negative value for wrong");
 
-        try (InstalledServer server = InstalledServer.serve(folder, "--exit-on-error=false")) {
+        try (InstalledServer server = InstalledServer.serve(directory, "--exit-on-error=false")) {
             String http = server.post("/v2/repository/index", "").body();
             assertThat(reasons).allSatisfy(reason -> {
                 assertThat(http).contains("\"reason\":\"" + reason);
@@ -54,7 +56,7 @@ final class ReferenceTextsIT {
     }
 
     @Test
-    void theLogTellsOfBatchersWarmupsAndDefaults() throws Exception {
+    void theLogHasBatchersWarmupsAndDefaults() throws Exception {
         write("sum/config.pbtxt", """
                 backend: "onnxruntime"
                 max_batch_size: 8
@@ -69,10 +71,10 @@ final class ReferenceTextsIT {
                 """);
         copySum("sum");
         copySum("auto");
-        Files.createDirectories(folder.resolve("auto/007"));
-        Files.createDirectories(folder.resolve("auto/abc"));
+        Files.createDirectories(directory.resolve("auto/007"));
+        Files.createDirectories(directory.resolve("auto/abc"));
 
-        try (InstalledServer server = InstalledServer.serve(folder, "--log-verbose=1")) {
+        try (InstalledServer server = InstalledServer.serve(directory, "--log-verbose=1")) {
             assertThat(server.errSoFar())
                     .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 1\n")
                     .contains("model 'sum' instance sum_0_0 is running warmup sample 'zero sample' for iteration 2\n")
@@ -90,11 +92,11 @@ final class ReferenceTextsIT {
     }
 
     @Test
-    void theLogTellsOfAnotherDefaultAndOnlyWhenAsked() throws Exception {
+    void theLogHasAnotherDefaultAndOnlyAtItsLevel() throws Exception {
         copySum("auto");
 
         try (InstalledServer server = InstalledServer.serve(
-                folder,
+                directory,
                 "--log-verbose=1",
                 "--backend-config=default-max-batch-size=7",
                 "--backend-config=default-max-batch-size=8")) {
@@ -104,7 +106,7 @@ final class ReferenceTextsIT {
             assertThat(server.get("/v2/models/auto/config").body()).contains("\"max_batch_size\":8");
         }
         try (InstalledServer server =
-                InstalledServer.serve(folder, "--backend-config=onnxruntime,default-max-batch-size=0")) {
+                InstalledServer.serve(directory, "--backend-config=onnxruntime,default-max-batch-size=0")) {
             assertThat(server.errSoFar()).doesNotContain("dynamic-batcher", "default setting");
             assertThat(server.get("/v2/models/auto/config").body())
                     .contains("\"max_batch_size\":0")
@@ -125,13 +127,13 @@ final class ReferenceTextsIT {
     }
 
     private void copySum(String model) throws IOException {
-        Path file = folder.resolve(model).resolve("1/model.onnx");
+        Path file = directory.resolve(model).resolve("1/model.onnx");
         Files.createDirectories(file.getParent());
         Files.copy(SUM, file);
     }
 
     private void write(String name, String text) throws IOException {
-        Path file = folder.resolve(name);
+        Path file = directory.resolve(name);
         Files.createDirectories(file.getParent());
         Files.writeString(file, text);
     }

@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.net.http.HttpResponse;
 import org.junit.jupiter.api.Test;
@@ -13,7 +14,7 @@ class RefusedRequestsIT {
             "{\"id\":\"r\\n1\",\"inputs\":[{\"name\":\"IMAGE\",\"shape\":[1],\"datatype\":\"BOOL\",\"data\":[7]}]}";
 
     @Test
-    void keepsTheStatusOfTheReferenceServerAndTellsWhereTheMistakeIs() throws Exception {
+    void keepsTheStatusOfTheReferenceServerAndLocatesTheError() throws Exception {
         try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
             HttpResponse<String> answer = server.post(INFER, WRONG_TYPE);
 
@@ -27,7 +28,7 @@ class RefusedRequestsIT {
     }
 
     @Test
-    void answersMistakesOfClientsWithBadRequestIfAsked() throws Exception {
+    void reportsClientErrorsAsBadRequestIfConfigured() throws Exception {
         try (InstalledServer server =
                 InstalledServer.serve(InstalledServer.MODELS, "--client-errors-as-bad-request=true")) {
             assertThat(server.post(INFER, WRONG_TYPE).statusCode()).isEqualTo(400);

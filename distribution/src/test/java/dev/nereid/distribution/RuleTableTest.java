@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.TestPaths;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,7 +18,7 @@ import org.junit.jupiter.api.Test;
 /** The table of rules beside the tests of the scheduler: what it names is there, and it leaves no section out. */
 final class RuleTableTest {
     private static final Path TABLE =
-            TestPlaces.checkout().resolve("scheduler/src/test/resources/dev/nereid/scheduler/rules.md");
+            TestPaths.checkout().resolve("scheduler/src/test/resources/dev/nereid/scheduler/rules.md");
     private static final Pattern SECTION = Pattern.compile("##+ §([\\d.]+) .*");
     private static final Pattern HEADING = Pattern.compile("##+ (\\d+(?:\\.\\d+)?)\\.? .*");
     private static final Pattern NAME = Pattern.compile("`([A-Z]\\w*(?:Test|IT|Properties|Stress))(?:\\.(\\w+))?`");
@@ -49,7 +50,7 @@ final class RuleTableTest {
 
     private static Map<String, String> testSources() throws IOException {
         List<Path> files = new ArrayList<>();
-        try (Stream<Path> modules = Files.list(TestPlaces.checkout())) {
+        try (Stream<Path> modules = Files.list(TestPaths.checkout())) {
             for (Path module : modules.toList()) {
                 Path tests = module.resolve("src/test/java");
                 if (Files.isDirectory(tests)) {
@@ -100,7 +101,7 @@ final class RuleTableTest {
     }
 
     @Test
-    void showsEveryRuleOrSaysWhyNot() throws IOException {
+    void showsEveryRuleOrStatesWhyNot() throws IOException {
         List<Row> rows = rows();
 
         assertThat(rows).extracting(row -> row.section() + " " + row.id()).doesNotHaveDuplicates();
@@ -118,7 +119,7 @@ final class RuleTableTest {
 
     @Test
     void leavesNoSectionOfThePageOut() throws IOException {
-        Path page = TestPlaces.shared("spec/schedulers.md");
+        Path page = TestPaths.shared("spec/schedulers.md");
         List<String> covered = rows().stream().map(Row::section).distinct().toList();
 
         List<String> wanted = Files.readAllLines(page).stream()

@@ -3,6 +3,7 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ServerLiveRequest;
 import io.grpc.ChannelCredentials;
@@ -24,10 +25,10 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The installed server with encryption and secrets. Needs curl and openssl. */
 final class SecureServeIT {
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path certificate;
     private Path key;
@@ -37,8 +38,8 @@ final class SecureServeIT {
         assumeThat(isInstalled("curl") && isInstalled("openssl"))
                 .as("curl and openssl are installed")
                 .isTrue();
-        certificate = folder.resolve("server.crt");
-        key = folder.resolve("server.key");
+        certificate = directory.resolve("server.crt");
+        key = directory.resolve("server.key");
         run(
                         "openssl",
                         "req",
@@ -56,7 +57,7 @@ final class SecureServeIT {
     }
 
     @Test
-    void answersOverHttpsWhoHasTheSecret() throws IOException, InterruptedException {
+    void servesHttpsClientsWithTheSecret() throws IOException, InterruptedException {
         try (InstalledServer server = InstalledServer.serve(
                 InstalledServer.MODELS,
                 "--http-use-ssl=true",
@@ -76,7 +77,7 @@ final class SecureServeIT {
     }
 
     @Test
-    void answersOverGrpcWhoHasACertificate() throws IOException {
+    void servesGrpcClientsWithACertificate() throws IOException {
         try (InstalledServer server = InstalledServer.serve(
                 InstalledServer.MODELS,
                 "--grpc-use-ssl-mutual=true",
@@ -107,7 +108,7 @@ final class SecureServeIT {
         ManagedChannel channel = Grpc.newChannelBuilder(target, credentials).build();
         try {
             return GRPCInferenceServiceGrpc.newBlockingStub(channel)
-                            .withDeadlineAfter(PATIENCE)
+                            .withDeadlineAfter(TIMEOUT)
                             .serverLive(ServerLiveRequest.getDefaultInstance())
                             .getLive()
                     ? Status.Code.OK
@@ -120,13 +121,13 @@ final class SecureServeIT {
     }
 
     @Test
-    void saysInOneLineWhatIsWrongWithTheKeyOfGrpc() throws IOException, InterruptedException {
+    void reportsInOneLineWhatIsWrongWithTheKeyOfGrpc() throws IOException, InterruptedException {
         assertThat(complaint("grpc", certificate, certificate))
                 .contains(certificate + " (expected: an RSA or EC private key in PEM, PKCS #8; ");
     }
 
     @Test
-    void saysInOneLineWhatIsWrongWithTheFiles() throws IOException, InterruptedException {
+    void reportsInOneLineWhatIsWrongWithTheFiles() throws IOException, InterruptedException {
         assertThat(complaint("http", key, key)).startsWith("nereid serve: --http-server-cert: " + key + " (expected: ");
     }
 
@@ -152,7 +153,7 @@ final class SecureServeIT {
     }
 
     private String status(String url, String... options) throws IOException, InterruptedException {
-        return run("curl", "-s", "-o", folder.resolve("answer").toString(), "-w", "%{http_code}", "--cacert")
+        return run("curl", "-s", "-o", directory.resolve("answer").toString(), "-w", "%{http_code}", "--cacert")
                 .with(certificate.toString(), url)
                 .with(options)
                 .succeeds();

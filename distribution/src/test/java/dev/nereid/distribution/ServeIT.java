@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ServerLiveRequest;
 import io.grpc.Grpc;
@@ -51,7 +52,7 @@ final class ServeIT {
     }
 
     @Test
-    void isReadyAndAnswers() throws IOException, InterruptedException {
+    void isReadyAndServes() throws IOException, InterruptedException {
         assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(200);
         assertThat(server.post("/v2/models/add_sub/infer", SUM).body())
                 .contains("[11,22,33,44]")
@@ -75,7 +76,7 @@ final class ServeIT {
     @Test
     void runsAllPortsOnTheSameEventLoops() throws IOException, InterruptedException {
         server.post("/v2/models/add_sub/infer", SUM);
-        askOverGrpc(server.address("gRPC"));
+        inferOverGrpc(server.address("gRPC"));
 
         List<String> threads = threads(server.pid());
 
@@ -86,7 +87,7 @@ final class ServeIT {
         assertThat(threads).contains("instance/add_sub/1/add_sub_0");
     }
 
-    private static void askOverGrpc(String target) {
+    private static void inferOverGrpc(String target) {
         ManagedChannel channel = Grpc.newChannelBuilder(target, InsecureChannelCredentials.create())
                 .build();
         try {

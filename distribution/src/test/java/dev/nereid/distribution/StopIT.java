@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.GatedPlugin;
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
@@ -34,10 +38,10 @@ final class StopIT {
                     .addShape(2))
             .addRawInputContents(ByteString.copyFrom(new byte[8]))
             .build();
-    private static final int PATIENCE_SECONDS = 120;
+    private static final int TIMEOUT_SECONDS = 120;
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @Test
     void endsWithoutComplaint() throws IOException, InterruptedException {
@@ -66,48 +70,48 @@ final class StopIT {
     }
 
     @Test
-    void answersWhatItHasBeforeItEnds() throws Exception {
-        Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
+    void completesPendingRequestsBeforeItExits() throws Exception {
+        Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "60")) {
-            CompletableFuture<HttpResponse<String>> answer = ask(server, gate);
+            CompletableFuture<HttpResponse<String>> answer = infer(server, gate);
 
             server.interrupt();
-            Eventually.holds("closed door", PATIENCE_SECONDS, () -> isSentAway(server));
+            Eventually.holds("closed door", TIMEOUT_SECONDS, () -> isSentAway(server));
             GatedPlugin.open(gate);
 
-            assertThat(answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
+            assertThat(answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
             assertThat(server.awaitEnd().status()).isZero();
         }
     }
 
     @Test
-    void tellsThatItEndsUntilItHas() throws Exception {
-        Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
+    void reportsThatItExitsUntilItHas() throws Exception {
+        Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "60")) {
-            CompletableFuture<HttpResponse<String>> answer = ask(server, gate);
+            CompletableFuture<HttpResponse<String>> answer = infer(server, gate);
 
             server.interrupt();
-            Eventually.holds("closed door", PATIENCE_SECONDS, () -> isSentAway(server));
+            Eventually.holds("closed door", TIMEOUT_SECONDS, () -> isSentAway(server));
 
             assertThat(server.metrics("GET", "/metrics").statusCode()).isEqualTo(200);
             GatedPlugin.open(gate);
-            assertThat(answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
+            assertThat(answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
             assertThat(server.awaitEnd().status()).isZero();
         }
     }
 
     @Test
-    void givesRequestsUpThatTakeTooLong() throws Exception {
-        Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
+    void abandonsHttpRequestsThatTakeTooLong() throws Exception {
+        Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "1")) {
-            CompletableFuture<HttpResponse<String>> answer = ask(server, gate);
+            CompletableFuture<HttpResponse<String>> answer = infer(server, gate);
 
             server.interrupt();
 
-            HttpResponse<String> told = answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            HttpResponse<String> told = answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             assertThat(told.statusCode()).isEqualTo(503);
             assertThat(told.body()).contains("Server is stopping, and could not wait for the end of the execution");
             InstalledServer.Result result = server.awaitEnd();
@@ -117,8 +121,8 @@ final class StopIT {
     }
 
     @Test
-    void givesCallsUpThatTakeTooLong() throws Exception {
-        Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
+    void abandonsGrpcCallsThatTakeTooLong() throws Exception {
+        Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "1")) {
             ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
@@ -127,15 +131,16 @@ final class StopIT {
                     GRPCInferenceServiceGrpc.newBlockingStub(channel);
             CompletableFuture<ModelInferResponse> executed =
                     CompletableFuture.supplyAsync(() -> stub.modelInfer(CALL), InstalledServer.BLOCKING);
-            Eventually.holds("held call", PATIENCE_SECONDS, () -> GatedPlugin.isWaitedAt(gate));
+            Eventually.holds("held call", TIMEOUT_SECONDS, () -> GatedPlugin.isWaitedAt(gate));
             CompletableFuture<ModelInferResponse> waiting =
                     CompletableFuture.supplyAsync(() -> stub.modelInfer(CALL), InstalledServer.BLOCKING);
-            Eventually.holds("waiting call", PATIENCE_SECONDS, () -> isWaitedFor(server));
+            Eventually.holds("waiting call", TIMEOUT_SECONDS, () -> isWaitedFor(server));
 
             server.interrupt();
 
-            assertTold(executed, "Server is stopping, and could not wait for the end of the execution");
-            assertTold(waiting, "Server is stopping, scheduler for model has stopped accepting new inference requests");
+            assertReported(executed, "Server is stopping, and could not wait for the end of the execution");
+            assertReported(
+                    waiting, "Server is stopping, scheduler for model has stopped accepting new inference requests");
             assertThat(server.awaitEnd().status()).isEqualTo(1);
             channel.shutdownNow();
         }
@@ -151,8 +156,8 @@ final class StopIT {
         }
     }
 
-    private static void assertTold(CompletableFuture<ModelInferResponse> answer, String text) {
-        assertThatThrownBy(() -> answer.get(PATIENCE_SECONDS, TimeUnit.SECONDS))
+    private static void assertReported(CompletableFuture<ModelInferResponse> answer, String text) {
+        assertThatThrownBy(() -> answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS))
                 .cause()
                 .isInstanceOfSatisfying(StatusRuntimeException.class, error -> {
                     assertThat(error.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
@@ -161,13 +166,13 @@ final class StopIT {
     }
 
     private InstalledServer serve(Repository models, String exitTimeoutSeconds) throws IOException {
-        Path plugins = GatedPlugin.pack(folder.resolve("plugins"));
+        Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
         return InstalledServer.serve(
-                models.folder(), "--backend-directory=" + plugins, "--exit-timeout-secs=" + exitTimeoutSeconds);
+                models.directory(), "--backend-directory=" + plugins, "--exit-timeout-secs=" + exitTimeoutSeconds);
     }
 
     /** Asks, and returns once the request is being executed. */
-    private static CompletableFuture<HttpResponse<String>> ask(InstalledServer server, Path gate) {
+    private static CompletableFuture<HttpResponse<String>> infer(InstalledServer server, Path gate) {
         CompletableFuture<HttpResponse<String>> answer = CompletableFuture.supplyAsync(
                 () -> {
                     try {
@@ -179,7 +184,7 @@ final class StopIT {
                     }
                 },
                 InstalledServer.BLOCKING);
-        Eventually.holds("held request", PATIENCE_SECONDS, () -> GatedPlugin.isWaitedAt(gate));
+        Eventually.holds("held request", TIMEOUT_SECONDS, () -> GatedPlugin.isWaitedAt(gate));
         return answer;
     }
 

@@ -3,14 +3,22 @@ package dev.nereid.distribution;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.distribution.testing.ClientRequest;
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.GatedPlugin;
+import dev.nereid.distribution.testing.HttpConnection;
+import dev.nereid.distribution.testing.RawHttpResponse;
+import dev.nereid.distribution.testing.Repository;
+import dev.nereid.distribution.testing.TensorBytes;
+import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.spi.MemoryPlace;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.ManagedChannel;
@@ -30,15 +38,15 @@ class StoppingIT {
             "Server is stopping, scheduler for model has stopped accepting new inference requests";
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @Test
-    void answersWhatItHasAndRefusesTheRest() throws Exception {
-        Repository models = new Repository(folder.resolve("models")).model("gated", GatedPlugin.model());
+    void completesPendingRequestsAndRefusesNewOnes() throws Exception {
+        Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
-        Path plugins = GatedPlugin.pack(folder.resolve("plugins"));
-        Ask held = Ask.of("gated").input("INPUT0", "FP32", TensorBytes.floats(1, 2), 1, 2);
-        Ask refused = held.withId("late");
+        Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
+        ClientRequest held = ClientRequest.of("gated").input("INPUT0", "FP32", TensorBytes.floats(1, 2), 1, 2);
+        ClientRequest refused = held.withId("late");
         try (TestServer server = TestServer.open(
                         TestServer.of(models).pluginDirectories(plugins).start());
                 HttpConnection first = server.http();
@@ -52,7 +60,7 @@ class StoppingIT {
             // the model's intake closes a moment after the server's state changes; what comes between is held as well
             Eventually.holds("refusing", 10, () -> isRefused(server.server()));
 
-            HttpAnswer overHttp = second.ask(refused.overHttp());
+            RawHttpResponse overHttp = second.exchange(refused.overHttp());
             assertThat(overHttp.error()).isEqualTo("[request id: late] " + STOPPING);
             assertThat(overHttp.status()).isEqualTo(503);
             StatusRuntimeException overGrpc = catchThrowableOfType(
@@ -64,7 +72,7 @@ class StoppingIT {
             assertThat(overGrpc.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
 
             GatedPlugin.open(gate);
-            HttpAnswer answer = first.read();
+            RawHttpResponse answer = first.read();
             assertThat(answer.status()).as(answer::text).isEqualTo(200);
             assertThat(answer.binaryOutputs()).containsOnlyKeys("OUTPUT0");
             stopped.get(60, TimeUnit.SECONDS);
@@ -77,14 +85,14 @@ class StoppingIT {
         TensorBuffer memory = server.memory().allocate(Float.BYTES);
         InputTensor input = InputTensor.of("INPUT0", "FP32", new long[] {1, 1}, memory.segment(), MemoryPlace.HOST);
         AtomicBoolean refused = new AtomicBoolean();
-        server.infer(InferCall.of(ModelRef.latest("gated"), List.of(input), memory::close), new ResponseObserver() {
+        server.infer(InferRequest.of(ModelRef.latest("gated"), List.of(input), memory::close), new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 response.close();
             }
 
             @Override
-            public void onEnd() {
+            public void onCompleted() {
                 throw new AssertionError("end without a response");
             }
 

@@ -2,6 +2,7 @@ package dev.nereid.distribution;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.distribution.testing.InstalledServer;
 import java.io.IOException;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -9,7 +10,7 @@ import org.junit.jupiter.api.Test;
 /** The load that nereid-aot puts the server under. */
 final class TrainingIT {
     @Test
-    void answersManyRequestsOverBothProtocolsAndEnds() throws IOException, InterruptedException {
+    void completesManyRequestsOverBothProtocolsAndExits() throws IOException, InterruptedException {
         InstalledServer.Result result = InstalledServer.run(
                 Map.of("NEREID_JAVA_OPTIONS", "-XX:Tier4InvocationThreshold=10000"),
                 "demo",

@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  * model. A decoupled model answers as often as it is told and reports its responses. Immutable.
  */
 public final class GatedBackendProvider implements BackendProvider {
-    private static final long PATIENCE_SECONDS = 300;
+    private static final long TIMEOUT_SECONDS = 300;
     private static final long LOOK_MILLIS = 20;
 
     @Override
@@ -94,7 +94,7 @@ public final class GatedBackendProvider implements BackendProvider {
         }
         for (InferenceRequest request : batch.requests()) {
             if (decoupled) {
-                answer(request);
+                respond(request);
                 continue;
             }
             request.response().put("OUTPUT0", request.input("INPUT0").orElseThrow(), () -> {});
@@ -106,7 +106,7 @@ public final class GatedBackendProvider implements BackendProvider {
      * the second, and so on, and 1 ns for its outputs. Then ends the request and reports that, with 5 ns; or fails it with
      * 7 ns if the number is below zero. A second number is the place, from 1, of a response that fails.
      */
-    private static void answer(InferenceRequest request) throws BackendException {
+    private static void respond(InferenceRequest request) throws BackendException {
         ResponseSender sender = request.sender();
         Tensor in = request.input("INPUT0").orElseThrow();
         float times = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
@@ -132,7 +132,7 @@ public final class GatedBackendProvider implements BackendProvider {
 
     /** Waits until somebody deletes a file, if it is there, and says so by another file. */
     private static void await(Path gate) throws BackendException {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_SECONDS);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
         if (!Files.exists(gate)) {
             return;
         }

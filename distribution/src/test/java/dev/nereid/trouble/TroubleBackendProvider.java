@@ -58,7 +58,7 @@ public final class TroubleBackendProvider implements BackendProvider {
         return TroubledModel::of;
     }
 
-    private record TroubledModel(Path folder, Optional<BackendTraits.Execution> execution) implements Model {
+    private record TroubledModel(Path directory, Optional<BackendTraits.Execution> execution) implements Model {
         static TroubledModel of(ModelContext model) {
             if (model.settings().parameters().containsKey("exit_at_load")) {
                 System.exit(STATUS);
@@ -84,7 +84,7 @@ public final class TroubleBackendProvider implements BackendProvider {
                     case FILL_HEAP_ELSEWHERE -> Thread.ofPlatform().start(() -> fill());
                     case FILL_METASPACE -> define();
                     case RECURSE -> request.fail(new BackendException(ErrorCode.INTERNAL, "depth " + depth(1)));
-                    case WAIT -> await(folder.resolve("gate"));
+                    case WAIT -> await(directory.resolve("gate"));
                     default -> {}
                 }
                 request.response().put("OUTPUT0", input, () -> {});

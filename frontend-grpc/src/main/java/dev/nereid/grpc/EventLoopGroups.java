@@ -8,7 +8,7 @@ import io.netty.channel.ServerChannel;
 import java.util.concurrent.Executor;
 
 /**
- * The event loops that a front end runs on, which may be those of another one too, and its other threads. Immutable.
+ * The event loops and worker threads that a front end runs on. Immutable.
  *
  * @param acceptors accepts connections
  * @param workers runs connections; may be the same

@@ -4,6 +4,28 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.Refusals;
+import dev.nereid.grpc.connection.ConnectionAcceptor;
+import dev.nereid.grpc.connection.ConnectionGuard;
+import dev.nereid.grpc.connection.GuardedConnection;
+import dev.nereid.grpc.connection.OpenCallLimit;
+import dev.nereid.grpc.connection.ShutdownInterceptor;
+import dev.nereid.grpc.connection.TransportMemory;
+import dev.nereid.grpc.connection.UnreadResponses;
+import dev.nereid.grpc.service.BadRequestErrors;
+import dev.nereid.grpc.service.BoundedService;
+import dev.nereid.grpc.service.DelayedResponses;
+import dev.nereid.grpc.service.HealthService;
+import dev.nereid.grpc.service.InferCallDependencies;
+import dev.nereid.grpc.service.InferenceService;
+import dev.nereid.grpc.service.ModelInferMethod;
+import dev.nereid.grpc.service.RestrictedMethods;
+import dev.nereid.grpc.service.UnknownMethods;
+import dev.nereid.grpc.stream.ModelStreamInferMethod;
+import dev.nereid.grpc.stream.StreamContext;
+import dev.nereid.grpc.stream.StreamLimits;
+import dev.nereid.grpc.wire.InferRequestAssembler;
+import dev.nereid.grpc.wire.MessageDecompressor;
+import dev.nereid.grpc.wire.ResponseCompressor;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.BindableService;
 import io.grpc.Server;
@@ -28,13 +50,13 @@ import java.util.concurrent.TimeUnit;
  * <p>Everything runs on the event loops that the caller gives, which it goes on to own; nothing blocks them.
  */
 public final class GrpcFrontend implements AutoCloseable {
-    private static final long LAST_CALLS_MILLIS = 1_000;
+    private static final long FORCED_SHUTDOWN_MILLIS = 1_000;
 
     /** How long calls may still begin on connections whose clients have been told to use others. */
     private static final long GOAWAY_MILLIS = 1_000;
 
     /** While the answers that wait on a stream take so much, it is not read on. */
-    private static final long MANY_WAITING_BYTES = 16L << 20;
+    private static final long MAX_WAITING_BYTES = 16L << 20;
 
     /** How far decoupled models may be ahead of the client of a stream. */
     private static final long MAX_BYTES_AHEAD = 64L << 20;
@@ -43,30 +65,34 @@ public final class GrpcFrontend implements AutoCloseable {
      * How many calls a connection may have in progress; clients wait with more. Answers that a client does not read wait
      * in the memory of the transport, which nothing else bounds.
      */
-    private static final int MOST_CALLS_OF_A_CONNECTION = 1024;
+    private static final int MAX_CALLS_PER_CONNECTION = 1024;
 
     /** Longer than a connection lives. */
-    private static final Duration ANY_TIME = Duration.ofDays(365);
+    private static final Duration NO_TIMEOUT = Duration.ofDays(365);
 
     /** Resets that the transport lets through, even for streams that are closed; {@link GuardedConnection} has a closer look. */
     private static final int MAX_RESETS = 20_000;
 
-    private static final int RESETS_SECONDS = 10;
+    private static final int RESET_WINDOW_SECONDS = 10;
 
     /** The part of the bound on calls that may have unread responses. */
     private static final int UNREAD_PART = 4;
 
     private final Server transport;
     private final GrpcOptions options;
-    private final Stopping stopping;
+    private final ShutdownInterceptor shutdown;
     private final HealthService health;
-    private final Optional<TlsEndpoint> tls;
+    private final Optional<ReloadingSslContext> tls;
 
     private GrpcFrontend(
-            Server transport, GrpcOptions options, Stopping stopping, HealthService health, Optional<TlsEndpoint> tls) {
+            Server transport,
+            GrpcOptions options,
+            ShutdownInterceptor stopping,
+            HealthService health,
+            Optional<ReloadingSslContext> tls) {
         this.transport = transport;
         this.options = options;
-        this.stopping = stopping;
+        this.shutdown = stopping;
         this.health = health;
         this.tls = tls;
     }
@@ -86,9 +112,9 @@ public final class GrpcFrontend implements AutoCloseable {
         requireNonNull(server, "server");
         requireNonNull(options, "options");
         requireNonNull(groups, "groups");
-        LibraryLogs.install();
+        TransportLogFilter.install();
         EventLoop timer = groups.workers().next();
-        Stopping stopping = new Stopping(server.refusals());
+        ShutdownInterceptor stopping = new ShutdownInterceptor(server.refusals());
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
         TransportMemory transport =
@@ -98,26 +124,26 @@ public final class GrpcFrontend implements AutoCloseable {
                 // The last one is asked first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
                 .intercept(stopping)
-                .addService(InferenceService.of(server, inference(server, options, groups, stopping, transport)))
+                .addService(InferenceService.of(server, inferenceMethods(server, options, groups, stopping, transport)))
                 .addService(health.definition())
                 .addService(
                         BoundedService.of(ProtoReflectionServiceV1.newInstance().bindService()))
-                .addService(BoundedService.of(earlyReflection().bindService()));
+                .addService(BoundedService.of(reflectionV1Alpha().bindService()));
         if (server.refusals().changesCodes()) {
             builder.intercept(new BadRequestErrors());
         }
         if (options.messages().controlDelay().isPositive()) {
             builder.intercept(new DelayedResponses(options.messages().controlDelay(), timer));
         }
-        Optional<TlsEndpoint> tls = Optional.empty();
+        Optional<ReloadingSslContext> tls = Optional.empty();
         if (options.connections().tls().isPresent()) {
-            tls = Optional.of(TlsEndpoint.of(options.connections().tls().get(), timer));
+            tls = Optional.of(ReloadingSslContext.of(options.connections().tls().get(), timer));
             builder.sslContext(tls.get().context());
         }
         try {
             return new GrpcFrontend(builder.build().start(), options, stopping, health, tls);
         } catch (IOException | RuntimeException e) {
-            tls.ifPresent(TlsEndpoint::close);
+            tls.ifPresent(ReloadingSslContext::close);
             throw e;
         }
     }
@@ -140,15 +166,15 @@ public final class GrpcFrontend implements AutoCloseable {
                 System::nanoTime);
     }
 
-    private static List<ServerMethodDefinition<?, ?>> inference(
+    private static List<ServerMethodDefinition<?, ?>> inferenceMethods(
             InferenceServer server,
             GrpcOptions options,
             EventLoopGroups groups,
-            Stopping stopping,
+            ShutdownInterceptor stopping,
             TransportMemory transport) {
         GrpcOptions.Messages messages = options.messages();
-        InferCalls calls = new InferCalls(
-                new CallAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
+        InferCallDependencies calls = new InferCallDependencies(
+                new InferRequestAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
                 options.policy().forwardedHeaders(),
                 new ResponseCompressor(messages.compression().level()),
                 transport,
@@ -158,7 +184,7 @@ public final class GrpcFrontend implements AutoCloseable {
                 new ModelStreamInferMethod(new StreamContext(
                                 server,
                                 calls,
-                                new StreamLimits(messages.maxWaitingResponses(), MANY_WAITING_BYTES, MAX_BYTES_AHEAD),
+                                new StreamLimits(messages.maxWaitingResponses(), MAX_WAITING_BYTES, MAX_BYTES_AHEAD),
                                 groups.workers(),
                                 stopping))
                         .definition());
@@ -166,7 +192,7 @@ public final class GrpcFrontend implements AutoCloseable {
 
     /** The service that went before, which many clients still ask for. */
     @SuppressWarnings("deprecation")
-    private static BindableService earlyReflection() {
+    private static BindableService reflectionV1Alpha() {
         return ProtoReflectionService.newInstance();
     }
 
@@ -186,12 +212,12 @@ public final class GrpcFrontend implements AutoCloseable {
                 })
                 .addTransportFilter(guard)
                 .fallbackHandlerRegistry(new UnknownMethods(refusals))
-                .maxRstFramesPerWindow(MAX_RESETS, RESETS_SECONDS)
-                .handshakeTimeout(limits.handshakeTimeout().orElse(ANY_TIME).toMillis(), TimeUnit.MILLISECONDS)
+                .maxRstFramesPerWindow(MAX_RESETS, RESET_WINDOW_SECONDS)
+                .handshakeTimeout(limits.handshakeTimeout().orElse(NO_TIMEOUT).toMillis(), TimeUnit.MILLISECONDS)
                 .directExecutor()
-                .maxConcurrentCallsPerConnection(MOST_CALLS_OF_A_CONNECTION)
+                .maxConcurrentCallsPerConnection(MAX_CALLS_PER_CONNECTION)
                 .decompressorRegistry(
-                        CompressedMessages.registry(options.messages().maxInboundBytes()))
+                        MessageDecompressor.registry(options.messages().maxInboundBytes()))
                 .compressorRegistry(
                         new ResponseCompressor(options.messages().compression().level()).registry())
                 .maxInboundMessageSize(options.messages().maxInboundBytes())
@@ -234,16 +260,16 @@ public final class GrpcFrontend implements AutoCloseable {
     @Override
     public void close() {
         health.stop();
-        tls.ifPresent(TlsEndpoint::close);
+        tls.ifPresent(ReloadingSslContext::close);
         transport.shutdown();
         long nanos = options.closeTimeout().toNanos();
         long first = Math.min(nanos, TimeUnit.MILLISECONDS.toNanos(GOAWAY_MILLIS));
         try {
             boolean terminated = transport.awaitTermination(first, TimeUnit.NANOSECONDS);
-            stopping.begin();
+            shutdown.start();
             if (!terminated && !transport.awaitTermination(nanos - first, TimeUnit.NANOSECONDS)) {
                 transport.shutdownNow();
-                transport.awaitTermination(LAST_CALLS_MILLIS, TimeUnit.MILLISECONDS);
+                transport.awaitTermination(FORCED_SHUTDOWN_MILLIS, TimeUnit.MILLISECONDS);
             }
         } catch (InterruptedException _) {
             transport.shutdownNow();

@@ -2,8 +2,8 @@ package dev.nereid.grpc;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.ApiAccess;
-import dev.nereid.api.ConnectionLimiter;
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.frontend.ConnectionLimiter;
 import io.netty.util.internal.PlatformDependent;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * How a gRPC front end listens. Immutable.
+ * Options of a gRPC front end. Immutable.
  *
  * @param address the address to listen on
  * @param port the port to listen on; 0 for any that is free
@@ -42,7 +42,7 @@ public record GrpcOptions(
     private static final int MAX_PORT = 65_535;
 
     /**
-     * What may be sent. Immutable.
+     * Size limits, flow control and compression of messages. Immutable.
      *
      * @param maxInboundBytes the longest message that is read; longer ones are refused
      * @param flowControlWindowBytes how much a client may send of one call before the server has read it
@@ -75,7 +75,7 @@ public record GrpcOptions(
     }
 
     /**
-     * How connections are kept. Immutable.
+     * Keep-alive, maximum age and encryption of connections. Immutable.
      *
      * @param keepAlive how they are found dead or abusive
      * @param maxAge how old they get
@@ -98,7 +98,7 @@ public record GrpcOptions(
     }
 
     /**
-     * How much clients may hold, and for how long. Immutable.
+     * Limits of what clients may hold, and for how long. Immutable.
      *
      * @param openConnections counts connections; may be shared with other front ends
      * @param openCalls how many calls of all clients may be open at a time; further ones are refused. When a quarter of
@@ -119,13 +119,13 @@ public record GrpcOptions(
             Optional<Duration> responseStall,
             Optional<Duration> handshakeTimeout,
             Optional<Duration> maxIdle) {
-        private static final long HEAP_FOR_EACH_CALL = 16 << 10;
+        private static final long HEAP_BYTES_PER_CALL = 16 << 10;
         private static final long MIN_TRANSPORT_BYTES = 32L << 20;
 
         /** Any number of connections, calls as the heap has room for, a minute for clients that do not read. */
         public static final Limits DEFAULT = new Limits(
                 ConnectionLimiter.unlimited(),
-                Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_CALL),
+                Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_CALL),
                 Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 4),
                 Math.max(MIN_TRANSPORT_BYTES, PlatformDependent.maxDirectMemory() / 2),
                 Optional.of(Duration.ofSeconds(60)),
@@ -205,7 +205,7 @@ public record GrpcOptions(
     }
 
     /**
-     * How connections are found dead or abusive. Immutable.
+     * Keep-alive options of connections. Immutable.
      *
      * @param time how long a connection may be silent before the server pings it
      * @param timeout how long the answer to a ping may take before the connection is closed
@@ -226,7 +226,7 @@ public record GrpcOptions(
     }
 
     /**
-     * The files for encryption, in PEM. They may be replaced while the front end runs: new connections use the new ones.
+     * The PEM files for TLS. They may be replaced while the front end runs: new connections use the new ones.
      * Immutable.
      *
      * @param certificate the certificate of the server, then those that vouch for it
@@ -245,7 +245,7 @@ public record GrpcOptions(
     }
 
     /**
-     * Who may ask what. Immutable.
+     * Restrictions of the protocol and the headers forwarded to backends. Immutable.
      *
      * @param access which parts of the protocol need a secret
      * @param forwardedHeaders found in the names of headers that become parameters of inference requests

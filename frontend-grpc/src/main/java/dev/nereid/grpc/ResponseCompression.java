@@ -2,7 +2,7 @@ package dev.nereid.grpc;
 
 import java.util.zip.Deflater;
 
-/** How much work goes into the compression of inference responses, for clients that take compressed ones. */
+/** Compression level of inference responses. */
 public enum ResponseCompression {
     /** Responses are not compressed. */
     NONE(Deflater.NO_COMPRESSION),

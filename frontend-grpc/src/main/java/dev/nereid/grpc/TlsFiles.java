@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What the files for encryption held when they were read. Immutable.
+ * Content of the TLS files at one time. Immutable.
  *
  * @param certificates the content of the server's certificate file
  * @param key the content of the server's key file
@@ -50,7 +50,7 @@ record TlsFiles(String certificates, String key, Optional<String> clientRoots) {
     }
 
     /**
-     * What a server shows to its clients. Immutable.
+     * The server's certificate chain and private key. Immutable.
      *
      * @param chain its certificate, then those that vouch for it
      * @param key its private key

@@ -3,7 +3,7 @@ package dev.nereid.grpc;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** Says that a file for encryption cannot be used. */
+/** Reports a TLS file that cannot be used. */
 public final class TlsFilesException extends IOException {
     private static final long serialVersionUID = 1L;
 

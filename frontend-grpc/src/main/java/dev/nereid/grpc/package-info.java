@@ -1,8 +1,8 @@
 /**
- * The gRPC front end: the inference service, health checking and server reflection.
+ * Serves an inference server over gRPC: the listener and its options.
  *
  * <p>Starting points: {@link dev.nereid.grpc.GrpcFrontend} starts and stops it. A {@code ModelInfer} call goes through
- * {@code InferMessageReader}, which parses the request by hand from the transport's buffers, {@code CallAssembler},
+ * {@code InferMessageReader}, which parses the request by hand from the transport's buffers, {@code InferRequestAssembler},
  * which makes a call of it, {@code ModelInferCall}, and {@code InferResponseMessage}, which writes the response.
  */
 @NullMarked

@@ -1,16 +1,17 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.RequestProtocol;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelInferRequest;
@@ -33,12 +34,12 @@ import java.util.concurrent.ThreadPoolExecutor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Requests that take heap, and what becomes of those that long messages bring. */
+/** Tests memory limits of requests and of long messages. */
 @Timeout(60)
 final class BoundedRequestsIT {
     private static final int MIB = 1 << 20;
 
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
     private <Q, R> ClientCall<Q, R> begin(MethodDescriptor<Q, R> method, Q request, CallOptions options) {
         ClientCall<Q, R> call = frontend.channel.newCall(
@@ -52,7 +53,7 @@ final class BoundedRequestsIT {
     }
 
     private void awaitBytes(long least) {
-        Frontend.await(() -> frontend.memory.bytesInUse() >= least);
+        TestFrontend.await(() -> frontend.memory.bytesInUse() >= least);
     }
 
     private static ServerReflectionRequest reflection(int length) {
@@ -131,13 +132,13 @@ final class BoundedRequestsIT {
             watch.halfClose();
 
             ready.cancel("enough", null);
-            Frontend.await(() -> frontend.memory.bytesInUse() < 60_000);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() < 60_000);
             assertThat(frontend.memory.bytesInUse()).isGreaterThanOrEqualTo(50_000);
             watch.cancel("enough", null);
 
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
             assertThat(frontend.client.modelReady(name).getReady()).isFalse();
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
@@ -162,17 +163,17 @@ final class BoundedRequestsIT {
             awaitBytes(4 * MIB);
 
             load.halfClose();
-            Frontend.await(() -> !frontend.server.control().loads().isEmpty());
+            TestFrontend.await(() -> !frontend.server.control().loads().isEmpty());
             infer.cancel("enough", null);
 
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
     @Test
     void countsFilesOnTheHeap() {
         try (frontend;
-                Frontend small = new Frontend(GrpcOptions.DEFAULT, 4 * MIB)) {
+                TestFrontend small = new TestFrontend(GrpcOptions.DEFAULT, 4 * MIB)) {
             small.client.withCompression("gzip").repositoryModelLoad(load(3 * MIB));
             assertThat(small.memory.bytesInUse()).isZero();
             assertThatThrownBy(() -> small.client.withCompression("gzip").repositoryModelLoad(load(5 * MIB)))
@@ -182,14 +183,14 @@ final class BoundedRequestsIT {
     }
 
     @Test
-    void forgetsRequestsOfMethodsThatBreak() {
+    void releasesRequestsOfMethodsThatFail() {
         try (frontend) {
             frontend.server.control().breakWith(new IllegalStateException("broken, says the test"));
 
             assertFails(
                     () -> frontend.client.repositoryModelLoad(load(100_000)), Status.Code.INTERNAL, "internal error");
 
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
@@ -199,10 +200,10 @@ final class BoundedRequestsIT {
     }
 
     @Test
-    void answersLongRequestsWhateverBecomesOfThem() throws Exception {
+    void respondsToLongRequests() throws Exception {
         try (frontend) {
-            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1).answering(call -> {
-                call.call().release().run();
+            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1).responding(call -> {
+                call.request().release().run();
                 throw new AssertionError("says the test");
             }));
 
@@ -213,7 +214,7 @@ final class BoundedRequestsIT {
     }
 
     @Test
-    void readsLongRequestsOnTheThreadsThatItIsGiven() {
+    void readsLongRequestsOnTheGivenThreads() {
         try (frontend) {
             frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
             ThreadPoolExecutor workers = (ThreadPoolExecutor) frontend.workers;
@@ -257,7 +258,7 @@ final class BoundedRequestsIT {
     void refusesLongNamesAndParameters() {
         try (frontend) {
             frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
-            ByteString one = Frontend.floats(1);
+            ByteString one = TestFrontend.floats(1);
             String name = "é".repeat(40_000);
             String quoted = "é".repeat(256) + "…";
 
@@ -290,11 +291,11 @@ final class BoundedRequestsIT {
     }
 
     @Test
-    void countsLongParametersUntilTheyAreAnswered() {
+    void countsLongParametersUntilTheResponse() {
         try (frontend) {
-            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
-            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1).answering(calls::add));
-            ModelInferRequest request = request("m", "FP32", Frontend.floats(1), 1)
+            BlockingQueue<ReceivedRequest> calls = new LinkedBlockingQueue<>();
+            frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1).responding(calls::add));
+            ModelInferRequest request = request("m", "FP32", TestFrontend.floats(1), 1)
                     .putParameters(
                             "p",
                             InferParameter.newBuilder()
@@ -303,12 +304,12 @@ final class BoundedRequestsIT {
                     .build();
             var call = begin(GRPCInferenceServiceGrpc.getModelInferMethod(), request, CallOptions.DEFAULT);
             call.halfClose();
-            Frontend.await(() -> !calls.isEmpty());
+            TestFrontend.await(() -> !calls.isEmpty());
 
             assertThat(frontend.memory.bytesInUse()).isGreaterThan(60_000);
             calls.remove().respondWithInputs();
 
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 

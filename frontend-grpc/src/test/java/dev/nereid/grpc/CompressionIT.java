@@ -1,14 +1,15 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.google.protobuf.ByteString;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
 import inference.GRPCInferenceServiceGrpc;
@@ -88,7 +89,7 @@ final class CompressionIT {
         private final AtomicReference<@Nullable Metadata> headers = new AtomicReference<>();
         private final AtomicReference<@Nullable Metadata> trailers = new AtomicReference<>();
 
-        Client(Frontend frontend, Codec... codecs) {
+        Client(TestFrontend frontend, Codec... codecs) {
             CompressorRegistry compressors = CompressorRegistry.newEmptyInstance();
             compressors.register(Codec.Identity.NONE);
             DecompressorRegistry decompressors =
@@ -156,14 +157,14 @@ final class CompressionIT {
         return Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER);
     }
 
-    private static Frontend frontend(int maxBytes, ResponseCompression compression) {
-        Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withMessages(
+    private static TestFrontend frontend(int maxBytes, ResponseCompression compression) {
+        TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
                 new GrpcOptions.Messages(maxBytes, 1 << 20, 1000, compression, Duration.ZERO)));
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         return frontend;
     }
 
-    private static Frontend frontend() {
+    private static TestFrontend frontend() {
         return frontend(Integer.MAX_VALUE, ResponseCompression.NONE);
     }
 
@@ -172,7 +173,7 @@ final class CompressionIT {
     void takesCompressedRequests(String encoding, int count) throws Exception {
         ByteString content = floats(new float[count]);
         ModelInferRequest request = request("m", "FP32", content, count).build();
-        try (Frontend frontend = frontend();
+        try (TestFrontend frontend = frontend();
                 Client client = new Client(frontend, DEFLATE, GZIP)) {
             assertThat(client.stub(encoding).modelInfer(request).getRawOutputContentsList())
                     .containsExactly(content);
@@ -188,7 +189,7 @@ final class CompressionIT {
     @ParameterizedTest
     @CsvSource({"deflate", "gzip"})
     void boundsWhatRequestsBecome(String encoding) throws Exception {
-        try (Frontend frontend = frontend(100_000, ResponseCompression.NONE);
+        try (TestFrontend frontend = frontend(100_000, ResponseCompression.NONE);
                 Client client = new Client(frontend, DEFLATE, GZIP)) {
             assertFails(
                     () -> client.infer(encoding),
@@ -196,7 +197,7 @@ final class CompressionIT {
                     "Decompressed gRPC message exceeds maximum size 100000");
             assertThat(client.stream(encoding, REQUEST).getErrorMessage())
                     .isEqualTo("Decompressed gRPC message exceeds maximum size 100000");
-            assertThat(frontend.server.calls()).isEmpty();
+            assertThat(frontend.server.requests()).isEmpty();
         }
     }
 
@@ -214,10 +215,10 @@ final class CompressionIT {
                     return bytes;
                 },
                 bytes -> dictionary)) {
-            try (Frontend frontend = frontend();
+            try (TestFrontend frontend = frontend();
                     Client client = new Client(frontend, new Deflate("deflate", spoil))) {
                 assertFails(() -> client.infer("deflate"), Status.Code.INTERNAL, "Unable to parse request");
-                assertThat(frontend.server.calls()).isEmpty();
+                assertThat(frontend.server.requests()).isEmpty();
             }
         }
     }
@@ -238,7 +239,7 @@ final class CompressionIT {
 
     @Test
     void tellsClientsWhatItTakesInsteadOfAnUnknownEncoding() {
-        try (Frontend frontend = frontend();
+        try (TestFrontend frontend = frontend();
                 Client client = new Client(frontend, new Deflate("snappy", UnaryOperator.identity()), GZIP)) {
             StatusRuntimeException failure =
                     catchThrowableOfType(StatusRuntimeException.class, () -> client.infer("snappy"));
@@ -263,7 +264,7 @@ final class CompressionIT {
     })
     void compressesResponsesAsTheClientTakesThem(
             ResponseCompression compression, String ofDeflate, String ofGzip, String ofBoth) throws Exception {
-        try (Frontend frontend = frontend(Integer.MAX_VALUE, compression)) {
+        try (TestFrontend frontend = frontend(Integer.MAX_VALUE, compression)) {
             assertEncoding(frontend, ofDeflate, DEFLATE);
             assertEncoding(frontend, ofGzip, GZIP);
             assertEncoding(frontend, ofBoth, GZIP, DEFLATE);
@@ -271,7 +272,7 @@ final class CompressionIT {
         }
     }
 
-    private static void assertEncoding(Frontend frontend, String encoding, Codec... taken) throws Exception {
+    private static void assertEncoding(TestFrontend frontend, String encoding, Codec... taken) throws Exception {
         try (Client client = new Client(frontend, taken)) {
             assertThat(client.infer("identity")).isEqualTo(LARGE);
             assertThat(client.header(ENCODING)).isEqualTo(encoding);
@@ -288,7 +289,7 @@ final class CompressionIT {
     @ParameterizedTest
     @EnumSource(value = ResponseCompression.class, names = "NONE", mode = EnumSource.Mode.EXCLUDE)
     void compressesBothWays(ResponseCompression compression) throws Exception {
-        try (Frontend frontend = frontend(Integer.MAX_VALUE, compression);
+        try (TestFrontend frontend = frontend(Integer.MAX_VALUE, compression);
                 Client client = new Client(frontend, DEFLATE)) {
             assertThat(client.infer("deflate")).isEqualTo(LARGE);
             assertThat(client.stream("deflate", REQUEST).getInferResponse().getRawOutputContents(0))

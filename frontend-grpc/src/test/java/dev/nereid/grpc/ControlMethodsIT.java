@@ -1,6 +1,6 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
 import static io.grpc.Status.Code.ALREADY_EXISTS;
 import static io.grpc.Status.Code.INTERNAL;
 import static io.grpc.Status.Code.INVALID_ARGUMENT;
@@ -9,6 +9,7 @@ import static io.grpc.Status.Code.UNIMPLEMENTED;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeControl;
@@ -40,7 +41,7 @@ final class ControlMethodsIT {
             ModelRepositoryParameter.newBuilder().setBoolParam(true).build();
 
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
     private void load(RepositoryModelLoadRequest.Builder request) {
         assertThat(frontend.client.repositoryModelLoad(request.build())).isNotNull();
@@ -92,7 +93,7 @@ final class ControlMethodsIT {
     }
 
     @Test
-    void refusesToLoadWhatIsNotSaidWell() {
+    void refusesInvalidLoadParameters() {
         assertFails(
                 () -> load(loading("m").setRepositoryName("r")),
                 UNIMPLEMENTED,
@@ -113,7 +114,7 @@ final class ControlMethodsIT {
     }
 
     @Test
-    void tellsWhyAModelDoesNotLoad() {
+    void reportsWhyAModelDoesNotLoad() {
         frontend.server.control().failWith(ErrorCode.INTERNAL, "failed to load 'm'");
 
         assertFails(() -> load(loading("m")), INTERNAL, "failed to load 'm'");

@@ -1,13 +1,14 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.ModelInferRequest;
 import inference.ServerLiveRequest;
 import io.grpc.Status;
@@ -25,7 +26,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Deadlines that pass while a model of one instance has the request, or another one before it. */
+/** Tests deadlines that pass in the queue or during execution. */
 @Timeout(60)
 final class DeadlineIT {
     private static final Duration PATIENCE = Duration.ofSeconds(20);
@@ -34,15 +35,15 @@ final class DeadlineIT {
             request("busy", "FP32", floats(1), 1).build();
 
     private final ExecutorService instance = Executors.newSingleThreadExecutor();
-    private final BlockingQueue<FakeCall> executing = new LinkedBlockingQueue<>();
+    private final BlockingQueue<ReceivedRequest> executing = new LinkedBlockingQueue<>();
     private final CountDownLatch gate = new CountDownLatch(1);
-    private Frontend frontend;
+    private TestFrontend frontend;
 
     @BeforeEach
     void start() {
-        frontend = new Frontend();
+        frontend = new TestFrontend();
         frontend.server.add(FakeModel.identity("busy", DataType.FP32, 0, -1)
-                .answering(this::execute)
+                .responding(this::execute)
                 .on(instance));
         // The connection is there, so that no deadline passes on the way.
         assertThat(frontend.client
@@ -59,22 +60,22 @@ final class DeadlineIT {
     }
 
     @Test
-    void withdrawsAtTheDeadline() throws InterruptedException {
-        assertThat(askInVain().getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+    void cancelsAtTheDeadline() throws InterruptedException {
+        assertThat(inferExpectingDeadline().getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
 
         assertThat(take().awaitCancel(PATIENCE)).isTrue();
     }
 
     @Test
-    void withdrawsAQueuedRequestAtItsDeadline() throws Exception {
+    void cancelsAQueuedRequestAtItsDeadline() throws Exception {
         CompletableFuture<Integer> first = CompletableFuture.supplyAsync(
                 () -> frontend.client.modelInfer(REQUEST).getOutputsCount());
-        FakeCall before = take();
+        ReceivedRequest before = take();
 
-        assertThat(askInVain().getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+        assertThat(inferExpectingDeadline().getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
 
-        Frontend.await(() -> frontend.server.calls().size() == 2);
-        FakeCall waiting = frontend.server.calls().getLast();
+        TestFrontend.await(() -> frontend.server.requests().size() == 2);
+        ReceivedRequest waiting = frontend.server.requests().getLast();
         assertThat(waiting.awaitCancel(PATIENCE)).isTrue();
         assertThat(before.isCancelled()).isFalse();
         gate.countDown();
@@ -82,7 +83,7 @@ final class DeadlineIT {
         assertThat(executing).isEmpty();
     }
 
-    private StatusRuntimeException askInVain() {
+    private StatusRuntimeException inferExpectingDeadline() {
         return catchThrowableOfType(
                 StatusRuntimeException.class,
                 () -> frontend.client
@@ -91,7 +92,7 @@ final class DeadlineIT {
     }
 
     /** Executes what nobody has withdrawn; the first of them waits at the gate. */
-    private void execute(FakeCall call) {
+    private void execute(ReceivedRequest call) {
         if (call.isCancelled()) {
             return;
         }
@@ -104,8 +105,8 @@ final class DeadlineIT {
         call.respondWithInputs();
     }
 
-    private FakeCall take() throws InterruptedException {
-        FakeCall call = executing.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    private ReceivedRequest take() throws InterruptedException {
+        ReceivedRequest call = executing.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
         assertThat(call).isNotNull();
         return call;
     }

@@ -1,13 +1,14 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static io.grpc.Status.Code.DEADLINE_EXCEEDED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.ApiAccess;
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
 import inference.GRPCInferenceServiceGrpc;
@@ -35,12 +36,12 @@ final class DelayedResponsesIT {
     private static final ModelInferRequest REQUEST =
             request("m", "FP32", floats(1), 1).build();
 
-    private static Frontend delaying(Duration delay) {
+    private static TestFrontend delaying(Duration delay) {
         return delaying(GrpcOptions.DEFAULT.withControlDelay(delay));
     }
 
-    private static Frontend delaying(GrpcOptions options) {
-        Frontend frontend = new Frontend(options);
+    private static TestFrontend delaying(GrpcOptions options) {
+        TestFrontend frontend = new TestFrontend(options);
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         return frontend;
     }
@@ -54,7 +55,7 @@ final class DelayedResponsesIT {
 
     @Test
     void delaysAllMethodsButInference() throws Exception {
-        try (Frontend frontend = delaying(Duration.ofHours(1))) {
+        try (TestFrontend frontend = delaying(Duration.ofHours(1))) {
             GRPCInferenceServiceBlockingStub hasty = GRPCInferenceServiceGrpc.newBlockingStub(frontend.channel);
 
             assertLate(() -> hasty.withDeadlineAfter(300, TimeUnit.MILLISECONDS).serverLive(LIVE));
@@ -79,7 +80,7 @@ final class DelayedResponsesIT {
         GrpcOptions options = GrpcOptions.DEFAULT
                 .withControlDelay(delay)
                 .withPolicy(new GrpcOptions.Policy(ApiAccess.parse(List.of("model-config:k=v")), Optional.empty()));
-        try (Frontend frontend = delaying(options)) {
+        try (TestFrontend frontend = delaying(options)) {
             long start = System.nanoTime();
 
             assertThat(frontend.client.serverLive(LIVE).getLive()).isTrue();
@@ -96,7 +97,7 @@ final class DelayedResponsesIT {
 
     @Test
     void endsWaitingCallsWhenTheServerStops() throws Exception {
-        Frontend frontend = delaying(
+        TestFrontend frontend = delaying(
                 GrpcOptions.DEFAULT.withControlDelay(Duration.ofHours(1)).withCloseTimeout(Duration.ofMillis(200)));
         try (frontend) {
             CompletableFuture<ServerLiveResponse> response = new CompletableFuture<>();

@@ -2,6 +2,7 @@ package dev.nereid.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
 import io.grpc.Context;
@@ -21,7 +22,7 @@ import org.junit.jupiter.api.Test;
 
 final class HealthWatchIT {
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
     @BeforeEach
     void addModel() {
@@ -33,7 +34,7 @@ final class HealthWatchIT {
         private final BlockingQueue<ServingStatus> statuses = new LinkedBlockingQueue<>();
         private final CompletableFuture<Status> end = new CompletableFuture<>();
 
-        static Watcher of(Frontend frontend, String service) {
+        static Watcher of(TestFrontend frontend, String service) {
             Watcher watcher = new Watcher();
             HealthGrpc.newStub(frontend.channel)
                     .watch(HealthCheckRequest.newBuilder().setService(service).build(), watcher);
@@ -61,7 +62,7 @@ final class HealthWatchIT {
     }
 
     @Test
-    void tellsTheStatusAndItsChanges() throws InterruptedException {
+    void sendsTheStatusAndItsChanges() throws InterruptedException {
         Watcher server = Watcher.of(frontend, "");
         Watcher service = Watcher.of(frontend, "inference.GRPCInferenceService");
         Watcher model = Watcher.of(frontend, "m");
@@ -86,7 +87,7 @@ final class HealthWatchIT {
     }
 
     @Test
-    void forgetsWhoGoesAway() throws InterruptedException {
+    void removesWatchersThatCancel() throws InterruptedException {
         try (Context.CancellableContext context = Context.current().withCancellation()) {
             Watcher[] watcher = new Watcher[1];
             context.run(() -> watcher[0] = Watcher.of(frontend, ""));
@@ -101,7 +102,7 @@ final class HealthWatchIT {
     }
 
     @Test
-    void tellsThatTheServerGoes() throws Exception {
+    void reportsThatTheServerShutsDown() throws Exception {
         Watcher watcher = Watcher.of(frontend, "m");
         assertThat(watcher.next()).isEqualTo(ServingStatus.SERVING);
 

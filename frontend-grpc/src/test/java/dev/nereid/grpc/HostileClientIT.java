@@ -1,16 +1,17 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static io.grpc.Status.Code.INTERNAL;
 import static io.grpc.Status.Code.RESOURCE_EXHAUSTED;
 import static io.grpc.Status.Code.UNIMPLEMENTED;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
@@ -38,20 +39,20 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Clients that go away, lie, or send garbage: they are told, and nothing stays behind. */
+/** Tests clients that disconnect, send garbage or break the protocol. */
 final class HostileClientIT {
     private static final CallOptions IN_TIME = CallOptions.DEFAULT.withDeadline(Deadline.after(60, TimeUnit.SECONDS));
     private static final ModelInferRequest REQUEST =
             request("slow", "FP32", floats(1, 2, 3, 4), 1, 4).build();
 
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
-    private final BlockingQueue<FakeCall> arrived = new LinkedBlockingQueue<>();
+    private final BlockingQueue<ReceivedRequest> arrived = new LinkedBlockingQueue<>();
 
     @BeforeEach
     void addModels() {
-        frontend.server.add(FakeModel.identity("slow", DataType.FP32, 64, -1).answering(arrived::add));
+        frontend.server.add(FakeModel.identity("slow", DataType.FP32, 64, -1).responding(arrived::add));
         frontend.server.add(FakeModel.identity("fast", DataType.FP32, 64, -1));
     }
 
@@ -129,7 +130,7 @@ final class HostileClientIT {
     }
 
     @Test
-    void refusesClaimsOfTwoGigabytes() {
+    void refusesMessageLengthsOfTwoGigabytes() {
         // raw_input_contents of 2^31 - 1 bytes, of which three come
         byte[] claim = {0x3A, -1, -1, -1, -1, 7, 1, 2, 3};
 
@@ -139,7 +140,7 @@ final class HostileClientIT {
 
     @Test
     void refusesMessagesBeyondTheLimit() {
-        try (Frontend strict = new Frontend(GrpcOptions.DEFAULT.withMaxInboundMessageBytes(1000))) {
+        try (TestFrontend strict = new TestFrontend(GrpcOptions.DEFAULT.withMaxInboundMessageBytes(1000))) {
             strict.server.add(FakeModel.identity("fast", DataType.FP32, 64, -1));
             ModelInferRequest large =
                     request("fast", "FP32", floats(new float[300]), 1, 300).build();
@@ -153,11 +154,11 @@ final class HostileClientIT {
                     () -> strict.client.withCompression("gzip").modelInfer(large),
                     Status.Code.INVALID_ARGUMENT,
                     "Decompressed gRPC message exceeds maximum size 1000");
-            assertThat(strict.server.calls()).isEmpty();
+            assertThat(strict.server.requests()).isEmpty();
         }
     }
 
-    private static Status.Code codeOf(Frontend frontend, ModelInferRequest request, String compression) {
+    private static Status.Code codeOf(TestFrontend frontend, ModelInferRequest request, String compression) {
         try {
             frontend.client.withCompression(compression).modelInfer(request);
             return Status.Code.OK;
@@ -168,7 +169,7 @@ final class HostileClientIT {
 
     @Test
     void refusesTypedContentsThatGrowBeyondTheLimit() {
-        try (Frontend strict = new Frontend(GrpcOptions.DEFAULT.withMaxInboundMessageBytes(1000))) {
+        try (TestFrontend strict = new TestFrontend(GrpcOptions.DEFAULT.withMaxInboundMessageBytes(1000))) {
             strict.server.add(FakeModel.identity("fast", DataType.INT64, 64, -1));
             ModelInferRequest.Builder growing = ModelInferRequest.newBuilder().setModelName("fast");
             var contents = growing.addInputsBuilder()
@@ -208,17 +209,17 @@ final class HostileClientIT {
     }
 
     @Test
-    void cancelsCallsThatTheClientGaveUp() throws Exception {
+    void cancelsRequestsOfCancelledCalls() throws Exception {
         CompletableFuture<Status> end = new CompletableFuture<>();
         ClientCall<ModelInferRequest, ModelInferResponse> call = start(end, IN_TIME);
         call.sendMessage(REQUEST);
         call.halfClose();
-        FakeCall served = arrived.take();
+        ReceivedRequest served = arrived.take();
 
         call.cancel("enough", null);
 
         assertThat(end.get().getCode()).isEqualTo(Status.Code.CANCELLED);
-        Frontend.await(served::isCancelled);
+        TestFrontend.await(served::isCancelled);
         frontend.awaitNoMemory();
         served.respondWithInputs(); // too late, and no harm
         assertStillServes();
@@ -232,17 +233,17 @@ final class HostileClientIT {
                 start(end, CallOptions.DEFAULT.withDeadline(Deadline.after(1000, TimeUnit.MILLISECONDS)));
         call.sendMessage(REQUEST);
         call.halfClose();
-        FakeCall served = arrived.take();
-        long left = served.call().options().deadlineNanos().orElseThrow() - System.nanoTime();
+        ReceivedRequest served = arrived.take();
+        long left = served.request().options().deadlineNanos().orElseThrow() - System.nanoTime();
         assertThat(left).isLessThan(TimeUnit.MILLISECONDS.toNanos(1000));
 
         assertThat(end.get().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
-        Frontend.await(served::isCancelled);
+        TestFrontend.await(served::isCancelled);
         frontend.awaitNoMemory();
     }
 
     @Test
-    void forgetsRequestsThatNeverEnd() throws Exception {
+    void releasesRequestsThatNeverEnd() throws Exception {
         CompletableFuture<Status> end = new CompletableFuture<>();
         ClientCall<ModelInferRequest, ModelInferResponse> call = start(end, IN_TIME);
         call.sendMessage(REQUEST);
@@ -279,15 +280,15 @@ final class HostileClientIT {
     }
 
     @Test
-    void answersTheLastCallsWhileItCloses() throws Exception {
+    void completesTheLastCallsWhileItCloses() throws Exception {
         CompletableFuture<Status> end = new CompletableFuture<>();
         ClientCall<ModelInferRequest, ModelInferResponse> call = start(end, IN_TIME);
         call.sendMessage(REQUEST);
         call.halfClose();
-        FakeCall served = arrived.take();
+        ReceivedRequest served = arrived.take();
 
         Thread closing = Thread.ofVirtual().start(frontend.frontend::close);
-        Frontend.await(() -> closing.getState() != Thread.State.RUNNABLE && closing.getState() != Thread.State.NEW);
+        TestFrontend.await(() -> closing.getState() != Thread.State.RUNNABLE && closing.getState() != Thread.State.NEW);
         assertThat(end).isNotDone();
         served.respondWithInputs();
 
@@ -297,17 +298,17 @@ final class HostileClientIT {
 
     @Test
     void endsCallsThatDoNotEndInTime() throws Exception {
-        try (Frontend hasty = new Frontend(GrpcOptions.DEFAULT.withCloseTimeout(Duration.ofMillis(50)))) {
-            BlockingQueue<FakeCall> waiting = new LinkedBlockingQueue<>();
-            hasty.server.add(FakeModel.identity("slow", DataType.FP32, 64, -1).answering(waiting::add));
+        try (TestFrontend hasty = new TestFrontend(GrpcOptions.DEFAULT.withCloseTimeout(Duration.ofMillis(50)))) {
+            BlockingQueue<ReceivedRequest> waiting = new LinkedBlockingQueue<>();
+            hasty.server.add(FakeModel.identity("slow", DataType.FP32, 64, -1).responding(waiting::add));
             CompletableFuture<Status.Code> end =
                     CompletableFuture.supplyAsync(() -> codeOf(hasty, REQUEST, "identity"));
-            FakeCall served = waiting.take();
+            ReceivedRequest served = waiting.take();
 
             hasty.frontend.close();
 
             assertThat(end.get()).isEqualTo(Status.Code.CANCELLED);
-            Frontend.await(served::isCancelled);
+            TestFrontend.await(served::isCancelled);
         }
     }
 }

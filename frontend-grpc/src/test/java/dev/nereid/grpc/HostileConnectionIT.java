@@ -1,18 +1,19 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
-import dev.nereid.api.ConnectionLimiter;
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.RequestProtocol;
+import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferResponse;
 import inference.ServerLiveRequest;
@@ -33,7 +34,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Connections that hold what they can: the server ends them, and serves the others. */
+/** Tests connections that exhaust calls, memory or flow control. */
 @Timeout(60)
 final class HostileConnectionIT {
     private static final byte[] REQUEST =
@@ -41,17 +42,17 @@ final class HostileConnectionIT {
     private static final GrpcOptions.Limits LIMITS =
             GrpcOptions.Limits.DEFAULT.withUnread(400, Long.MAX_VALUE).withResponseStall(Optional.empty());
 
-    private static Frontend start(GrpcOptions.Limits limits) {
+    private static TestFrontend start(GrpcOptions.Limits limits) {
         return start(limits, Long.MAX_VALUE);
     }
 
-    private static Frontend start(GrpcOptions.Limits limits, long memory) {
-        Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withLimits(limits), memory);
+    private static TestFrontend start(GrpcOptions.Limits limits, long memory) {
+        TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withLimits(limits), memory);
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
         return frontend;
     }
 
-    private static void assertServes(Frontend frontend) {
+    private static void assertServes(TestFrontend frontend) {
         assertThat(frontend.client
                         .modelInfer(request("m", "FP32", floats(1, 2), 2).build())
                         .getRawOutputContents(0))
@@ -60,7 +61,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesAConnectionThatReadsNothing() throws Exception {
-        try (Frontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
+        try (TestFrontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
             client.call(1, REQUEST);
 
@@ -72,7 +73,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesAConnectionWithManyCallsAndNoWindow() throws Exception {
-        try (Frontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(LIMITS);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
             for (int call = 0; call < 100; call++) {
                 client.call(2 * call + 1, REQUEST);
@@ -86,11 +87,11 @@ final class HostileConnectionIT {
 
     @Test
     void closesAConnectionThatGrantsWindowAndReadsNothing() throws Exception {
-        try (Frontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
+        try (TestFrontend frontend = start(LIMITS.withResponseStall(Optional.of(Duration.ofSeconds(1))));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
             client.call(1, REQUEST);
 
-            Frontend.await(() -> !grants(client));
+            TestFrontend.await(() -> !grants(client));
         }
     }
 
@@ -105,20 +106,21 @@ final class HostileConnectionIT {
 
     @Test
     void keepsResponsesInFlightUntilTheyAreReadOrTheirClientGoes() throws Exception {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
                 client.call(1, REQUEST);
-                Frontend.await(() -> frontend.server.calls().size() == 1);
+                TestFrontend.await(() -> frontend.server.requests().size() == 1);
                 assertServes(frontend);
-                assertThat(frontend.server.calls().getFirst().openResponses()).isEqualTo(1);
+                assertThat(frontend.server.requests().getFirst().openResponses())
+                        .isEqualTo(1);
             }
-            Frontend.await(() -> frontend.server.calls().getFirst().openResponses() == 0);
+            TestFrontend.await(() -> frontend.server.requests().getFirst().openResponses() == 0);
         }
     }
 
     @Test
     void closesThoseThatDoNotReadWhenTooMuchWaitsAndServesOthers() throws Exception {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             List<RawHttp2> clients = new ArrayList<>();
             for (int i = 0; i < 3; i++) {
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0);
@@ -137,7 +139,7 @@ final class HostileConnectionIT {
 
     @Test
     void refusesCallsBeyondTheLimitInTheWordsOfGrpc() throws Exception {
-        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
+        try (TestFrontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             for (int call = 0; call < 80; call++) {
                 client.headers(2 * call + 1);
@@ -156,14 +158,14 @@ final class HostileConnectionIT {
 
     @Test
     void countsNoCallOfAClosedConnectionTwice() throws Exception {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             for (int i = 0; i < 10; i++) {
                 try (RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 0)) {
                     for (int call = 0; call < 60; call++) {
                         client.call(2 * call + 1, REQUEST);
                     }
                     int calls = 60 * (i + 1);
-                    Frontend.await(() -> frontend.server.calls().size() == calls);
+                    TestFrontend.await(() -> frontend.server.requests().size() == calls);
                 }
                 frontend.awaitNoMemory();
             }
@@ -178,8 +180,8 @@ final class HostileConnectionIT {
     }
 
     @Test
-    void makesRoomIfCallsWithoutARequestTakeItOnManyConnections() throws Exception {
-        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE))) {
+    void closesCallsWithoutARequestOfManyConnections() throws Exception {
+        try (TestFrontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE))) {
             List<RawHttp2> clients = new ArrayList<>();
             for (int i = 0; i < 8; i++) {
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535);
@@ -220,13 +222,13 @@ final class HostileConnectionIT {
         ConnectionLimiter limiter = new ConnectionLimiter(0, 0);
         GrpcOptions.Limits limits = LIMITS.withUnread(4096, Long.MAX_VALUE).withOpenConnections(limiter);
         List<RawHttp2> clients = new ArrayList<>();
-        try (Frontend frontend = start(limits)) {
-            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
-            frontend.server.add(FakeModel.identity("slow", DataType.FP32, 0, -1).answering(calls::add));
+        try (TestFrontend frontend = start(limits)) {
+            BlockingQueue<ReceivedRequest> calls = new LinkedBlockingQueue<>();
+            frontend.server.add(FakeModel.identity("slow", DataType.FP32, 0, -1).responding(calls::add));
             for (int i = 0; i < 100; i++) {
                 clients.add(RawHttp2.connect(frontend.frontend.port(), 65_535));
             }
-            Frontend.await(() -> limiter.open() == 100);
+            TestFrontend.await(() -> limiter.open() == 100);
             for (RawHttp2 attacker : clients.subList(0, 2)) {
                 for (int call = 0; call < 700; call++) {
                     attacker.headers(2 * call + 1);
@@ -256,7 +258,7 @@ final class HostileConnectionIT {
 
     @Test
     void keepsStreamsOfRequestsWhenOthersTakeAllCalls() throws Exception {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             List<StreamClient> streams = new ArrayList<>();
             for (int i = 0; i < 70; i++) {
                 streams.add(StreamClient.open(frontend).send(request("m", "FP32", floats(1), 1)));
@@ -287,8 +289,8 @@ final class HostileConnectionIT {
     }
 
     @Test
-    void resetsCallsThatEndWithHeadersAndForgetsTheirBytes() throws Exception {
-        try (Frontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
+    void resetsCallsThatEndWithHeadersAndReleasesTheirBytes() throws Exception {
+        try (TestFrontend frontend = start(LIMITS.withUnread(64, Long.MAX_VALUE));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             byte[] first = new byte[10_000];
             first[1] = 0x10; // one of 256 MiB
@@ -297,7 +299,7 @@ final class HostileConnectionIT {
             for (int call = 1; call < 80; call++) {
                 client.headers(2 * call + 1);
             }
-            Frontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
 
             client.trailers(1);
 
@@ -306,13 +308,13 @@ final class HostileConnectionIT {
                 frame = client.read();
             }
             assertThat(frame.type()).isEqualTo(RawHttp2.RST_STREAM);
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
     @Test
     void countsBytesOfMessagesAsTheyArrive() throws Exception {
-        try (Frontend frontend = start(LIMITS, 150_000);
+        try (TestFrontend frontend = start(LIMITS, 150_000);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             byte[] first = new byte[10_000];
             first[1] = 0x10; // one of 256 MiB
@@ -320,7 +322,7 @@ final class HostileConnectionIT {
                 client.headers(2 * call + 1);
                 client.frame(RawHttp2.DATA, 0, 2 * call + 1, first);
             }
-            Frontend.await(() -> frontend.memory.bytesInUse() >= 90_000);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() >= 90_000);
             for (int frame = 0; frame < 10; frame++) {
                 client.frame(RawHttp2.DATA, 0, 1, new byte[10_000]);
             }
@@ -334,13 +336,13 @@ final class HostileConnectionIT {
             assertServes(frontend);
             assertThat(frontend.memory.bytesInUse()).isBetween(80_000L, 140_000L);
             client.disconnect();
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
     @Test
     void countsNoSmallMessageWhoseRequestEndsInAFrameOfItsOwn() throws Exception {
-        try (Frontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(LIMITS);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             byte[] message = ByteBuffer.allocate(5 + REQUEST.length)
                     .put((byte) 0)
@@ -363,7 +365,7 @@ final class HostileConnectionIT {
 
     @Test
     void countsWhatFollowsASmallMessage() throws Exception {
-        try (Frontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(LIMITS);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             client.headers(1);
             client.frame(RawHttp2.DATA, 0, 1, new byte[] {0, 0, 0, 0, 1, 9});
@@ -371,19 +373,19 @@ final class HostileConnectionIT {
             first[1] = 0x10; // one of 256 MiB
             client.frame(RawHttp2.DATA, 0, 1, first);
 
-            Frontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() >= 10_000);
 
             client.disconnect();
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
         }
     }
 
     @Test
     void forgetsMessagesThatWereReadWhenNothingArrived() throws Exception {
-        try (Frontend frontend = start(LIMITS)) {
-            BlockingQueue<FakeCall> calls = new LinkedBlockingQueue<>();
+        try (TestFrontend frontend = start(LIMITS)) {
+            BlockingQueue<ReceivedRequest> calls = new LinkedBlockingQueue<>();
             frontend.server.add(
-                    FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().answering(calls::add));
+                    FakeModel.identity("many", DataType.FP32, 0, -1).decoupled().responding(calls::add));
             int count = 10_000;
             var request =
                     request("many", "FP32", floats(new float[count]), count).build();
@@ -395,14 +397,14 @@ final class HostileConnectionIT {
                 calls.take().end();
             }
 
-            Frontend.await(() -> frontend.memory.bytesInUse() == 0);
+            TestFrontend.await(() -> frontend.memory.bytesInUse() == 0);
             stream.cancel();
         }
     }
 
     @Test
     void readsLongMessagesOnWorkersAndInOrder() throws Exception {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             int count = 3_000_000;
             ByteString bytes = floats(new float[count]);
             var large = request("m", "FP32", bytes, count).setId("large").build();
@@ -481,7 +483,7 @@ final class HostileConnectionIT {
     }
 
     private static void assertFlooded(Attack attack) throws IOException {
-        try (Frontend frontend = start(LIMITS);
+        try (TestFrontend frontend = start(LIMITS);
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             Flood flood = new Flood(client);
             int sent = 0;
@@ -500,7 +502,7 @@ final class HostileConnectionIT {
     @Test
     void closesConnectionsBeyondTheLimit() throws Exception {
         ConnectionLimiter limiter = new ConnectionLimiter(2, 0);
-        try (Frontend frontend = start(LIMITS.withOpenConnections(limiter))) {
+        try (TestFrontend frontend = start(LIMITS.withOpenConnections(limiter))) {
             assertServes(frontend);
             try (RawHttp2 second = RawHttp2.connect(frontend.frontend.port(), 65_535);
                     RawHttp2 third = RawHttp2.silent(frontend.frontend.port())) {
@@ -508,13 +510,13 @@ final class HostileConnectionIT {
                 third.readToEnd();
                 assertThat(limiter.refused()).isEqualTo(1);
             }
-            Frontend.await(() -> limiter.open() == 1);
+            TestFrontend.await(() -> limiter.open() == 1);
         }
     }
 
     @Test
     void closesConnectionsWithoutAPreface() throws Exception {
-        try (Frontend frontend = start(LIMITS.withHandshakeTimeout(Optional.of(Duration.ofMillis(200))));
+        try (TestFrontend frontend = start(LIMITS.withHandshakeTimeout(Optional.of(Duration.ofMillis(200))));
                 RawHttp2 client = RawHttp2.silent(frontend.frontend.port())) {
             client.readToEnd();
         }
@@ -522,7 +524,7 @@ final class HostileConnectionIT {
 
     @Test
     void closesConnectionsWithoutCalls() throws Exception {
-        try (Frontend frontend = start(LIMITS.withMaxIdle(Optional.of(Duration.ofSeconds(1))));
+        try (TestFrontend frontend = start(LIMITS.withMaxIdle(Optional.of(Duration.ofSeconds(1))));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
             client.frame(RawHttp2.SETTINGS, 1, 0); // half of what follows never comes
             assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("max_idle");
@@ -531,9 +533,9 @@ final class HostileConnectionIT {
 
     @Test
     void cutsTheStatusMessageOfAModel() {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             frontend.server.add(FakeModel.identity("bad", DataType.FP32, 0, -1)
-                    .answering(call -> call.fail(ErrorCode.INTERNAL, "é".repeat(10_000_000))));
+                    .responding(call -> call.fail(ErrorCode.INTERNAL, "é".repeat(10_000_000))));
 
             Status status = failure(frontend, "bad");
 
@@ -544,7 +546,7 @@ final class HostileConnectionIT {
 
     @Test
     void cutsTheNamesOfUnknownMethodsAndModels() {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             assertThat(failure(frontend, "é".repeat(5_000_000)).getDescription())
                     .contains("é…'")
                     .hasSizeLessThan(400);
@@ -553,7 +555,7 @@ final class HostileConnectionIT {
 
     @Test
     void cutsTheNamesOfUnknownMethods() {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             var unknown = GRPCInferenceServiceGrpc.getServerLiveMethod().toBuilder()
                     .setFullMethodName("inference.GRPCInferenceService/" + "x".repeat(3_000))
                     .build();
@@ -571,7 +573,7 @@ final class HostileConnectionIT {
 
     @Test
     void cutsWhatStreamsQuoteOfInputs() throws Exception {
-        try (Frontend frontend = start(LIMITS)) {
+        try (TestFrontend frontend = start(LIMITS)) {
             long[] dims = new long[30];
             Arrays.fill(dims, Long.MIN_VALUE);
             var request = request("m", "FP32", floats(1), dims);
@@ -587,7 +589,7 @@ final class HostileConnectionIT {
         }
     }
 
-    private static Status failure(Frontend frontend, String model) {
+    private static Status failure(TestFrontend frontend, String model) {
         try {
             frontend.client.modelInfer(request(model, "FP32", floats(1, 2), 2).build());
             return Status.OK;
@@ -598,8 +600,8 @@ final class HostileConnectionIT {
 
     @Test
     void refusesNegativeDimensionsInTheWordsOfTheReference() {
-        try (Frontend frontend = start(LIMITS)) {
-            Frontend.assertFails(
+        try (TestFrontend frontend = start(LIMITS)) {
+            TestFrontend.assertFails(
                     () -> frontend.client.modelInfer(
                             request("m", "FP32", floats(1, 2, 3, 4), 1, -4).build()),
                     Status.Code.INVALID_ARGUMENT,

@@ -1,8 +1,8 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static io.grpc.Status.Code.INTERNAL;
 import static io.grpc.Status.Code.INVALID_ARGUMENT;
 import static io.grpc.Status.Code.NOT_FOUND;
@@ -11,18 +11,19 @@ import static io.grpc.Status.Code.UNIMPLEMENTED;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import dev.nereid.api.CallOptions;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.InferParameter;
 import inference.InferTensorContents;
 import inference.ModelInferRequest;
@@ -48,7 +49,7 @@ final class ModelInferIT {
             InferParameter.newBuilder().setInt64Param(16).build();
 
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
     @AutoClose
     private final ExecutorService instance = Executors.newSingleThreadExecutor();
@@ -64,13 +65,13 @@ final class ModelInferIT {
         return frontend.client.modelInfer(request.build());
     }
 
-    private FakeCall lastCall() {
-        return frontend.server.calls().getLast();
+    private ReceivedRequest lastCall() {
+        return frontend.server.requests().getLast();
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"fp32", "elsewhere"})
-    void answers(String model) {
+    void responds(String model) {
         ModelInferResponse response = infer(request(model, "FP32", FOUR, 1, 4).setId("seven"));
 
         ModelInferResponse.Builder expected = ModelInferResponse.newBuilder()
@@ -96,7 +97,8 @@ final class ModelInferIT {
         ModelInferResponse response = infer(request("bytes", "UINT8", ByteString.copyFrom(content), size));
 
         assertThat(response.getRawOutputContents(0)).isEqualTo(ByteString.copyFrom(content));
-        assertThat(lastCall().call().inputs().getFirst().data().address() % 64).isZero();
+        assertThat(lastCall().request().inputs().getFirst().data().address() % 64)
+                .isZero();
     }
 
     @ParameterizedTest
@@ -119,7 +121,7 @@ final class ModelInferIT {
     }
 
     @Test
-    void givesTheServerWhatTheClientSays() {
+    void passesRequestsToTheServerUnchanged() {
         ModelInferRequest.Builder request = request("fp32", "FP32", FOUR, 1, 4).setModelVersion("1");
         request.addOutputsBuilder().setName("OUTPUT0");
         request.putParameters("sequence_id", SIXTEEN)
@@ -131,10 +133,10 @@ final class ModelInferIT {
                 .putParameters("mine", REGION);
         infer(request);
 
-        assertThat(lastCall().call().model().version()).isEqualTo(1);
-        assertThat(lastCall().call().outputs()).containsExactly(RequestedOutput.of("OUTPUT0"));
-        assertThat(lastCall().call().parameters()).isEqualTo(Map.of("mine", new ParameterValue.Text("r")));
-        CallOptions options = lastCall().call().options();
+        assertThat(lastCall().request().model().version()).isEqualTo(1);
+        assertThat(lastCall().request().outputs()).containsExactly(RequestedOutput.of("OUTPUT0"));
+        assertThat(lastCall().request().parameters()).isEqualTo(Map.of("mine", new ParameterValue.Text("r")));
+        RequestOptions options = lastCall().request().options();
         assertThat(options.priority()).isEqualTo(16);
         assertThat(options.timeoutMicros()).isEqualTo(16);
         assertThat(options.sequence()).contains(new Sequence(new Sequence.Id.Numeric(16), true, false));
@@ -142,13 +144,13 @@ final class ModelInferIT {
     }
 
     @Test
-    void passesOnWhatContradictsItselfForTheServerToCheck() {
+    void passesContradictingInputsToTheServer() {
         frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1)
-                .answering(call -> call.fail(ErrorCode.INVALID_ARGUMENT, "no")));
+                .responding(call -> call.fail(ErrorCode.INVALID_ARGUMENT, "no")));
 
         assertFails(() -> infer(request("fp32", "FOO", FOUR, -1, 7)), INVALID_ARGUMENT, "no");
 
-        InputTensor input = lastCall().call().inputs().getFirst();
+        InputTensor input = lastCall().request().inputs().getFirst();
         assertThat(input.datatype()).isEqualTo("FOO");
         assertThat(input.dims()).containsExactly(-1, 7);
         assertThat(input.data().byteSize()).isEqualTo(16);
@@ -183,7 +185,7 @@ final class ModelInferIT {
     @Test
     void writesParametersOfTheBackend() {
         frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1)
-                .answering(call -> call.respond(
+                .responding(call -> call.respond(
                         List.of(),
                         Map.of("n", new ParameterValue.Int(42), "b", new ParameterValue.Bool(false)),
                         true)));
@@ -198,10 +200,10 @@ final class ModelInferIT {
 
     @ParameterizedTest
     @EnumSource(ErrorCode.class)
-    void tellsErrors(ErrorCode code) {
+    void reportsErrors(ErrorCode code) {
         frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1)
                 .on(instance)
-                .answering(call -> call.fail(code, "because")));
+                .responding(call -> call.fail(code, "because")));
         String name = code == ErrorCode.UNSUPPORTED ? "UNIMPLEMENTED" : code.name();
 
         assertFails(() -> infer(request("fp32", "FP32", FOUR, 1, 4)), io.grpc.Status.Code.valueOf(name), "because");
@@ -239,15 +241,15 @@ final class ModelInferIT {
                 () -> infer(request("many", "FP32", FOUR, 1, 4)),
                 UNIMPLEMENTED,
                 "ModelInfer RPC doesn't support models with decoupled transaction policy");
-        assertThat(frontend.server.calls()).isEmpty();
+        assertThat(frontend.server.requests()).isEmpty();
     }
 
     @Test
     void refusesResponsesThatAreNotOne() {
-        frontend.server.add(FakeModel.identity("none", DataType.FP32, 64, -1).answering(FakeCall::end));
+        frontend.server.add(FakeModel.identity("none", DataType.FP32, 64, -1).responding(ReceivedRequest::end));
         frontend.server.add(FakeModel.identity("many", DataType.FP32, 64, -1)
                 .on(instance)
-                .answering(call -> call.respond(List.of(), Map.of(), false)));
+                .responding(call -> call.respond(List.of(), Map.of(), false)));
 
         assertFails(() -> infer(request("none", "FP32", FOUR, 1, 4)), INTERNAL, "expected a single response, got 0");
         assertFails(
@@ -302,9 +304,9 @@ final class ModelInferIT {
         ModelInferRequest.Builder empty = request("fp32", "FP32", FOUR, 1, 4).clearRawInputContents();
         empty.getInputsBuilder(0).setContents(InferTensorContents.getDefaultInstance());
         frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1)
-                .answering(call -> call.fail(
+                .responding(call -> call.fail(
                         ErrorCode.INVALID_ARGUMENT,
-                        "got " + call.call().inputs().getFirst().data().byteSize())));
+                        "got " + call.request().inputs().getFirst().data().byteSize())));
 
         assertFails(() -> infer(empty), INVALID_ARGUMENT, "got 0");
     }
@@ -349,13 +351,13 @@ final class ModelInferIT {
     }
 
     @Test
-    void asksForClasses() {
+    void requestsClassification() {
         ModelInferRequest.Builder request = request("fp32", "FP32", FOUR, 1, 4);
         request.addOutputsBuilder().setName("OUTPUT0").putParameters("classification", SIXTEEN);
 
         infer(request);
 
-        assertThat(lastCall().call().outputs()).containsExactly(RequestedOutput.classified("OUTPUT0", 16));
+        assertThat(lastCall().request().outputs()).containsExactly(RequestedOutput.classified("OUTPUT0", 16));
     }
 
     @Test
@@ -379,8 +381,8 @@ final class ModelInferIT {
         ModelInferResponse response = infer(request);
 
         assertThat(response.getRawOutputContentsList()).containsExactly(FOUR, floats(9));
-        assertThat(lastCall().call().inputs().getFirst().data().address()).isEqualTo(shared.address() + 32);
-        Frontend.await(() -> frontend.server.sharedMemory().leases() == 0);
+        assertThat(lastCall().request().inputs().getFirst().data().address()).isEqualTo(shared.address() + 32);
+        TestFrontend.await(() -> frontend.server.sharedMemory().leases() == 0);
     }
 
     @Test
@@ -411,9 +413,9 @@ final class ModelInferIT {
     @Test
     void leavesOutputsInSharedMemory() {
         frontend.server.sharedMemory().register("r", "/key", 0, 64);
-        frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1).answering(call -> {
-            MemorySegment target = call.call().outputs().getFirst().target().orElseThrow();
-            target.copyFrom(call.call().inputs().getFirst().data());
+        frontend.server.add(FakeModel.identity("fp32", DataType.FP32, 64, -1).responding(call -> {
+            MemorySegment target = call.request().outputs().getFirst().target().orElseThrow();
+            target.copyFrom(call.request().inputs().getFirst().data());
             call.respond(
                     List.of(new NamedTensor("OUTPUT0", Tensor.of(DataType.FP32, Shape.of(1, 4), target))),
                     Map.of(),
@@ -435,7 +437,7 @@ final class ModelInferIT {
                         .asSlice(0, 16)
                         .asByteBuffer()))
                 .isEqualTo(FOUR);
-        Frontend.await(() -> frontend.server.sharedMemory().leases() == 0);
+        TestFrontend.await(() -> frontend.server.sharedMemory().leases() == 0);
     }
 
     @Test
@@ -447,7 +449,7 @@ final class ModelInferIT {
                 .addShape(1)
                 .setContents(InferTensorContents.newBuilder().addBytesContents(FOUR));
 
-        try (Frontend small = new Frontend(GrpcOptions.DEFAULT, 10)) {
+        try (TestFrontend small = new TestFrontend(GrpcOptions.DEFAULT, 10)) {
             small.server.add(FakeModel.identity("fp32", DataType.BYTES, 64, -1));
             assertFails(
                     () -> small.client.modelInfer(request.build()),

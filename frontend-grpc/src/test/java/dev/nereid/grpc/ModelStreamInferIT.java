@@ -1,18 +1,19 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.Tensor;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.InferParameter;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
@@ -46,40 +47,40 @@ final class ModelStreamInferIT {
             InferParameter.newBuilder().setBoolParam(false).build();
 
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
     @AutoClose
     private final ExecutorService instance = Executors.newSingleThreadExecutor();
 
     private final AtomicInteger sent = new AtomicInteger();
-    private final BlockingQueue<FakeCall> slow = new LinkedBlockingQueue<>();
-    private final BlockingQueue<FakeCall> many = new LinkedBlockingQueue<>();
+    private final BlockingQueue<ReceivedRequest> slow = new LinkedBlockingQueue<>();
+    private final BlockingQueue<ReceivedRequest> many = new LinkedBlockingQueue<>();
 
     @BeforeEach
     void addModels() {
         frontend.server
                 .add(FakeModel.identity("fast", DataType.FP32, 64, -1))
-                .add(FakeModel.identity("slow", DataType.FP32, 64, -1).answering(slow::add))
+                .add(FakeModel.identity("slow", DataType.FP32, 64, -1).responding(slow::add))
                 .add(FakeModel.identity("many", DataType.FP32, 64, -1)
                         .decoupled()
-                        .answering(many::add));
+                        .responding(many::add));
     }
 
     private static ModelInferRequest.Builder ask(String model, String id) {
         return request(model, "FP32", FOUR, 1, 4).setId(id);
     }
 
-    private static FakeCall take(BlockingQueue<FakeCall> calls) throws InterruptedException {
-        FakeCall call = calls.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+    private static ReceivedRequest take(BlockingQueue<ReceivedRequest> calls) throws InterruptedException {
+        ReceivedRequest call = calls.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
         assertThat(call).as("a call").isNotNull();
         return call;
     }
 
-    private static void respond(FakeCall call, boolean last) {
+    private static void respond(ReceivedRequest call, boolean last) {
         call.respond(List.of(call.input(0, "OUTPUT0")), Map.of(), last);
     }
 
-    private static ModelStreamInferResponse answer(String model, String id, InferParameter isFinal) {
+    private static ModelStreamInferResponse response(String model, String id, InferParameter isFinal) {
         ModelInferResponse.Builder response = ModelInferResponse.newBuilder()
                 .setModelName(model)
                 .setModelVersion("1")
@@ -113,11 +114,11 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void answersOneToOneModelsWithTheirLastResponse() throws Exception {
+    void respondsForOneToOneModelsWithTheirFinalResponse() throws Exception {
         StreamClient client = StreamClient.open(frontend).send(ask("fast", "a")).send(ask("fast", "b"));
 
-        assertThat(client.next()).isEqualTo(answer("fast", "a", YES));
-        assertThat(client.next()).isEqualTo(answer("fast", "b", YES));
+        assertThat(client.next()).isEqualTo(response("fast", "a", YES));
+        assertThat(client.next()).isEqualTo(response("fast", "b", YES));
         assertThat(client.halfClose().end()).isEqualTo(Status.OK);
         assertThat(client.rest()).isEmpty();
     }
@@ -128,15 +129,15 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void answersOneToOneModelsInTheOrderOfRequests() throws Exception {
+    void respondsForOneToOneModelsInTheOrderOfRequests() throws Exception {
         StreamClient client = StreamClient.open(frontend)
                 .send(ask("slow", "1"))
                 .send(ask("fast", "2"))
                 .send(ask("nope", "3"))
                 .send(ask("slow", "4"))
                 .halfClose();
-        FakeCall first = take(slow);
-        FakeCall last = take(slow);
+        ReceivedRequest first = take(slow);
+        ReceivedRequest last = take(slow);
 
         respond(last, true);
         respond(first, true);
@@ -144,37 +145,37 @@ final class ModelStreamInferIT {
         assertThat(client.end()).isEqualTo(Status.OK);
         assertThat(client.rest())
                 .containsExactly(
-                        answer("slow", "1", YES),
-                        answer("fast", "2", YES),
+                        response("slow", "1", YES),
+                        response("fast", "2", YES),
                         refusal("Request for unknown model: 'nope' is not found", "3"),
-                        answer("slow", "4", YES));
+                        response("slow", "4", YES));
     }
 
     @Test
-    void answersDecoupledModelsAsTheyAreReady() throws Exception {
+    void respondsForDecoupledModelsAsTheyAreReady() throws Exception {
         StreamClient client = StreamClient.open(frontend)
                 .send(ask("slow", "held"))
                 .send(ask("many", "x"))
                 .send(ask("many", "y"));
-        FakeCall x = take(many);
-        FakeCall y = take(many);
+        ReceivedRequest x = take(many);
+        ReceivedRequest y = take(many);
 
         respond(y, false);
-        assertThat(client.next()).isEqualTo(answer("many", "y", NO));
+        assertThat(client.next()).isEqualTo(response("many", "y", NO));
         respond(x, false);
-        assertThat(client.next()).isEqualTo(answer("many", "x", NO));
+        assertThat(client.next()).isEqualTo(response("many", "x", NO));
         respond(x, true);
-        assertThat(client.next()).isEqualTo(answer("many", "x", YES));
+        assertThat(client.next()).isEqualTo(response("many", "x", YES));
         respond(y, true);
-        assertThat(client.next()).isEqualTo(answer("many", "y", YES));
+        assertThat(client.next()).isEqualTo(response("many", "y", YES));
 
         respond(take(slow), true);
-        assertThat(client.next()).isEqualTo(answer("slow", "held", YES));
+        assertThat(client.next()).isEqualTo(response("slow", "held", YES));
         assertThat(client.halfClose().end()).isEqualTo(Status.OK);
     }
 
     @Test
-    void tellsAnEndWithoutAResponseToWhomWantsIt() throws Exception {
+    void sendsAnEmptyFinalResponseIfRequested() throws Exception {
         StreamClient client = StreamClient.open(frontend)
                 .send(ask("many", "quiet"))
                 .send(ask("many", "told").putParameters("triton_enable_empty_final_response", YES))
@@ -191,12 +192,12 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void tellsErrorsAsMessagesAndGoesOn() throws Exception {
+    void sendsErrorsAsMessagesAndContinues() throws Exception {
         frontend.server.add(FakeModel.identity("refusing", DataType.FP32, 64, -1)
-                .answering(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
+                .responding(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
         frontend.server.add(FakeModel.identity("failing", DataType.FP32, 64, -1)
                 .on(instance)
-                .answering(call -> call.fail(ErrorCode.INTERNAL, "broken")));
+                .responding(call -> call.fail(ErrorCode.INTERNAL, "broken")));
         StreamClient client = StreamClient.open(frontend)
                 .send(ask("refusing", "1"))
                 .send(ask("failing", "2"))
@@ -221,25 +222,25 @@ final class ModelStreamInferIT {
                                         + " following keys starting with 'triton_' are allowed:"
                                         + " triton_enable_empty_final_response",
                                 "5"),
-                        answer("fast", "6", YES));
+                        response("fast", "6", YES));
     }
 
     @Test
-    void tellsAnErrorAfterResponses() throws Exception {
+    void sendsAnErrorAfterResponses() throws Exception {
         StreamClient client = StreamClient.open(frontend).send(ask("many", "m")).halfClose();
-        FakeCall call = take(many);
+        ReceivedRequest call = take(many);
 
         respond(call, false);
         call.fail(ErrorCode.UNAVAILABLE, "gone");
 
         assertThat(client.end()).isEqualTo(Status.OK);
-        assertThat(client.rest()).containsExactly(answer("many", "m", NO), end("gone", "many", "", "m"));
+        assertThat(client.rest()).containsExactly(response("many", "m", NO), end("gone", "many", "", "m"));
     }
 
     @Test
     void goesOnAfterAFailedResponse() throws Exception {
         StreamClient client = StreamClient.open(frontend).send(ask("many", "m")).halfClose();
-        FakeCall call = take(many);
+        ReceivedRequest call = take(many);
 
         call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
         respond(call, false);
@@ -249,7 +250,10 @@ final class ModelStreamInferIT {
         assertThat(client.end()).isEqualTo(Status.OK);
         assertThat(client.rest())
                 .containsExactly(
-                        failed("not this one"), answer("many", "m", NO), failed("nor this"), answer("many", "m", YES));
+                        failed("not this one"),
+                        response("many", "m", NO),
+                        failed("nor this"),
+                        response("many", "m", YES));
     }
 
     private static ModelStreamInferResponse failed(String error) {
@@ -261,7 +265,7 @@ final class ModelStreamInferIT {
     @Test
     void endsAStrictStreamWithTheFirstFailedResponse() throws Exception {
         StreamClient client = StreamClient.strict(frontend).send(ask("many", "m"));
-        FakeCall call = take(many);
+        ReceivedRequest call = take(many);
 
         call.respondWithError(ErrorCode.NOT_FOUND, "nothing here");
 
@@ -276,7 +280,7 @@ final class ModelStreamInferIT {
     void endsAStrictStreamWithTheFirstError() throws Exception {
         StreamClient client =
                 StreamClient.strict(frontend).send(ask("slow", "1")).send(ask("many", "2"));
-        FakeCall waiting = take(slow);
+        ReceivedRequest waiting = take(slow);
 
         take(many).fail(ErrorCode.NOT_FOUND, "nothing here");
 
@@ -288,10 +292,10 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void withdrawsAllRequestsOfACancelledStream() throws Exception {
+    void cancelsAllRequestsOfACancelledStream() throws Exception {
         StreamClient client = StreamClient.open(frontend).send(ask("slow", "1")).send(ask("many", "2"));
-        FakeCall one = take(slow);
-        FakeCall other = take(many);
+        ReceivedRequest one = take(slow);
+        ReceivedRequest other = take(many);
         respond(other, false);
         client.next();
 
@@ -307,7 +311,7 @@ final class ModelStreamInferIT {
     void givesBackWhatACancelledStreamHasNotWritten() throws Exception {
         StreamClient client = StreamClient.open(frontend).send(ask("slow", "1")).send(ask("fast", "2"));
         take(slow);
-        Frontend.await(() -> frontend.server.calls().size() == 2);
+        TestFrontend.await(() -> frontend.server.requests().size() == 2);
 
         client.cancel();
 
@@ -315,12 +319,12 @@ final class ModelStreamInferIT {
     }
 
     /** A model that gives responses of so many bytes as long as its test wants, on the one thread of its instance. */
-    private FakeModel flood(int bytes, BiPredicate<FakeCall, Integer> goesOn) {
+    private FakeModel flood(int bytes, BiPredicate<ReceivedRequest, Integer> goesOn) {
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(bytes), MemorySegment.ofArray(new byte[bytes]));
         return FakeModel.identity("flood", DataType.FP32, 64, -1)
                 .decoupled()
                 .on(instance)
-                .answering(call -> {
+                .responding(call -> {
                     int count = 0;
                     while (goesOn.test(call, count)) {
                         call.respond(
@@ -341,22 +345,22 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void givesUpAClientThatDoesNotReadAndAnswersTheOthersOfItsModel() throws Exception {
+    void endsStreamsOfClientsThatDoNotReadAndServesTheOthers() throws Exception {
         int each = 64 << 10;
         AtomicInteger held = new AtomicInteger();
         frontend.server.add(flood(each, (call, count) -> {
             held.accumulateAndGet(call.openResponses(), Math::max);
-            return call.call().id().equals("endless") ? !call.isCancelled() : count == 0;
+            return call.request().id().equals("endless") ? !call.isCancelled() : count == 0;
         }));
         StreamClient deaf = StreamClient.open(frontend, new Metadata(), false).send(ask("flood", "endless"));
-        Frontend.await(() -> sent.get() > 10);
+        TestFrontend.await(() -> sent.get() > 10);
         StreamClient other =
                 StreamClient.open(frontend).send(ask("flood", "modest")).halfClose();
 
         assertThat(other.next().getInferResponse().getId()).isEqualTo("modest");
         assertThat(other.end()).isEqualTo(Status.OK);
         assertThat((long) held.get() * each).isBetween(60L << 20, 65L << 20);
-        assertThat(frontend.server.calls().getFirst().isCancelled()).isTrue();
+        assertThat(frontend.server.requests().getFirst().isCancelled()).isTrue();
         deaf.read(Integer.MAX_VALUE);
         Status end = deaf.end();
         assertThat(end.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
@@ -368,13 +372,13 @@ final class ModelStreamInferIT {
     @Test
     void holdsNoModelBackWhoseClientReadsLate() throws Exception {
         int count = 10_000;
-        try (Frontend narrow = new Frontend(GrpcOptions.DEFAULT.withMessages(
+        try (TestFrontend narrow = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
                 new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {
             narrow.server.add(flood(1024, (_, given) -> given < count));
             StreamClient client = StreamClient.open(narrow, new Metadata(), false)
                     .send(ask("flood", "f"))
                     .halfClose();
-            Frontend.await(() -> sent.get() == count);
+            TestFrontend.await(() -> sent.get() == count);
 
             client.read(count + 1);
 
@@ -422,7 +426,7 @@ final class ModelStreamInferIT {
     @Test
     void readsNoFurtherWhileTheClientDoesNotRead() throws Exception {
         int count = 2000;
-        try (Frontend narrow = new Frontend(GrpcOptions.DEFAULT.withMessages(
+        try (TestFrontend narrow = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
                 new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {
             narrow.server.add(FakeModel.identity("fast", DataType.FP32, 64, -1));
             ByteString kilobyte = floats(new float[256]);
@@ -430,10 +434,10 @@ final class ModelStreamInferIT {
             for (int i = 0; i < count; i++) {
                 client.send(request("fast", "FP32", kilobyte, 1, 256).setId("" + i));
             }
-            Frontend.await(() -> narrow.server.calls().size() > 10);
+            TestFrontend.await(() -> narrow.server.requests().size() > 10);
 
             assertThat(narrow.memory.buffersInUse()).isLessThanOrEqualTo(20);
-            assertThat(narrow.server.calls().size()).isLessThan(900);
+            assertThat(narrow.server.requests().size()).isLessThan(900);
 
             client.halfClose().read(count + 1);
             assertThat(client.end()).isEqualTo(Status.OK);

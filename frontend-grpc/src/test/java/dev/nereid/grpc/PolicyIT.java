@@ -1,13 +1,14 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static io.grpc.Status.Code.INVALID_ARGUMENT;
 import static io.grpc.Status.Code.UNAVAILABLE;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.ApiAccess;
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.testkit.FakeModel;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Who may ask what, and which headers reach the backends. */
+/** Tests restricted methods and forwarded headers. */
 final class PolicyIT {
     private static final String REFUSAL =
             "This protocol is restricted, expecting header 'triton-grpc-protocol-admin-key'";
@@ -36,7 +37,7 @@ final class PolicyIT {
             request("m", "FP32", floats(1), 1).build();
 
     @AutoClose
-    private final Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withPolicy(new GrpcOptions.Policy(
+    private final TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withPolicy(new GrpcOptions.Policy(
             ApiAccess.parse(List.of("health,model-repository:admin-key=secret")),
             Optional.of(Pattern.compile("my-|triton_|grpc|content")))));
 
@@ -56,7 +57,7 @@ final class PolicyIT {
     }
 
     @Test
-    void asksForTheSecret() {
+    void requiresTheSecret() {
         ServerLiveRequest live = ServerLiveRequest.getDefaultInstance();
 
         assertFails(() -> frontend.client.serverLive(live), UNAVAILABLE, REFUSAL);
@@ -80,7 +81,7 @@ final class PolicyIT {
 
     @Test
     void restrictsStreamsLikeCalls() throws Exception {
-        try (Frontend restricted = new Frontend(GrpcOptions.DEFAULT.withPolicy(
+        try (TestFrontend restricted = new TestFrontend(GrpcOptions.DEFAULT.withPolicy(
                 new GrpcOptions.Policy(ApiAccess.parse(List.of("inference:k=v")), Optional.empty())))) {
             Status end = StreamClient.open(restricted).halfClose().end();
 
@@ -97,24 +98,24 @@ final class PolicyIT {
     @Test
     void passesHeadersOn() throws Exception {
         with("my-header", "hello").modelInfer(REQUEST);
-        assertThat(frontend.server.calls().getLast().call().parameters())
+        assertThat(frontend.server.requests().getLast().request().parameters())
                 .isEqualTo(Map.of("my-header", new ParameterValue.Text("hello")));
 
         with("my-header", "hello  ").modelInfer(REQUEST);
-        assertThat(frontend.server.calls().getLast().call().parameters())
+        assertThat(frontend.server.requests().getLast().request().parameters())
                 .isEqualTo(Map.of("my-header", new ParameterValue.Text("hello  ")));
 
         with("your-header", "hello").modelInfer(REQUEST);
-        assertThat(frontend.server.calls().getLast().call().parameters()).isEmpty();
+        assertThat(frontend.server.requests().getLast().request().parameters()).isEmpty();
 
         StreamClient stream = StreamClient.open(frontend, header("not-my-header", "hi"), true);
         stream.send(REQUEST).halfClose().end();
-        assertThat(frontend.server.calls().getLast().call().parameters())
+        assertThat(frontend.server.requests().getLast().request().parameters())
                 .isEqualTo(Map.of("not-my-header", new ParameterValue.Text("hi")));
     }
 
     @Test
-    void refusesHeadersThatMeanSomethingToTheServer() throws Exception {
+    void refusesReservedHeaders() throws Exception {
         String text = "Header 'triton_grpc_error' is reserved for Triton usage and cannot be forwarded.";
 
         assertFails(() -> with("triton_grpc_error", "x").modelInfer(REQUEST), INVALID_ARGUMENT, text);

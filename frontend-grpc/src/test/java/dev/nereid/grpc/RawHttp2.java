@@ -10,7 +10,7 @@ import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** A client that writes frames as the test likes. Confined to the thread of the test. */
+/** A client that writes raw HTTP/2 frames. Confined to the thread of the test. */
 final class RawHttp2 implements AutoCloseable {
     static final int DATA = 0;
     static final int HEADERS = 1;

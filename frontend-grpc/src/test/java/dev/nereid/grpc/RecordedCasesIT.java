@@ -3,12 +3,14 @@ package dev.nereid.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.grpc.testing.RecordedCase;
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Shape;
 import dev.nereid.spi.TensorSpec;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.ModelInferRequest;
 import io.grpc.CallOptions;
 import io.grpc.Deadline;
@@ -24,7 +26,7 @@ import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What the reference server answered, as far as a front end alone can know it. */
+/** Tests recorded responses of the reference server that need no backend. */
 final class RecordedCasesIT {
     /** Decided otherwise: row 31 for ModelReady, row 23 for health under a name that nobody has. */
     private static final Set<Integer> DECIDED = Set.of(5, 8, 10, 30);
@@ -36,7 +38,7 @@ final class RecordedCasesIT {
             "identity_bf16", DataType.BF16);
 
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
     private List<RecordedCase> cases = List.of();
 
@@ -53,7 +55,7 @@ final class RecordedCasesIT {
 
     private static FakeModel simple() {
         Shape shape = Shape.of(16);
-        ModelDescription description = new ModelDescription(
+        ModelMetadata description = new ModelMetadata(
                 "simple",
                 List.of(1L),
                 "onnxruntime_onnx",
@@ -63,11 +65,11 @@ final class RecordedCasesIT {
                 List.of(
                         TensorSpec.of("OUTPUT0", DataType.INT32, shape),
                         TensorSpec.of("OUTPUT1", DataType.INT32, shape)));
-        return new FakeModel(description, FakeCall::respondWithInputs, Runnable::run, true);
+        return new FakeModel(description, ReceivedRequest::respondWithInputs, Runnable::run, true);
     }
 
     @Test
-    void answersAsRecorded() {
+    void respondsAsRecorded() {
         CallOptions inTime = CallOptions.DEFAULT.withDeadline(Deadline.after(60, TimeUnit.SECONDS));
         Map<String, String> differences = new TreeMap<>();
         int compared = 0;

@@ -1,11 +1,12 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
 import static io.grpc.Status.Code.INVALID_ARGUMENT;
 import static io.grpc.Status.Code.NOT_FOUND;
 import static io.grpc.Status.Code.UNIMPLEMENTED;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
 import inference.LogSettingsRequest;
@@ -33,7 +34,7 @@ import org.junit.jupiter.api.Test;
 
 final class SmallMethodsIT {
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
     @BeforeEach
     void addModels() {
@@ -43,7 +44,7 @@ final class SmallMethodsIT {
     }
 
     @Test
-    void tellsWhetherTheServerIsThere() {
+    void reportsWhetherTheServerIsLive() {
         assertThat(live()).isTrue();
         assertThat(ready()).isTrue();
 
@@ -67,7 +68,7 @@ final class SmallMethodsIT {
     }
 
     @Test
-    void tellsWhetherModelsAreReady() {
+    void reportsWhetherModelsAreReady() {
         assertThat(modelReady("m", "")).isTrue();
         assertThat(modelReady("m", "1")).isTrue();
         assertThat(modelReady("m", "9")).isFalse();
@@ -139,7 +140,7 @@ final class SmallMethodsIT {
     }
 
     @Test
-    void tellsHealth() {
+    void reportsHealth() {
         assertThat(health("")).isEqualTo(ServingStatus.SERVING);
         assertThat(health("inference.GRPCInferenceService")).isEqualTo(ServingStatus.SERVING);
         assertThat(health("m")).isEqualTo(ServingStatus.SERVING);

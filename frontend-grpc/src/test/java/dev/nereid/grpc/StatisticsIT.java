@@ -1,9 +1,10 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.assertFails;
+import static dev.nereid.grpc.testing.TestFrontend.assertFails;
 import static io.grpc.Status.Code.INVALID_ARGUMENT;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.testkit.FakeStatistics;
 import inference.ModelStatisticsRequest;
 import java.util.List;
@@ -12,9 +13,9 @@ import org.junit.jupiter.api.Test;
 
 final class StatisticsIT {
     @AutoClose
-    private final Frontend frontend = new Frontend();
+    private final TestFrontend frontend = new TestFrontend();
 
-    private String ask(String name, String version) {
+    private String statistics(String name, String version) {
         return frontend.client
                 .modelStatistics(ModelStatisticsRequest.newBuilder()
                         .setName(name)
@@ -24,7 +25,7 @@ final class StatisticsIT {
     }
 
     private List<String> versions(String name, String version) {
-        return ask(name, version)
+        return statistics(name, version)
                 .lines()
                 .filter(line -> line.startsWith("  name") || line.startsWith("  version"))
                 .map(String::strip)
@@ -32,7 +33,7 @@ final class StatisticsIT {
     }
 
     @Test
-    void tellsWhatModelsHaveDone() {
+    void reportsStatistics() {
         frontend.server.setStatistics(
                 List.of(FakeStatistics.of("a", 1, 6), FakeStatistics.of("a", 3, 0), FakeStatistics.of("b", 1, 2)));
 
@@ -49,10 +50,10 @@ final class StatisticsIT {
     }
 
     @Test
-    void tellsEveryField() {
+    void fillsEveryField() {
         frontend.server.setStatistics(List.of(FakeStatistics.of("a", 1, 6)));
 
-        assertThat(ask("a", "1")).isEqualTo("""
+        assertThat(statistics("a", "1")).isEqualTo("""
                 model_stats {
                   name: "a"
                   version: "1"
@@ -156,10 +157,10 @@ final class StatisticsIT {
     }
 
     @Test
-    void tellsOfNoOtherModel() {
-        assertFails(() -> ask("nope", ""), INVALID_ARGUMENT, "requested model 'nope' is not available");
+    void reportsNoOtherModel() {
+        assertFails(() -> statistics("nope", ""), INVALID_ARGUMENT, "requested model 'nope' is not available");
         assertFails(
-                () -> ask("a", "abc"),
+                () -> statistics("a", "abc"),
                 INVALID_ARGUMENT,
                 "failed to get model version from specified version string 'abc' (details: stol),"
                         + " version should be an integral value > 0");

@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
 import inference.ModelStreamInferResponse;
@@ -19,7 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The client's side of one stream. Safe for use by any thread, but for requests. */
+/** The client side of one stream. Safe for use by any thread, but for requests. */
 final class StreamClient implements ClientResponseObserver<ModelInferRequest, ModelStreamInferResponse> {
     private static final long PATIENCE_SECONDS = 20;
 
@@ -32,12 +33,12 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
         this.reads = reads;
     }
 
-    static StreamClient open(Frontend frontend) {
+    static StreamClient open(TestFrontend frontend) {
         return open(frontend, new Metadata(), true);
     }
 
     /** Opens a stream whose first error ends it. */
-    static StreamClient strict(Frontend frontend) {
+    static StreamClient strict(TestFrontend frontend) {
         Metadata headers = new Metadata();
         headers.put(Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER), "true");
         return open(frontend, headers, true);
@@ -48,7 +49,7 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
      *
      * @param reads whether responses are read before {@link #read} is called
      */
-    static StreamClient open(Frontend frontend, Metadata headers, boolean reads) {
+    static StreamClient open(TestFrontend frontend, Metadata headers, boolean reads) {
         StreamClient client = new StreamClient(reads);
         GRPCInferenceServiceGrpc.newStub(frontend.channel)
                 .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(headers))

@@ -14,7 +14,7 @@ import java.security.KeyStore;
 import java.util.Base64;
 
 /**
- * A key and a certificate for it that vouches for itself, made for the test. Immutable.
+ * A self-signed certificate and its key, made for the test. Immutable.
  *
  * @param certificate the certificate in PEM
  * @param key the private key in PEM

@@ -3,6 +3,7 @@ package dev.nereid.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ServerLiveRequest;
 import io.grpc.ManagedChannel;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Encryption, with certificates made here. */
+/** Tests TLS with certificates made here. */
 final class TlsIT {
     @TempDir
     private static Path made;
@@ -63,13 +64,13 @@ final class TlsIT {
         channels.forEach(ManagedChannel::shutdownNow);
     }
 
-    private static Frontend serve(TestIdentity identity, Optional<Path> roots) {
+    private static TestFrontend serve(TestIdentity identity, Optional<Path> roots) {
         GrpcOptions.Tls tls = new GrpcOptions.Tls(identity.certificate(), identity.key(), roots, Duration.ofMillis(20));
-        return new Frontend(GrpcOptions.DEFAULT.withConnections(new GrpcOptions.Connections(
+        return new TestFrontend(GrpcOptions.DEFAULT.withConnections(new GrpcOptions.Connections(
                 GrpcOptions.KeepAlive.DEFAULT, Optional.empty(), Optional.empty(), Optional.of(tls))));
     }
 
-    private ManagedChannel connect(Frontend frontend, Path trusted, @Nullable TestIdentity own) throws Exception {
+    private ManagedChannel connect(TestFrontend frontend, Path trusted, @Nullable TestIdentity own) throws Exception {
         SslContextBuilder context = SslContextBuilder.forClient().trustManager(trusted.toFile());
         if (own != null) {
             context.keyManager(own.certificate().toFile(), own.key().toFile());
@@ -83,7 +84,7 @@ final class TlsIT {
         return channel;
     }
 
-    private static boolean asks(ManagedChannel channel) {
+    private static boolean infers(ManagedChannel channel) {
         try {
             return GRPCInferenceServiceGrpc.newBlockingStub(channel)
                     .withDeadlineAfter(20, TimeUnit.SECONDS)
@@ -96,62 +97,63 @@ final class TlsIT {
 
     @Test
     void encrypts() throws Exception {
-        try (Frontend frontend = serve(server, Optional.empty())) {
-            assertThat(asks(connect(frontend, server.certificate(), null))).isTrue();
-            assertThat(asks(connect(frontend, stranger.certificate(), null))).isFalse();
-            assertThat(asks(frontend.channel)).as("plain text").isFalse();
+        try (TestFrontend frontend = serve(server, Optional.empty())) {
+            assertThat(infers(connect(frontend, server.certificate(), null))).isTrue();
+            assertThat(infers(connect(frontend, stranger.certificate(), null))).isFalse();
+            assertThat(infers(frontend.channel)).as("plain text").isFalse();
         }
     }
 
     @Test
-    void wantsToKnowItsClients() throws Exception {
-        try (Frontend frontend = serve(server, Optional.of(client.certificate()))) {
-            assertThat(asks(connect(frontend, server.certificate(), client))).isTrue();
-            assertThat(asks(connect(frontend, server.certificate(), null))).isFalse();
-            assertThat(asks(connect(frontend, server.certificate(), stranger))).isFalse();
+    void requiresClientCertificates() throws Exception {
+        try (TestFrontend frontend = serve(server, Optional.of(client.certificate()))) {
+            assertThat(infers(connect(frontend, server.certificate(), client))).isTrue();
+            assertThat(infers(connect(frontend, server.certificate(), null))).isFalse();
+            assertThat(infers(connect(frontend, server.certificate(), stranger)))
+                    .isFalse();
         }
     }
 
     @Test
     void usesNewFilesForNewConnections() throws Exception {
         Path roots = Files.copy(client.certificate(), folder.resolve("roots"));
-        try (Frontend frontend = serve(server, Optional.of(roots))) {
+        try (TestFrontend frontend = serve(server, Optional.of(roots))) {
             Path old = Files.copy(server.certificate(), folder.resolve("old"));
             ManagedChannel early = connect(frontend, old, client);
-            assertThat(asks(early)).isTrue();
+            assertThat(infers(early)).isTrue();
 
             later.replace(server);
             Files.writeString(roots, Files.readString(stranger.certificate()));
 
-            Frontend.await(() -> {
+            TestFrontend.await(() -> {
                 try {
-                    return asks(connect(frontend, later.certificate(), stranger));
+                    return infers(connect(frontend, later.certificate(), stranger));
                 } catch (Exception e) {
                     throw new IllegalStateException(e);
                 }
             });
-            assertThat(asks(early)).as("the connection that was there").isTrue();
-            assertThat(asks(connect(frontend, later.certificate(), client))).isFalse();
-            assertThat(asks(connect(frontend, old, stranger))).isFalse();
+            assertThat(infers(early)).as("the connection that was there").isTrue();
+            assertThat(infers(connect(frontend, later.certificate(), client))).isFalse();
+            assertThat(infers(connect(frontend, old, stranger))).isFalse();
         }
     }
 
     @Test
     void keepsTheOldFilesWhileTheNewOnesAreBroken() throws Exception {
         Path old = Files.copy(server.certificate(), folder.resolve("old"));
-        try (Frontend frontend = serve(server, Optional.empty())) {
+        try (TestFrontend frontend = serve(server, Optional.empty())) {
             Files.writeString(server.key(), "no key");
-            assertThat(asks(connect(frontend, old, null))).isTrue();
+            assertThat(infers(connect(frontend, old, null))).isTrue();
             Files.delete(server.certificate());
-            assertThat(asks(connect(frontend, old, null))).isTrue();
+            assertThat(infers(connect(frontend, old, null))).isTrue();
             Files.copy(later.certificate(), server.certificate()); // without its key
-            assertThat(asks(connect(frontend, old, null))).isTrue();
+            assertThat(infers(connect(frontend, old, null))).isTrue();
 
             later.replace(server);
 
-            Frontend.await(() -> {
+            TestFrontend.await(() -> {
                 try {
-                    return asks(connect(frontend, later.certificate(), null));
+                    return infers(connect(frontend, later.certificate(), null));
                 } catch (Exception e) {
                     throw new IllegalStateException(e);
                 }

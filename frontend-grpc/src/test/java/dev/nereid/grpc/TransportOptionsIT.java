@@ -1,10 +1,11 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
 import inference.GRPCInferenceServiceGrpc;
@@ -65,7 +66,7 @@ final class TransportOptionsIT {
     @ParameterizedTest
     @EnumSource(ResponseCompression.class)
     void compressesInferResponses(ResponseCompression compression) throws Exception {
-        try (Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withMessages(
+        try (TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
                 new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 1000, compression, Duration.ZERO)))) {
             frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
             Encoding encoding = new Encoding();
@@ -84,8 +85,8 @@ final class TransportOptionsIT {
 
     /** The first frame of the server tells its settings; each has a number of two bytes and a value of four. */
     @Test
-    void tellsClientsHowManyCallsAConnectionMayHave() throws IOException {
-        try (Frontend frontend = new Frontend();
+    void announcesTheMaximumOfConcurrentCalls() throws IOException {
+        try (TestFrontend frontend = new TestFrontend();
                 Socket socket = new Socket(InetAddress.getLoopbackAddress(), frontend.frontend.port())) {
             socket.setSoTimeout(20_000);
             socket.getOutputStream().write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(US_ASCII));
@@ -110,7 +111,7 @@ final class TransportOptionsIT {
                 Optional.of(Duration.ofMillis(100)),
                 Optional.of(Duration.ofMillis(100)),
                 Optional.empty());
-        try (Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
+        try (TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
             StreamClient stream = StreamClient.open(frontend);
 
             assertThat(stream.end().isOk()).isFalse();
@@ -118,13 +119,13 @@ final class TransportOptionsIT {
     }
 
     @Test
-    void asksThroughConnectionsOneAfterAnother() {
+    void infersOverSuccessiveConnections() {
         GrpcOptions.Connections mayfly = new GrpcOptions.Connections(
                 GrpcOptions.KeepAlive.DEFAULT,
                 Optional.of(Duration.ofMillis(50)),
                 Optional.of(Duration.ofSeconds(10)),
                 Optional.empty());
-        try (Frontend frontend = new Frontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
+        try (TestFrontend frontend = new TestFrontend(GrpcOptions.DEFAULT.withConnections(mayfly))) {
             for (int i = 0; i < 200; i++) {
                 assertThat(GRPCInferenceServiceGrpc.newBlockingStub(frontend.channel)
                                 .withWaitForReady()

@@ -1,12 +1,13 @@
 package dev.nereid.grpc;
 
-import static dev.nereid.grpc.Frontend.floats;
-import static dev.nereid.grpc.Frontend.request;
+import static dev.nereid.grpc.testing.TestFrontend.floats;
+import static dev.nereid.grpc.testing.TestFrontend.request;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.spi.DataType;
-import dev.nereid.testkit.FakeCall;
 import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.ReceivedRequest;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
 import inference.ModelInferResponse;
@@ -21,17 +22,17 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Responses that a client does not read: their memory is in use until it does, or goes away. */
+/** Tests that unread responses stay in use until read or cancelled. */
 @Timeout(60)
 final class UnreadResponseIT {
     /** Much more than the windows of a connection hold. */
     private static final int LARGE = 4 << 20;
 
-    private Frontend frontend;
+    private TestFrontend frontend;
 
     @BeforeEach
     void start() {
-        frontend = new Frontend();
+        frontend = new TestFrontend();
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
     }
 
@@ -43,43 +44,43 @@ final class UnreadResponseIT {
     @Test
     void keepsALargeResponseUntilTheClientHasIt() throws Exception {
         Unread unread = new Unread(LARGE);
-        FakeCall call = served();
+        ReceivedRequest call = served();
         assertThat(call.openResponses()).isEqualTo(1);
         assertThat(unread.end).isNotDone();
 
         unread.call.request(2);
 
         assertThat(unread.end.get(20, TimeUnit.SECONDS).isOk()).isTrue();
-        Frontend.await(() -> call.openResponses() == 0);
+        TestFrontend.await(() -> call.openResponses() == 0);
     }
 
     @Test
-    void closesTheResponseOfAClientThatGaveUp() throws Exception {
+    void closesTheResponseOfACancelledCall() throws Exception {
         Unread unread = new Unread(LARGE);
-        FakeCall call = served();
+        ReceivedRequest call = served();
         assertThat(call.openResponses()).isEqualTo(1);
 
         unread.call.cancel("enough", null);
 
         assertThat(unread.end.get(20, TimeUnit.SECONDS).getCode()).isEqualTo(Status.Code.CANCELLED);
-        Frontend.await(() -> call.openResponses() == 0);
+        TestFrontend.await(() -> call.openResponses() == 0);
     }
 
     @Test
     void closesASmallResponseAtOnce() throws Exception {
         Unread unread = new Unread(16);
-        FakeCall call = served();
+        ReceivedRequest call = served();
 
-        Frontend.await(() -> call.openResponses() == 0);
+        TestFrontend.await(() -> call.openResponses() == 0);
         unread.call.request(2);
 
         assertThat(unread.end.get(20, TimeUnit.SECONDS).isOk()).isTrue();
     }
 
     /** Waits until the model has answered, and another client was served behind it on the same event loop. */
-    private FakeCall served() {
-        Frontend.await(() -> !frontend.server.calls().isEmpty());
-        FakeCall call = frontend.server.calls().getFirst();
+    private ReceivedRequest served() {
+        TestFrontend.await(() -> !frontend.server.requests().isEmpty());
+        ReceivedRequest call = frontend.server.requests().getFirst();
         assertThat(frontend.client
                         .modelInfer(request("m", "FP32", floats(1), 1).build())
                         .getOutputsCount())

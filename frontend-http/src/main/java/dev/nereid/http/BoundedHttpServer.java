@@ -2,6 +2,9 @@ package dev.nereid.http;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.http.connection.ConnectionAcceptor;
+import dev.nereid.http.connection.EventLoopServer;
+import dev.nereid.http.connection.HttpConnectionOptions;
 import io.vertx.core.Future;
 import io.vertx.core.Handler;
 import io.vertx.core.Vertx;
@@ -15,14 +18,14 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 
 /**
- * Serves one handler over HTTP/1.1, on one event loop, with bounds on its connections. Safe for use by any thread. For
- * ports beside that of {@link HttpFrontend}.
+ * Serves one handler over HTTP/1.1 on one event loop, with connection limits. Safe for use by any thread. For ports
+ * beside that of {@link HttpFrontend}.
  */
 public final class BoundedHttpServer implements AutoCloseable {
     private final ConnectionAcceptor acceptor;
-    private final HttpPort port;
+    private final EventLoopServer port;
 
-    private BoundedHttpServer(ConnectionAcceptor acceptor, HttpPort port) {
+    private BoundedHttpServer(ConnectionAcceptor acceptor, EventLoopServer port) {
         this.acceptor = acceptor;
         this.port = port;
     }
@@ -39,17 +42,17 @@ public final class BoundedHttpServer implements AutoCloseable {
      * @throws IOException if the address cannot be listened on
      */
     public static BoundedHttpServer start(
-            Vertx vertx, String address, int port, HttpConnections bounds, Handler<HttpServerRequest> handler)
+            Vertx vertx, String address, int port, HttpConnectionOptions bounds, Handler<HttpServerRequest> handler)
             throws IOException {
         requireNonNull(handler, "handler");
         ConnectionAcceptor acceptor = new ConnectionAcceptor(bounds.limiter(), false, System::nanoTime);
-        HttpPort opened = new HttpPort(
+        EventLoopServer opened = new EventLoopServer(
                 ((VertxInternal) vertx).createEventLoopContext(),
                 new HttpServerOptions(),
                 bounds,
                 acceptor,
                 handler,
-                HttpPort.RefusalListener.NONE,
+                EventLoopServer.RefusalListener.NONE,
                 System::nanoTime);
         await(opened.listen(SocketAddress.inetSocketAddress(port, address)));
         return new BoundedHttpServer(acceptor, opened);
@@ -88,7 +91,7 @@ public final class BoundedHttpServer implements AutoCloseable {
         try {
             await(port.drain(Duration.ZERO, Duration.ZERO));
             acceptor.close();
-            await(port.leave(Duration.ZERO));
+            await(port.closeAfterDrain(Duration.ZERO));
         } catch (IOException e) {
             throw new IllegalStateException("port not closed", e);
         }

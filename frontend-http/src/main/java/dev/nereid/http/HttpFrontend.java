@@ -3,6 +3,12 @@ package dev.nereid.http;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
+import dev.nereid.http.connection.ConnectionAcceptor;
+import dev.nereid.http.connection.EventLoopServer;
+import dev.nereid.http.connection.HttpConnectionOptions;
+import dev.nereid.http.json.JsonMemoryLimiter;
+import dev.nereid.http.tls.CertificateWatch;
+import dev.nereid.http.tls.Certificates;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
 import io.vertx.core.ThreadingModel;
@@ -21,12 +27,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Serves an inference server over HTTP. Safe for use by any thread. */
+/** Serves an {@link dev.nereid.api.InferenceServer} over HTTP/1.1. Safe for use by any thread. */
 public final class HttpFrontend implements AutoCloseable {
-    private static final Duration START_PATIENCE = Duration.ofSeconds(10);
+    private static final Duration START_TIMEOUT = Duration.ofSeconds(10);
 
     /** What connections get that were made at the very end. */
-    private static final Duration LAST_RESPONSES = Duration.ofSeconds(1);
+    private static final Duration LAST_RESPONSES_TIMEOUT = Duration.ofSeconds(1);
 
     private final AtomicBoolean closed = new AtomicBoolean();
     private final Vertx vertx;
@@ -62,11 +68,11 @@ public final class HttpFrontend implements AutoCloseable {
      * @throws IllegalArgumentException if the files of the certificates cannot be used
      */
     public static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options) throws IOException {
-        return start(vertx, server, options, new TextMemory());
+        return start(vertx, server, options, new JsonMemoryLimiter());
     }
 
     /** Starts serving with another bound on the memory of long texts. */
-    static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options, TextMemory texts)
+    static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options, JsonMemoryLimiter texts)
             throws IOException {
         requireNonNull(server, "server");
         Optional<Certificates> certificates = options.security().tls().map(files -> Certificates.read(files, vertx));
@@ -83,9 +89,8 @@ public final class HttpFrontend implements AutoCloseable {
                         .setInstances(options.eventLoops())
                         .setThreadingModel(ThreadingModel.EVENT_LOOP));
         try {
-            String deployment = deployed.toCompletionStage()
-                    .toCompletableFuture()
-                    .get(START_PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            String deployment =
+                    deployed.toCompletionStage().toCompletableFuture().get(START_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
             return new HttpFrontend(vertx, options, acceptor, listeners, deployment, certificates);
         } catch (ExecutionException | TimeoutException e) {
             throw new IOException(
@@ -113,7 +118,7 @@ public final class HttpFrontend implements AutoCloseable {
      * @return the port of the options, or the one that was free
      */
     public int port() {
-        return listeners.getFirst().http().port();
+        return listeners.getFirst().eventLoopServer().port();
     }
 
     /**
@@ -137,7 +142,7 @@ public final class HttpFrontend implements AutoCloseable {
     /** Encrypts new connections of all listeners with other certificates. */
     private Future<?> updateSslOptions(ServerSSLOptions encryption) {
         return Future.all(listeners.stream()
-                .map(listener -> listener.renew(encryption.copy()))
+                .map(listener -> listener.updateSslOptions(encryption.copy()))
                 .toList());
     }
 
@@ -153,15 +158,18 @@ public final class HttpFrontend implements AutoCloseable {
             return;
         }
         watch.ifPresent(CertificateWatch::close);
-        HttpConnections bounds = options.connections();
-        List<HttpPort> ports = listeners.stream().map(HttpListener::http).toList();
+        HttpConnectionOptions bounds = options.connections();
+        List<EventLoopServer> ports =
+                listeners.stream().map(HttpListener::eventLoopServer).toList();
         Future.join(ports.stream()
                         .map(port -> port.drain(bounds.drainWindow(), bounds.closeTimeout()))
                         .toList())
                 .await();
         // Before the event loops leave the port: a connection that is accepted later has none.
         acceptor.close();
-        Future.join(ports.stream().map(port -> port.leave(LAST_RESPONSES)).toList())
+        Future.join(ports.stream()
+                        .map(port -> port.closeAfterDrain(LAST_RESPONSES_TIMEOUT))
+                        .toList())
                 .transform(left -> vertx.undeploy(deployment))
                 .await();
     }

@@ -3,6 +3,20 @@ package dev.nereid.http;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
+import dev.nereid.http.body.BodyLimits;
+import dev.nereid.http.body.DiscardedBody;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.body.RequestFailures;
+import dev.nereid.http.connection.ConnectionAcceptor;
+import dev.nereid.http.connection.EventLoopServer;
+import dev.nereid.http.control.ModelHandler;
+import dev.nereid.http.control.RepositoryHandler;
+import dev.nereid.http.control.ServerHandler;
+import dev.nereid.http.control.SharedMemoryHandler;
+import dev.nereid.http.control.StatisticsHandler;
+import dev.nereid.http.generate.GenerateHandler;
+import dev.nereid.http.infer.InferHandler;
+import dev.nereid.http.tls.Certificates;
 import io.vertx.core.Future;
 import io.vertx.core.VerticleBase;
 import io.vertx.core.http.HttpServerOptions;
@@ -16,7 +30,10 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What serves the requests of one event loop. Confined to it, but for the methods that say otherwise. */
+/**
+ * Serves HTTP requests on one event loop, as a Vert.x verticle. Confined to it, but for the methods that say
+ * otherwise.
+ */
 final class HttpListener extends VerticleBase {
     private static final Logger log = LoggerFactory.getLogger(HttpListener.class);
 
@@ -26,7 +43,7 @@ final class HttpListener extends VerticleBase {
     private final Optional<Certificates> certificates;
     private final ConnectionAcceptor acceptor;
     private final List<HttpListener> listeners;
-    private @Nullable HttpPort http;
+    private @Nullable EventLoopServer eventLoopServer;
 
     /**
      * Creates the listener.
@@ -55,27 +72,27 @@ final class HttpListener extends VerticleBase {
 
     @Override
     public Future<?> start() {
-        BodyLimits limits = options.limits();
+        BodyLimits limits = options.bodyLimits();
         Routes routes = new Routes(
                 options,
                 new Routes.Handlers(
                         new ServerHandler(server),
                         new ModelHandler(server.models()),
                         new StatisticsHandler(server.models()),
-                        new InferHandler(server, limits, options.forwardedHeaders(), context, acceptor.texts()),
-                        new GenerateHandler(server, limits, context, acceptor.texts()),
+                        new InferHandler(server, limits, options.forwardedHeaders(), context, acceptor.jsonMemory()),
+                        new GenerateHandler(server, limits, context, acceptor.jsonMemory()),
                         new RepositoryHandler(server, limits, context),
                         new SharedMemoryHandler(server, limits, context)));
         HttpServerOptions serving = new HttpServerOptions();
         certificates.ifPresent(
                 held -> held.applyTo(serving, options.connections().timeouts().tlsHandshake()));
-        HttpPort port = new HttpPort(
+        EventLoopServer port = new EventLoopServer(
                 (ContextInternal) context,
                 serving,
                 options.connections(),
                 acceptor,
                 request -> {
-                    if (!routes.takeInference(request)) {
+                    if (!routes.handleInfer(request)) {
                         handle(request, routes);
                     }
                 },
@@ -85,19 +102,19 @@ final class HttpListener extends VerticleBase {
             port.keepBlanks();
         }
         return port.listen(address).onSuccess(listening -> {
-            http = port;
+            eventLoopServer = port;
             listeners.add(this);
         });
     }
 
     /** Encrypts connections that are made from now on with other certificates. May be called on any thread. */
-    Future<Boolean> renew(ServerSSLOptions encryption) {
-        return http().renew(encryption);
+    Future<Boolean> updateSslOptions(ServerSSLOptions encryption) {
+        return eventLoopServer().updateSslOptions(encryption);
     }
 
     /** Returns the connections and the port. May be called on any thread, after the start. */
-    HttpPort http() {
-        return requireNonNull(http, "http");
+    EventLoopServer eventLoopServer() {
+        return requireNonNull(eventLoopServer, "http");
     }
 
     private void handle(HttpServerRequest request, Routes routes) {
@@ -106,7 +123,7 @@ final class HttpListener extends VerticleBase {
         } catch (RuntimeException | Error e) {
             log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
             HttpErrors.sendInternal(request);
-            UnwantedBody.discard(request, options.limits());
+            DiscardedBody.discard(request, options.bodyLimits());
         }
     }
 }

@@ -2,16 +2,18 @@ package dev.nereid.http;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.http.body.BodyLimits;
+import dev.nereid.http.connection.HttpConnectionOptions;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * How HTTP is served. Immutable.
+ * Options of the HTTP front end. Immutable.
  *
  * @param address the address to listen on
  * @param port the port to listen on, or 0 for any that is free
  * @param eventLoops how many event loops serve connections
- * @param limits the limits of bodies
+ * @param bodyLimits the limits of bodies
  * @param forwardedHeaders found in the names of those headers that become parameters of an inference
  * @param security who may do what
  * @param connections the bounds on connections
@@ -20,28 +22,34 @@ public record HttpOptions(
         String address,
         int port,
         int eventLoops,
-        BodyLimits limits,
+        BodyLimits bodyLimits,
         Optional<Pattern> forwardedHeaders,
         HttpSecurity security,
-        HttpConnections connections) {
+        HttpConnectionOptions connections) {
     /**
      * Port 8000 on this machine only; 64 MiB of JSON, 256 KiB of it on an event loop, 2 GiB in all; half a minute to
      * close.
      */
     public static final HttpOptions DEFAULT = new HttpOptions(
-            "127.0.0.1", 8000, 1, BodyLimits.DEFAULT, Optional.empty(), HttpSecurity.NONE, HttpConnections.unlimited());
+            "127.0.0.1",
+            8000,
+            1,
+            BodyLimits.DEFAULT,
+            Optional.empty(),
+            HttpSecurity.NONE,
+            HttpConnectionOptions.unlimited());
 
-    private static final int LARGEST_PORT = 65535;
+    private static final int MAX_PORT = 65535;
 
     /** Checks the components. */
     public HttpOptions {
         requireNonNull(address, "address");
-        requireNonNull(limits, "limits");
+        requireNonNull(bodyLimits, "limits");
         requireNonNull(forwardedHeaders, "forwardedHeaders");
         requireNonNull(security, "security");
         requireNonNull(connections, "connections");
-        if (port < 0 || port > LARGEST_PORT) {
-            throw new IllegalArgumentException("http-port: " + port + " (expected: 0 to " + LARGEST_PORT + ")");
+        if (port < 0 || port > MAX_PORT) {
+            throw new IllegalArgumentException("http-port: " + port + " (expected: 0 to " + MAX_PORT + ")");
         }
         if (eventLoops < 1) {
             throw new IllegalArgumentException("http-thread-count: " + eventLoops + " (expected: >= 1)");
@@ -65,9 +73,9 @@ public record HttpOptions(
      * @param changedPort the port to listen on, or 0 for any that is free
      * @return the changed options
      */
-    public HttpOptions listeningOn(String changedAddress, int changedPort) {
+    public HttpOptions withAddress(String changedAddress, int changedPort) {
         return new HttpOptions(
-                changedAddress, changedPort, eventLoops, limits, forwardedHeaders, security, connections);
+                changedAddress, changedPort, eventLoops, bodyLimits, forwardedHeaders, security, connections);
     }
 
     /**
@@ -77,8 +85,8 @@ public record HttpOptions(
      * @param request the largest request body that is accepted
      * @return the changed options
      */
-    public HttpOptions limitedTo(long json, long request) {
-        return withLimits(new BodyLimits(json, request, limits.maxInlineBytes()));
+    public HttpOptions withBodyLimits(long json, long request) {
+        return withLimits(new BodyLimits(json, request, bodyLimits.maxInlineBytes()));
     }
 
     /**
@@ -88,7 +96,7 @@ public record HttpOptions(
      * @return the changed options
      */
     public HttpOptions withEventLoops(int changed) {
-        return new HttpOptions(address, port, changed, limits, forwardedHeaders, security, connections);
+        return new HttpOptions(address, port, changed, bodyLimits, forwardedHeaders, security, connections);
     }
 
     /**
@@ -98,8 +106,8 @@ public record HttpOptions(
      *     as JSON itself
      * @return the changed options
      */
-    public HttpOptions inlineUpTo(long changed) {
-        return withLimits(new BodyLimits(limits.maxJsonBytes(), limits.maxRequestBytes(), changed));
+    public HttpOptions withMaxInlineBytes(long changed) {
+        return withLimits(new BodyLimits(bodyLimits.maxJsonBytes(), bodyLimits.maxRequestBytes(), changed));
     }
 
     /**
@@ -108,8 +116,8 @@ public record HttpOptions(
      * @param pattern found in the names of those headers
      * @return the changed options
      */
-    public HttpOptions forwarding(Pattern pattern) {
-        return new HttpOptions(address, port, eventLoops, limits, Optional.of(pattern), security, connections);
+    public HttpOptions withForwardedHeaders(Pattern pattern) {
+        return new HttpOptions(address, port, eventLoops, bodyLimits, Optional.of(pattern), security, connections);
     }
 
     /**
@@ -118,8 +126,8 @@ public record HttpOptions(
      * @param changed who may do what
      * @return the changed options
      */
-    public HttpOptions securedBy(HttpSecurity changed) {
-        return new HttpOptions(address, port, eventLoops, limits, forwardedHeaders, changed, connections);
+    public HttpOptions withSecurity(HttpSecurity changed) {
+        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, changed, connections);
     }
 
     /**
@@ -128,8 +136,8 @@ public record HttpOptions(
      * @param changed the bounds
      * @return the changed options
      */
-    public HttpOptions connecting(HttpConnections changed) {
-        return new HttpOptions(address, port, eventLoops, limits, forwardedHeaders, security, changed);
+    public HttpOptions withConnections(HttpConnectionOptions changed) {
+        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, security, changed);
     }
 
     private HttpOptions withLimits(BodyLimits changed) {

@@ -2,11 +2,12 @@ package dev.nereid.http;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.ApiAccess;
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.http.tls.HttpTls;
 import java.util.Optional;
 
 /**
- * Who may do what over HTTP, and who may listen. Immutable.
+ * Access restrictions and TLS of the HTTP front end. Immutable.
  *
  * @param access who may use which part of the protocol
  * @param tls by which files connections are encrypted; empty if they are not

@@ -3,7 +3,7 @@ package dev.nereid.http;
 import java.util.Optional;
 
 /**
- * A path below {@code /v2/models/}, taken apart as it was sent: nothing is decoded. Immutable.
+ * A raw, undecoded path below {@code /v2/models/}, split into its parts. Immutable.
  *
  * @param model the model's name
  * @param version the digits of a version, or nothing for the latest

@@ -1,8 +1,9 @@
 package dev.nereid.http;
 
-import dev.nereid.api.ApiGroup;
+import dev.nereid.api.frontend.ApiGroup;
+import dev.nereid.http.body.ContentTypes;
 
-/** What can be asked over HTTP: who may ask, by which method, and how errors that come before the answer are typed. */
+/** HTTP resources: access group, method and content type of early errors. */
 enum Resource {
     SERVER(ApiGroup.METADATA, Resource.GET, ContentTypes.JSON),
     LIVE(ApiGroup.HEALTH, Resource.GET, ContentTypes.TEXT),

@@ -4,7 +4,7 @@ import io.vertx.core.http.HttpServerRequest;
 import java.util.function.Consumer;
 
 /**
- * Where a path leads. Immutable.
+ * The target of a path: a resource and its handler. Immutable.
  *
  * @param resource what is asked
  * @param action answers the request, once it is known to be allowed

@@ -1,7 +1,20 @@
 package dev.nereid.http;
 
-import dev.nereid.api.ApiAccess;
 import dev.nereid.api.RefusalCause;
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.http.body.BodyLimits;
+import dev.nereid.http.body.DiscardedBody;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.body.RequestFailures;
+import dev.nereid.http.control.ModelHandler;
+import dev.nereid.http.control.RepositoryHandler;
+import dev.nereid.http.control.RepositoryPath;
+import dev.nereid.http.control.ServerHandler;
+import dev.nereid.http.control.SharedMemoryHandler;
+import dev.nereid.http.control.SharedMemoryPath;
+import dev.nereid.http.control.StatisticsHandler;
+import dev.nereid.http.generate.GenerateHandler;
+import dev.nereid.http.infer.InferHandler;
 import io.vertx.core.Handler;
 import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
@@ -12,27 +25,27 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the handler of a request, and decides whether the request may have it. Confined to one event loop.
+ * Dispatches HTTP requests to handlers by their raw path, and checks access. Confined to one event loop.
  *
  * <p>Paths are matched as they were sent: clients that encode a slash mean a model with that very name.
  */
 final class Routes implements Handler<HttpServerRequest> {
     /** Wins over a model of that name, which can be asked for with its version. */
-    private static final String ALL_STATISTICS = "/v2/models/stats";
+    private static final String ALL_STATISTICS_PATH = "/v2/models/stats";
 
     /** A power of two. */
-    private static final int MOST_KNOWN = 64;
+    private static final int MAX_CACHED_PATHS = 64;
 
-    private static final int LONGEST_KNOWN = 512;
+    private static final int MAX_CACHED_PATH_LENGTH = 512;
 
     private final BodyLimits limits;
     private final ApiAccess access;
     private final Handlers handlers;
     /** Paths of inferences that came lately: few are asked for, over and over. */
-    private final @Nullable KnownPath[] knownPaths = new KnownPath[MOST_KNOWN];
+    private final @Nullable CachedPath[] pathCache = new CachedPath[MAX_CACHED_PATHS];
 
     /**
-     * The handlers of one event loop. Immutable.
+     * Handlers of one event loop. Immutable.
      *
      * @param server tells of the server
      * @param models tells of models
@@ -40,7 +53,7 @@ final class Routes implements Handler<HttpServerRequest> {
      * @param infer infers
      * @param generate infers too, in the form of text generators
      * @param repository loads and unloads models
-     * @param regions registers shared memory
+     * @param sharedMemory registers shared memory
      */
     record Handlers(
             ServerHandler server,
@@ -49,10 +62,10 @@ final class Routes implements Handler<HttpServerRequest> {
             InferHandler infer,
             GenerateHandler generate,
             RepositoryHandler repository,
-            SharedMemoryHandler regions) {}
+            SharedMemoryHandler sharedMemory) {}
 
     Routes(HttpOptions options, Handlers handlers) {
-        this.limits = options.limits();
+        this.limits = options.bodyLimits();
         this.access = options.security().access();
         this.handlers = handlers;
     }
@@ -63,66 +76,66 @@ final class Routes implements Handler<HttpServerRequest> {
      *
      * @return whether the request was taken
      */
-    boolean takeInference(HttpServerRequest request) {
+    boolean handleInfer(HttpServerRequest request) {
         String path = request.path();
         if (path == null || !path.endsWith("/infer") || !request.method().equals(HttpMethod.POST)) {
             return false;
         }
-        int place = (path.hashCode() ^ path.hashCode() >>> 16) & MOST_KNOWN - 1;
-        KnownPath known = knownPaths[place];
+        int place = (path.hashCode() ^ path.hashCode() >>> 16) & MAX_CACHED_PATHS - 1;
+        CachedPath known = pathCache[place];
         if (known == null || !known.path.equals(path)) {
             Optional<ModelPath> model = ModelPath.parse(path);
             if (model.isEmpty() || !model.get().verb().equals("infer")) {
                 return false;
             }
-            known = new KnownPath(path, model.get());
+            known = new CachedPath(path, model.get());
         }
-        if (admits(request, Resource.INFER)) {
-            if (path.length() <= LONGEST_KNOWN) {
-                knownPaths[place] = known;
+        if (isAllowed(request, Resource.INFER)) {
+            if (path.length() <= MAX_CACHED_PATH_LENGTH) {
+                pathCache[place] = known;
             }
-            handlers.infer().handle(request, known.parts.model(), known.parts.version());
+            handlers.infer().handle(request, known.model.model(), known.model.version());
         }
         return true;
     }
 
-    /** A path of an inference, as it was sent and taken apart. Immutable. */
-    private record KnownPath(String path, ModelPath parts) {}
+    /** A cached path of an inference request and its parts. Immutable. */
+    private record CachedPath(String path, ModelPath model) {}
 
     @Override
     public void handle(HttpServerRequest request) {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
-            refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-            UnwantedBody.turnAway(request, limits, () -> HttpErrors.sendNotFound(request.response()));
-        } else if (admits(request, route.get().resource())) {
+            countRefusal(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
+            DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendNotFound(request.response()));
+        } else if (isAllowed(request, route.get().resource())) {
             route.get().action().accept(request);
         }
     }
 
     /** Decides, before anything else is done, whether a request may have what it asks for; if not, answers so. */
-    private boolean admits(HttpServerRequest request, Resource resource) {
+    private boolean isAllowed(HttpServerRequest request, Resource resource) {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
-            refused(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            UnwantedBody.turnAway(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
+            countRefusal(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
+            DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
-            refused(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
-            UnwantedBody.turnAway(
+            countRefusal(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
+            DiscardedBody.turnAway(
                     request, limits, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
             return false;
         }
         return true;
     }
 
-    private void refused(HttpServerRequest request, RefusalCause cause, int status) {
+    private void countRefusal(HttpServerRequest request, RefusalCause cause, int status) {
         RequestFailures.refuse(handlers.server().server(), String.valueOf(request.path()), cause, status);
     }
 
     private Optional<Route> find(String path) {
-        if (path.equals(ALL_STATISTICS)) {
+        if (path.equals(ALL_STATISTICS_PATH)) {
             return Optional.of(withoutBody(
                     Resource.STATISTICS, response -> handlers.statistics().all(response)));
         }
@@ -134,10 +147,12 @@ final class Routes implements Handler<HttpServerRequest> {
                 .map(repository -> new Route(
                         Resource.REPOSITORY, request -> handlers.repository().handle(request, repository)));
         if (other.isEmpty()) {
-            other = RegionPath.parse(path)
+            other = SharedMemoryPath.parse(path)
                     .map(region -> new Route(
-                            region.verb() == RegionPath.Verb.STATUS ? Resource.REGION_STATUS : Resource.REGION_CHANGE,
-                            request -> handlers.regions().handle(request, region)));
+                            region.verb() == SharedMemoryPath.Verb.STATUS
+                                    ? Resource.REGION_STATUS
+                                    : Resource.REGION_CHANGE,
+                            request -> handlers.sharedMemory().handle(request, region)));
         }
         return other.isPresent() ? other : ofServer(path);
     }
@@ -145,7 +160,7 @@ final class Routes implements Handler<HttpServerRequest> {
     private Optional<Route> ofServer(String path) {
         ServerHandler server = handlers.server();
         return switch (path) {
-            case "/v2" -> Optional.of(withoutBody(Resource.SERVER, server::describe));
+            case "/v2" -> Optional.of(withoutBody(Resource.SERVER, server::metadata));
             case "/v2/health/live" -> Optional.of(withoutBody(Resource.LIVE, server::live));
             case "/v2/health/ready" -> Optional.of(withoutBody(Resource.READY, server::ready));
             default -> Optional.empty();
@@ -166,7 +181,7 @@ final class Routes implements Handler<HttpServerRequest> {
             case "generate_stream" ->
                 Optional.of(new Route(
                         Resource.GENERATE, request -> handlers.generate().generateStream(request, model, version)));
-            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.describe(model, version, response)));
+            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.metadata(model, version, response)));
             case "config" ->
                 Optional.of(withoutBody(Resource.MODEL_CONFIG, response -> models.config(model, version, response)));
             case "stats" ->
@@ -181,6 +196,8 @@ final class Routes implements Handler<HttpServerRequest> {
     /** Makes a route of a response that does not depend on the body; it is written at once or later. */
     private Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
         return new Route(
-                resource, request -> UnwantedBody.allow(request, limits, () -> action.accept(request.response())));
+                resource,
+                request -> DiscardedBody.continueOrAnnounceClose(
+                        request, limits, () -> action.accept(request.response())));
     }
 }

@@ -1,5 +1,5 @@
 /**
- * The HTTP/REST protocol: JSON and the binary tensor extension over HTTP/1.1.
+ * HTTP front end: listener, routes and options.
  *
  * <p>Starting points: {@link dev.nereid.http.HttpFrontend}, which serves an {@link dev.nereid.api.InferenceServer} as
  * {@link dev.nereid.http.HttpOptions} say. Within: {@code Routes} finds the handler of a request; {@code InferHandler}

@@ -1,9 +1,9 @@
 package dev.nereid.http;
 
-import static dev.nereid.http.HttpConnection.bytes;
+import static dev.nereid.http.RawHttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.ApiAccess;
+import dev.nereid.api.frontend.ApiAccess;
 import java.io.IOException;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -48,12 +48,13 @@ class AccessIT {
     })
     void wantsTheSecretBeforeAnythingElse(String group, String method, String path) throws IOException {
         start(group + ":admin-key=s3=cret");
-        try (HttpConnection connection = frontend.connect()) {
-            HttpConnection.Answer without = connection.request(method, path).receive();
-            HttpConnection.Answer wrong = connection
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response without =
+                    connection.request(method, path).receive();
+            RawHttpConnection.Response wrong = connection
                     .send(bytes(method + " " + path + " HTTP/1.1\r\nHost: x\r\nadmin-key: s3\r\n\r\n"))
                     .receive();
-            HttpConnection.Answer right = connection
+            RawHttpConnection.Response right = connection
                     .send(bytes(method + " " + path + " HTTP/1.1\r\nHost: x\r\nAdmin-Key: s3=cret\r\n\r\n"))
                     .receive();
 
@@ -69,7 +70,7 @@ class AccessIT {
     @Test
     void leavesTheOtherPartsOpen() throws IOException {
         start("model-repository,shared-memory:admin=x");
-        try (HttpConnection connection = frontend.connect()) {
+        try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection.request("GET", "/v2").receive().status()).isEqualTo(200);
             assertThat(connection.request("GET", "/v2/health/live").receive().status())
                     .isEqualTo(200);
@@ -79,13 +80,13 @@ class AccessIT {
     @Test
     void doesNotReadTheBodyOfARequestThatIsNotAllowed() throws IOException {
         start(EVERYTHING + ":admin=x");
-        try (HttpConnection connection = frontend.connect()) {
+        try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes(
                     "POST /v2/models/id/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{\"inputs\":"));
 
             assertThat(connection.receive().status()).isEqualTo(403);
         }
-        assertThat(frontend.server.calls()).isEmpty();
+        assertThat(frontend.server.requests()).isEmpty();
     }
 
     /** The header announces tensors, which may be larger than a text. */
@@ -93,21 +94,21 @@ class AccessIT {
     @CsvSource({"POST, /v2/models/id/infer, 403", "POST, /v2/nope, 404", "PUT, /v2/health/live, 405"})
     void readsNoMoreOfARefusedBodyThanOfText(String method, String path, int status) throws IOException {
         frontend = new RunningFrontend(RunningFrontend.OPTIONS
-                .limitedTo(1 << 20, 1L << 40)
-                .securedBy(HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of("inference:admin=x")))));
+                .withBodyLimits(1 << 20, 1L << 40)
+                .withSecurity(HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of("inference:admin=x")))));
         String head = method + " " + path + " HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: 0\r\n";
         long most = 144L << 20;
 
-        try (HttpConnection connection = frontend.connect()) {
+        try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection
                             .send(bytes(head + "Content-Length: " + most + "\r\n\r\n"))
                             .receive()
                             .header("connection"))
                     .isEmpty();
         }
-        try (HttpConnection connection = frontend.connect()) {
+        try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes(head + "Content-Length: " + (1L << 39) + "\r\n\r\n"));
-            HttpConnection.Answer answer = connection.receive();
+            RawHttpConnection.Response answer = connection.receive();
             assertThat(answer.status()).isEqualTo(status);
             assertThat(answer.header("connection")).isEqualTo("close");
             byte[] piece = new byte[1 << 20];
@@ -122,13 +123,13 @@ class AccessIT {
     @Test
     void saysNothingOfPathsThatDoNotExist() throws IOException {
         start(EVERYTHING + ":admin=x");
-        try (HttpConnection connection = frontend.connect()) {
+        try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection.request("GET", "/v2/nope").receive().status()).isEqualTo(404);
         }
     }
 
     private void start(String restriction) throws IOException {
-        frontend = new RunningFrontend(
-                RunningFrontend.OPTIONS.securedBy(HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of(restriction)))));
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS.withSecurity(
+                HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of(restriction)))));
     }
 }

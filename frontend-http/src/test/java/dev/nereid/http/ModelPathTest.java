@@ -41,7 +41,7 @@ class ModelPathTest {
                 "/v2",
                 "//v2/models/m",
             })
-    void knowsWhatIsNone(String path) {
+    void refusesOtherPaths(String path) {
         assertThat(ModelPath.parse(path)).isEmpty();
     }
 }

@@ -1,6 +1,8 @@
 package dev.nereid.http;
 
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.http.connection.HttpConnectionOptions;
+import dev.nereid.http.json.JsonMemoryLimiter;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeInferenceServer;
 import dev.nereid.testkit.FakeModel;
@@ -10,32 +12,32 @@ import java.io.IOException;
 import java.time.Duration;
 
 /** A front end before a fake server, whose closing checks that all memory was given back. */
-final class RunningFrontend implements AutoCloseable {
-    static final HttpOptions OPTIONS = HttpOptions.DEFAULT
-            .listeningOn("127.0.0.1", 0)
-            .limitedTo(1 << 20, 16 << 20)
-            .connecting(HttpConnections.unlimited().withCloseTimeout(Duration.ofSeconds(10)));
+public final class RunningFrontend implements AutoCloseable {
+    public static final HttpOptions OPTIONS = HttpOptions.DEFAULT
+            .withAddress("127.0.0.1", 0)
+            .withBodyLimits(1 << 20, 16 << 20)
+            .withConnections(HttpConnectionOptions.unlimited().withCloseTimeout(Duration.ofSeconds(10)));
 
-    final LeakCheckingMemory memory;
-    final FakeInferenceServer server;
-    final HttpFrontend http;
+    public final LeakCheckingMemory memory;
+    public final FakeInferenceServer server;
+    public final HttpFrontend http;
     private final Vertx vertx = Vertx.vertx();
 
-    RunningFrontend(HttpOptions options) throws IOException {
+    public RunningFrontend(HttpOptions options) throws IOException {
         this(options, new LeakCheckingMemory());
     }
 
-    RunningFrontend(HttpOptions options, LeakCheckingMemory memory) throws IOException {
+    public RunningFrontend(HttpOptions options, LeakCheckingMemory memory) throws IOException {
         this(options, memory, memory);
     }
 
     /** Starts a front end whose tensors lie in some memory that is taken from the one to be checked. */
-    RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used) throws IOException {
-        this(options, memory, used, new TextMemory());
+    public RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used) throws IOException {
+        this(options, memory, used, new JsonMemoryLimiter());
     }
 
     /** Starts a front end with a bound on long texts. */
-    RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used, TextMemory texts)
+    public RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used, JsonMemoryLimiter texts)
             throws IOException {
         this.memory = memory;
         server = new FakeInferenceServer(used)
@@ -45,8 +47,8 @@ final class RunningFrontend implements AutoCloseable {
         http = HttpFrontend.start(vertx, server, options, texts);
     }
 
-    HttpConnection connect() throws IOException {
-        return new HttpConnection(http.port());
+    public RawHttpConnection connect() throws IOException {
+        return new RawHttpConnection(http.port());
     }
 
     @Override

@@ -2,10 +2,11 @@ package dev.nereid.scheduler;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.queue.PriorityPolicy;
 import java.util.List;
 
 /**
- * How a model's requests wait and are put together. Immutable.
+ * Configures how requests of a model wait and are batched. Immutable.
  *
  * @param dynamic whether requests of several clients are batched; otherwise each is executed alone
  * @param preferredSizes the sizes that are dispatched without waiting for the delay, in items; empty for the model's

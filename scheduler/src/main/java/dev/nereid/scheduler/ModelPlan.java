@@ -2,13 +2,16 @@ package dev.nereid.scheduler;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.nereid.scheduler.admission.LoadLimits;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.ModelSettings;
 import java.util.List;
 import java.util.Optional;
 
 /**
- * A model version as its scheduler needs to know it. Immutable.
+ * Configures the scheduler of one model version. Immutable.
  *
  * @param settings the model's configuration
  * @param policy how requests wait and are put together; a model without batch dimension executes them one by one in any
@@ -21,7 +24,7 @@ import java.util.Optional;
 public record ModelPlan(
         ModelSettings settings,
         BatchingPolicy policy,
-        BackendTerms backend,
+        ExecutionTraits backend,
         Optional<BatchingStrategy> strategy,
         List<WarmupSample> warmup,
         LoadLimits limits) {
@@ -42,7 +45,7 @@ public record ModelPlan(
      * @param policy how requests wait and are put together
      */
     public ModelPlan(ModelSettings settings, BatchingPolicy policy) {
-        this(settings, policy, BackendTerms.DEFAULT, Optional.empty(), List.of(), LoadLimits.NONE);
+        this(settings, policy, ExecutionTraits.DEFAULT, Optional.empty(), List.of(), LoadLimits.NONE);
     }
 
     /**
@@ -51,7 +54,7 @@ public record ModelPlan(
      * @param terms what the backend allows and promises
      * @return the changed plan
      */
-    public ModelPlan with(BackendTerms terms) {
+    public ModelPlan with(ExecutionTraits terms) {
         return new ModelPlan(settings, policy, terms, strategy, warmup, limits);
     }
 

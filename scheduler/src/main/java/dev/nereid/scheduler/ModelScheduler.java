@@ -5,7 +5,26 @@ import static java.util.Objects.requireNonNull;
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.admission.ModelLoad;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.batch.StrategyBatcher;
+import dev.nereid.scheduler.instance.ExecutionWatch;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.InstanceThreads;
+import dev.nereid.scheduler.instance.InstanceWorker;
+import dev.nereid.scheduler.instance.ManagedInstance;
+import dev.nereid.scheduler.instance.ShortExecutions;
+import dev.nereid.scheduler.instance.Warmup;
+import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.instance.WorkerGroup;
+import dev.nereid.scheduler.queue.RequestQueue;
 import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ResponseOrder;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.scheduler.time.Watchdog;
@@ -25,8 +44,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Queues the calls to one version of a model, batches them, and runs them on the version's instances. Safe for use by
- * any thread.
+ * Schedules requests to one model version: queues them, batches them, runs its instances. Safe for use by any thread.
  *
  * <p>An instance whose backend promises short executions is run by the thread that submits a request, if the instance
  * is idle and there is a batch for it; all others, and that one when it is busy, by threads of their own. Where a rate
@@ -55,13 +73,13 @@ public final class ModelScheduler implements AutoCloseable {
     private final ShortExecutions executions;
     private final RateLimiter rateLimiter;
     private final LongSupplier nanoTime;
-    private final CallIntake intake;
+    private final RequestSubmitter submitter;
     private final Optional<BatchingStrategy> strategy;
     private final boolean blocksDevice;
     private final InstanceThreads threads;
     private final ExecutionWatch watch;
     private final Optional<Watchdog> watchdog;
-    private final InstanceGroup first;
+    private final WorkerGroup first;
     /** The warm-up of instances that are to replace others. */
     private volatile @Nullable Warmup replacing;
 
@@ -70,7 +88,7 @@ public final class ModelScheduler implements AutoCloseable {
     private final CountDownLatch closed = new CountDownLatch(1);
 
     /** Makes a worker for each instance; all have their seats at the queue before the first one starts. */
-    private ModelScheduler(ModelPlan plan, List<PluginInstance> instances, SchedulerEnvironment environment) {
+    private ModelScheduler(ModelPlan plan, List<ManagedInstance> instances, SchedulerEnvironment environment) {
         ModelSettings settings = plan.settings();
         BatchingPolicy policy = plan.policy();
         this.model = new ModelScope(
@@ -100,7 +118,7 @@ public final class ModelScheduler implements AutoCloseable {
                         .orElse(null));
         hold(policy, environment.schedulerDelay());
         ResponseOrder order = policy.preserveOrdering() ? new ResponseOrder() : null;
-        this.intake = new CallIntake(scope, queue, order, executions, rateLimiter, environment.cache());
+        this.submitter = new RequestSubmitter(scope, queue, order, executions, rateLimiter, environment.cache());
         this.threads = new InstanceThreads(
                 "instance/" + settings.name() + "/" + settings.version() + "/", model.fatalErrors());
         Supervision supervision = environment.supervision();
@@ -129,7 +147,7 @@ public final class ModelScheduler implements AutoCloseable {
         queue.endHold();
     }
 
-    private InstanceGroup firstGroup(List<PluginInstance> instances, List<WarmupSample> warmup) {
+    private WorkerGroup firstGroup(List<ManagedInstance> instances, List<WarmupSample> warmup) {
         try {
             return group(instances, warmup);
         } catch (RuntimeException | Error e) { // such as no memory: nobody will close this scheduler
@@ -138,8 +156,8 @@ public final class ModelScheduler implements AutoCloseable {
         }
     }
 
-    private InstanceGroup group(List<PluginInstance> instances, List<WarmupSample> warmup) {
-        return InstanceGroup.of(scope, instances, blocksDevice, queue, executions, warmup);
+    private WorkerGroup group(List<ManagedInstance> instances, List<WarmupSample> warmup) {
+        return WorkerGroup.of(scope, instances, blocksDevice, queue, executions, warmup);
     }
 
     /**
@@ -158,13 +176,14 @@ public final class ModelScheduler implements AutoCloseable {
             closeStrategy(plan);
             throw new IllegalArgumentException("instances: none (expected: at least one)");
         }
-        List<PluginInstance> owned = instances.stream().map(PluginInstance::new).toList();
+        List<ManagedInstance> owned =
+                instances.stream().map(ManagedInstance::new).toList();
         ModelScheduler scheduler;
         try {
             owned.forEach(instance -> instance.register(environment.rateLimiter()));
             scheduler = new ModelScheduler(plan, owned, environment);
         } catch (RuntimeException | Error e) { // such as a wrong plan: nobody else knows the instances
-            owned.reversed().forEach(PluginInstance::close);
+            owned.reversed().forEach(ManagedInstance::close);
             closeStrategy(plan);
             throw e;
         }
@@ -212,13 +231,13 @@ public final class ModelScheduler implements AutoCloseable {
      */
     public void replace(List<InstanceSlot> added, Collection<ModelInstance> removed, List<WarmupSample> warmup)
             throws InterruptedException {
-        List<PluginInstance> owned = added.stream().map(PluginInstance::new).toList();
-        InstanceGroup group;
+        List<ManagedInstance> owned = added.stream().map(ManagedInstance::new).toList();
+        WorkerGroup group;
         try {
             owned.forEach(instance -> instance.register(rateLimiter));
             group = group(owned, warmup);
         } catch (RuntimeException | Error e) { // such as no memory: nobody else knows the instances
-            owned.reversed().forEach(PluginInstance::close);
+            owned.reversed().forEach(ManagedInstance::close);
             throw e;
         }
         replacing = group.warmup();
@@ -256,7 +275,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @param observer who is told the responses
      * @return the handle by which the caller withdraws the call
      */
-    public Cancellation submit(CheckedCall call, ResponseObserver observer) {
+    public Cancellation submit(CheckedRequest call, ResponseObserver observer) {
         return submit(call, observer, nanoTime.getAsLong(), false);
     }
 
@@ -270,10 +289,10 @@ public final class ModelScheduler implements AutoCloseable {
      * @param heavy whether the observer takes long for its answer, so that no thread that submits must tell it
      * @return the handle by which the caller withdraws the call
      */
-    public Cancellation submit(CheckedCall call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
+    public Cancellation submit(CheckedRequest call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
         requireNonNull(call, "call");
         requireNonNull(observer, "observer");
-        return intake.submit(call, observer, arrivedNanos, heavy);
+        return submitter.submit(call, observer, arrivedNanos, heavy);
     }
 
     /**
@@ -282,7 +301,7 @@ public final class ModelScheduler implements AutoCloseable {
      * @return {@code true} if the model has one
      */
     public boolean isCached() {
-        return intake.isCached();
+        return submitter.isCached();
     }
 
     /**
@@ -318,7 +337,7 @@ public final class ModelScheduler implements AutoCloseable {
      *
      * @return the description; empty if there are none
      */
-    public String trouble() {
+    public String problems() {
         List<InstanceWorker> serving = threads.servingWorkers();
         String gone = names(serving, InstanceWorker::isGone);
         if (!gone.isEmpty()) {
@@ -429,10 +448,10 @@ public final class ModelScheduler implements AutoCloseable {
      */
     public void abandon() {
         queue.stop();
-        model.stragglers().abandon();
+        model.detached().abandon();
         queue.drain().forEach(ScheduledRequest::abandon);
         threads.abandon();
-        model.stragglers().abandonAll();
+        model.detached().abandonAll();
     }
 
     /** Closes the rule of a plan; there may be no plan, where the caller gave none. */

@@ -2,7 +2,9 @@ package dev.nereid.scheduler;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.admission.LoadLimits;
+import dev.nereid.scheduler.admission.ServerLoad;
 import dev.nereid.scheduler.cache.CacheAccess;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.time.Timer;
@@ -11,7 +13,7 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
- * What schedulers take from the server around them. Immutable.
+ * Services of the server that schedulers use. Immutable.
  *
  * @param memory the pool for gathered inputs and for outputs
  * @param nanoTime the clock, on the scale of {@link System#nanoTime()}

@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * Who is told of fatal errors, and how long executions and loads may take until they are reported. Immutable.
+ * Configures fatal error handling and the watchdog limits of a model. Immutable.
  *
  * @param fatalErrors is told of errors after which the process may not be able to serve
  * @param watchdog looks at executions, loads and event loops; empty for none

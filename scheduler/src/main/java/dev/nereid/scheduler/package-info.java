@@ -1,9 +1,8 @@
 /**
- * Queues, batches and instances: decides which requests run together, where, and when. Knows no transport, no protobuf,
- * no file system.
+ * Schedulers: one for each model version, with its configuration. Knows no transport, no protobuf, no file system.
  *
  * <p>Starting points: {@link dev.nereid.scheduler.ModelScheduler}, one for each version of a model that serves;
- * {@link dev.nereid.scheduler.CheckedCall}, what is scheduled; {@link dev.nereid.scheduler.BatchingPolicy}, which says
+ * {@link dev.nereid.scheduler.request.CheckedRequest}, what is scheduled; {@link dev.nereid.scheduler.BatchingPolicy}, which says
  * how batches are made.
  */
 @NullMarked

@@ -3,13 +3,16 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
-import dev.nereid.api.FailureReason;
 import dev.nereid.api.InferenceException;
+import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
-import dev.nereid.scheduler.rate.Ticket;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
@@ -63,7 +66,7 @@ final class AbandonTest {
     }
 
     @Test
-    void answersWhatIsLeft() throws InterruptedException {
+    void completesRemainingRequests() throws InterruptedException {
         execution = batch -> {
             hang();
             FakeInstance.copy(batch);
@@ -109,7 +112,7 @@ final class AbandonTest {
     }
 
     @Test
-    void tellsTheBackendFirst() throws InterruptedException {
+    void notifiesTheBackendFirst() throws InterruptedException {
         List<String> order = new CopyOnWriteArrayList<>();
         execution = batch -> {
             InferenceRequest request = batch.requests().getFirst();
@@ -133,7 +136,7 @@ final class AbandonTest {
     }
 
     @Test
-    void answersADeferredExecution() throws InterruptedException {
+    void completesADeferredExecution() throws InterruptedException {
         List<DeferredExecution> deferred = new CopyOnWriteArrayList<>();
         execution = batch -> {
             FakeInstance.copy(batch);
@@ -180,7 +183,7 @@ final class AbandonTest {
 
     /** The end may come between any two responses, and before the stream is opened. */
     @Test
-    void tellsNothingAfterTheEndOfResponses() throws InterruptedException {
+    void sendsNothingAfterTheTerminalResponse() throws InterruptedException {
         for (int round = 0; round < 200; round++) {
             CountDownLatch begun = new CountDownLatch(1);
             FakeInstance talkative = new FakeInstance(batch -> {
@@ -213,10 +216,10 @@ final class AbandonTest {
     }
 
     @Test
-    void answersWhatWaitsForItsTurn() {
+    void completesRequestsThatWaitForAPermit() {
         ExecutionCountLimiter limiter = new ExecutionCountLimiter(List.of());
         RateProfile all = new RateProfile(1, List.of(new RateResource("R", true, 1)));
-        Ticket held = limiter.register(Device.CPU, all);
+        RateLimitRegistration held = limiter.register(Device.CPU, all);
         held.stage(() -> {});
         ModelScheduler scheduler = ModelScheduler.start(
                 new ModelPlan(model(false), BatchingPolicy.NONE),
@@ -234,7 +237,7 @@ final class AbandonTest {
     }
 
     @Test
-    void answersWhatACacheIsAskedFor() {
+    void completesRequestsDuringACacheLookup() {
         FakeCache cache = new FakeCache();
         cache.waits = true;
         ModelScheduler scheduler = start(model(false), Optional.of(new CacheAccess(cache, Runnable::run)));
@@ -244,13 +247,13 @@ final class AbandonTest {
         scheduler.abandon();
 
         observer.assertError(ErrorCode.UNAVAILABLE, "[request id: a] " + STOPPED);
-        cache.tellOnly();
+        cache.respondOnly();
         scheduler.close();
         assertThat(requests).isEmpty();
     }
 
     @Test
-    void leavesWhatTheClientWithdrewAsItIs() throws InterruptedException {
+    void leavesCancelledRequestsAlone() throws InterruptedException {
         execution = batch -> {
             hang();
             FakeInstance.copy(batch);
@@ -271,7 +274,7 @@ final class AbandonTest {
 
     /** Whatever is on its way between queue and backend at that moment is answered too, and nothing twice. */
     @Test
-    void forgetsNothingThatIsOnItsWay() throws InterruptedException {
+    void abandonsRequestsInTransit() throws InterruptedException {
         for (int round = 0; round < 200; round++) {
             List<DeferredExecution> deferred = new CopyOnWriteArrayList<>();
             // Ends nothing by itself: only the abandonment answers.
@@ -285,7 +288,7 @@ final class AbandonTest {
                 for (int i = 0; i < 20; i++) {
                     RecordingObserver observer = new RecordingObserver();
                     told.add(observer);
-                    scheduler.submit(Calls.to(model(false), memory).of(1), observer);
+                    scheduler.submit(Requests.to(model(false), memory).of(1), observer);
                 }
             });
             for (int spin = 0; spin < round * 20; spin++) {
@@ -333,8 +336,8 @@ final class AbandonTest {
                 .build();
     }
 
-    private CheckedCall call(ModelSettings model, String id) {
-        return Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
+    private CheckedRequest call(ModelSettings model, String id) {
+        return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {

@@ -3,11 +3,15 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.Cancellation;
-import dev.nereid.api.FailureReason;
-import dev.nereid.api.ResponseStatistics;
-import dev.nereid.api.Timing;
+import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.ResponseStatistics;
+import dev.nereid.api.statistics.Timing;
+import dev.nereid.scheduler.instance.InstanceWorker;
+import dev.nereid.scheduler.instance.Warmup;
+import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.BackendException;
@@ -144,7 +148,7 @@ final class CountingTest {
     }
 
     @Test
-    void aWithdrawalWhileWaitingAndOneWhileExecuting() {
+    void aCancellationWhileWaitingAndOneWhileExecuting() {
         AtomicReference<Execution> itself = new AtomicReference<>();
         try (Execution execution = of(COPY, batch -> {
             itself.get().requests.get(1).cancel();
@@ -194,7 +198,7 @@ final class CountingTest {
     @Test
     void pendingFollowsTheQueueExactly() {
         QueuePolicy policy = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 3);
-        try (QueuedCalls calls = QueuedCalls.under(policy)) {
+        try (QueuedRequests calls = QueuedRequests.under(policy)) {
             List<Integer> pending = new ArrayList<>();
             Runnable look = () -> pending.add(calls.scheduler.queue.waiting());
             look.run();
@@ -218,7 +222,8 @@ final class CountingTest {
 
     @Test
     void countsAFullQueueAsRejected() {
-        try (QueuedCalls calls = QueuedCalls.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 0, false, 1))) {
+        try (QueuedRequests calls =
+                QueuedRequests.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 0, false, 1))) {
             calls.submit("waits");
             calls.submit("one too many");
 
@@ -230,7 +235,8 @@ final class CountingTest {
 
     @Test
     void countsATimeoutAsRejected() {
-        try (QueuedCalls calls = QueuedCalls.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 0))) {
+        try (QueuedRequests calls =
+                QueuedRequests.under(new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 0))) {
             calls.submit("late");
             calls.scheduler.advance(11);
 
@@ -354,7 +360,7 @@ final class CountingTest {
     }
 
     @Test
-    void aDecoupledRequestAtItsLastAnswer() {
+    void aDecoupledRequestAtItsTerminalResponse() {
         List<ResponseSender> senders = new ArrayList<>();
         try (Execution execution = of(DECOUPLED, batch -> {
             for (InferenceRequest request : batch.requests()) {

@@ -53,7 +53,7 @@ final class DecoupledTest {
             senders.get(1).complete();
 
             assertThat(values(first)).containsExactly(1f, 2f);
-            assertThat(first.responses()).noneMatch(InferResponse::isLast);
+            assertThat(first.responses()).noneMatch(InferResponse::isFinal);
             assertThat(first.hasEnded()).isTrue();
             assertThat(execution.observers.get(1).responses()).isEmpty();
         }
@@ -70,7 +70,7 @@ final class DecoupledTest {
 
             RecordingObserver observer = execution.observers.getFirst();
             assertThat(values(observer)).containsExactly(1f, 2f);
-            assertThat(observer.responses()).extracting(InferResponse::isLast).containsExactly(false, true);
+            assertThat(observer.responses()).extracting(InferResponse::isFinal).containsExactly(false, true);
         }
     }
 
@@ -100,7 +100,7 @@ final class DecoupledTest {
     }
 
     @Test
-    void sendsNoFailedResponseOnceTheClientWithdrew() {
+    void sendsNoFailedResponseAfterCancellation() {
         try (execution) {
             Execution.submit(execution, 1);
             execution.run();
@@ -154,7 +154,7 @@ final class DecoupledTest {
     }
 
     @Test
-    void sendsNothingMoreOnceTheClientWithdrew() {
+    void sendsNothingAfterCancellation() {
         try (execution) {
             Execution.submit(execution, 1);
             execution.run();
@@ -226,7 +226,7 @@ final class DecoupledTest {
     }
 
     @Test
-    void answersForABackendThatTakesNoSender() {
+    void completesRequestsOfABackendWithoutSender() {
         try (Execution whole = new Execution(model, batch -> {
                     assertThatIllegalStateException()
                             .isThrownBy(() -> batch.requests().getFirst().response());
@@ -239,7 +239,7 @@ final class DecoupledTest {
             whole.run();
             nothing.run();
 
-            assertThat(whole.observers.getFirst().response().isLast()).isTrue();
+            assertThat(whole.observers.getFirst().response().isFinal()).isTrue();
             assertThat(nothing.observers.getFirst().responses()).isEmpty();
             assertThat(nothing.observers.getFirst().hasEnded()).isTrue();
         }
@@ -247,7 +247,7 @@ final class DecoupledTest {
 
     @Test
     @Timeout(60)
-    void tellsTheObserverOneThingAtATimeWhateverThreadsSend() {
+    void callsTheObserverSerially() {
         int threads = 4;
         int each = 500;
         try (execution) {

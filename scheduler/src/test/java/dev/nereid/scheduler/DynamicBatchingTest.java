@@ -3,6 +3,8 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -105,7 +107,7 @@ final class DynamicBatchingTest {
     }
 
     @Test
-    void neverExecutesWhatWasWithdrawnAndGivesItsMemoryBackAtOnce() {
+    void neverExecutesCancelledRequestsAndReleasesTheirMemory() {
         SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 0));
         RecordingObserver a = new RecordingObserver();
         Cancellation first = scheduler.submit(call("a", 1, 2, 0), a);
@@ -123,7 +125,7 @@ final class DynamicBatchingTest {
     }
 
     @Test
-    void forgetsRequestsThatAreWithdrawnWhileNoInstanceIsFree() {
+    void removesCancelledRequestsWhileNoInstanceIsIdle() {
         SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 0));
         for (int i = 0; i < 1_000; i++) {
             RecordingObserver observer = new RecordingObserver();
@@ -138,7 +140,7 @@ final class DynamicBatchingTest {
     }
 
     @Test
-    void withdrawsWhatComesToItsDeadlineInTheQueue() {
+    void cancelsRequestsAtTheirDeadline() {
         SteppedScheduler scheduler = scheduler(new BatchPlanner(8, List.of(), 5 * MILLI));
         long deadline = scheduler.clock.getAsLong() + 3 * MILLI;
         RecordingObserver late = new RecordingObserver();
@@ -217,11 +219,11 @@ final class DynamicBatchingTest {
         return observer;
     }
 
-    private CheckedCall call(String id, int items, int width, float first) {
+    private CheckedRequest call(String id, int items, int width, float first) {
         return builder(id, items, width, first).of(items);
     }
 
-    private Calls builder(String id, int items, int width, float first) {
-        return Calls.to(model, memory).id(id).floats("IN", Shape.of(items, width), first);
+    private Requests builder(String id, int items, int width, float first) {
+        return Requests.to(model, memory).id(id).floats("IN", Shape.of(items, width), first);
     }
 }

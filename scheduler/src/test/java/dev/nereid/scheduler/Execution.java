@@ -2,6 +2,9 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Shape;
 import dev.nereid.testkit.LeakCheckingMemory;
@@ -9,19 +12,19 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** One execution of some calls by a backend that a test writes; gives everything back and checks it at the end. */
-final class Execution implements AutoCloseable {
-    final LeakCheckingMemory memory;
-    final SteppedScheduler scheduler;
-    final List<RecordingObserver> observers = new ArrayList<>();
-    final List<ScheduledRequest> requests = new ArrayList<>();
+public final class Execution implements AutoCloseable {
+    public final LeakCheckingMemory memory;
+    public final SteppedScheduler scheduler;
+    public final List<RecordingObserver> observers = new ArrayList<>();
+    public final List<ScheduledRequest> requests = new ArrayList<>();
     private final FakeInstance instance;
     private final ModelSettings model;
 
-    Execution(ModelSettings model, FakeInstance.Execution backend) {
+    public Execution(ModelSettings model, FakeInstance.Execution backend) {
         this(model, new LeakCheckingMemory(), backend);
     }
 
-    Execution(ModelSettings model, LeakCheckingMemory memory, FakeInstance.Execution backend) {
+    public Execution(ModelSettings model, LeakCheckingMemory memory, FakeInstance.Execution backend) {
         this.model = model;
         this.memory = memory;
         this.instance = new FakeInstance(backend);
@@ -29,11 +32,11 @@ final class Execution implements AutoCloseable {
     }
 
     /** Starts a call; add inputs, then give it to {@link #submit}. */
-    Calls call() {
-        return Calls.to(model, memory);
+    public Requests call() {
+        return Requests.to(model, memory);
     }
 
-    RecordingObserver submit(CheckedCall call) {
+    public RecordingObserver submit(CheckedRequest call) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
         requests.add((ScheduledRequest) scheduler.submit(call, observer));
@@ -41,7 +44,7 @@ final class Execution implements AutoCloseable {
     }
 
     /** Submits calls of so many items, whose ids and inputs tell their places. */
-    static void submit(Execution execution, int... items) {
+    public static void submit(Execution execution, int... items) {
         for (int i = 0; i < items.length; i++) {
             execution.submit(execution
                     .call()
@@ -52,7 +55,7 @@ final class Execution implements AutoCloseable {
     }
 
     /** Executes what was submitted as one batch. */
-    Execution run() {
+    public Execution run() {
         int before = instance.batches().size();
         assertThat(scheduler.step()).isTrue();
         assertThat(instance.batches()).hasSize(before + 1);

@@ -13,20 +13,20 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** A cache without bounds, which can be told to fail, or to wait with its answers. Confined to the test's thread. */
-final class FakeCache implements ResponseCache {
-    final Map<CacheKey, MemorySegment> entries = new HashMap<>();
-    final Map<CacheKey, LookupObserver> lookups = new LinkedHashMap<>();
-    final Map<CacheKey, InsertObserver> inserts = new LinkedHashMap<>();
+public final class FakeCache implements ResponseCache {
+    public final Map<CacheKey, MemorySegment> entries = new HashMap<>();
+    public final Map<CacheKey, LookupObserver> lookups = new LinkedHashMap<>();
+    public final Map<CacheKey, InsertObserver> inserts = new LinkedHashMap<>();
 
-    boolean waits;
-    boolean fails;
-    boolean refuses;
+    public boolean waits;
+    public boolean fails;
+    public boolean refuses;
 
     /** What an entry throws in place of its content, and then again when it is closed. */
     @Nullable
-    Throwable trouble;
+    public Throwable trouble;
 
-    int open;
+    public int open;
     int hits;
     int stored;
 
@@ -37,12 +37,12 @@ final class FakeCache implements ResponseCache {
         }
         lookups.put(key, observer);
         if (!waits) {
-            tell(key);
+            respond(key);
         }
     }
 
     /** Tells what a lookup found, which may be told before. */
-    void tell(CacheKey key) {
+    void respond(CacheKey key) {
         LookupObserver observer = lookups.get(key);
         MemorySegment content = entries.get(key);
         if (content == null) {
@@ -76,8 +76,8 @@ final class FakeCache implements ResponseCache {
     }
 
     /** Tells what the only lookup that waits found. */
-    void tellOnly() {
-        tell(lookups.keySet().iterator().next());
+    public void respondOnly() {
+        respond(lookups.keySet().iterator().next());
     }
 
     @Override

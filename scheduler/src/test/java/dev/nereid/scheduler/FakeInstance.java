@@ -12,9 +12,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** An instance that does what a test says, and notices if it is called by two threads or after its end. */
-final class FakeInstance implements ModelInstance {
+public final class FakeInstance implements ModelInstance {
     /** What an execution does. */
-    interface Execution {
+    public interface Execution {
         void execute(Batch batch) throws BackendException;
     }
 
@@ -25,12 +25,12 @@ final class FakeInstance implements ModelInstance {
     private final AtomicInteger closed = new AtomicInteger();
     private volatile boolean ready = true;
 
-    FakeInstance(Execution execution) {
+    public FakeInstance(Execution execution) {
         this.execution = execution;
     }
 
     /** Gives each request its input back: {@code IN} as {@code OUT}, by way of the whole batch. */
-    static void copy(Batch batch) throws BackendException {
+    public static void copy(Batch batch) throws BackendException {
         Tensor in = batch.gather("IN");
         batch.allocate("OUT", in.type(), in.shape()).data().copyFrom(in.data());
     }
@@ -63,7 +63,7 @@ final class FakeInstance implements ModelInstance {
         return ready;
     }
 
-    void ready(boolean changed) {
+    public void ready(boolean changed) {
         ready = changed;
     }
 
@@ -78,15 +78,15 @@ final class FakeInstance implements ModelInstance {
     }
 
     /** Returns the ids of the requests of each batch. */
-    List<List<String>> batches() {
+    public List<List<String>> batches() {
         return batches;
     }
 
-    List<String> mistakes() {
+    public List<String> mistakes() {
         return mistakes;
     }
 
-    boolean isClosed() {
+    public boolean isClosed() {
         return closed.get() > 0;
     }
 }

@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A rule that says what a test says, writes down how it is called, and notices if it is called wrongly. */
-final class FakeStrategy implements BatchingStrategy {
+public final class FakeStrategy implements BatchingStrategy {
     /** What the rule says of a request. */
-    interface Rule {
+    public interface Rule {
         boolean include(QueuedRequest request) throws BackendException;
     }
 
@@ -23,7 +23,7 @@ final class FakeStrategy implements BatchingStrategy {
     private final AtomicBoolean forming = new AtomicBoolean();
     private final AtomicInteger closed = new AtomicInteger();
 
-    FakeStrategy(Rule rule) {
+    public FakeStrategy(Rule rule) {
         this.rule = rule;
     }
 
@@ -41,14 +41,14 @@ final class FakeStrategy implements BatchingStrategy {
     }
 
     /** Returns the calls so far, and forgets them. */
-    List<String> calls() {
+    public List<String> calls() {
         List<String> made = List.copyOf(calls);
         calls.clear();
         return made;
     }
 
     /** Writes something down between the calls. */
-    void note(String what) {
+    public void note(String what) {
         calls.add(what);
     }
 
@@ -57,15 +57,15 @@ final class FakeStrategy implements BatchingStrategy {
         return List.copyOf(included);
     }
 
-    List<String> mistakes() {
+    public List<String> mistakes() {
         return mistakes;
     }
 
-    boolean isForming() {
+    public boolean isForming() {
         return forming.get();
     }
 
-    int closed() {
+    public int closed() {
         return closed.get();
     }
 

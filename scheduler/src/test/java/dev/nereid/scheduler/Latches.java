@@ -7,13 +7,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** Waits in fakes, whose threads may be interrupted meanwhile. */
-final class Latches {
+public final class Latches {
     private static final long LONGEST = Duration.ofSeconds(30).toNanos();
 
     private Latches() {}
 
     /** Waits until a latch is open, and is interrupted afterwards if that came meanwhile; fails if it takes too long. */
-    static void await(CountDownLatch latch) {
+    public static void await(CountDownLatch latch) {
         long end = System.nanoTime() + LONGEST;
         boolean interrupted = false;
         boolean open = false;

@@ -6,6 +6,10 @@ import dev.nereid.api.Cancellation;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -72,13 +76,13 @@ final class ModelSchedulerStressTest {
         "true, 200000, true, false",
         "true, 200000, true, true"
     })
-    void answersEveryCallExactlyOnceAndGivesEverythingBack(
+    void completesEveryRequestOnceAndReleasesAllMemory(
             boolean dynamic, long delayNanos, boolean shortExecutions, boolean ordered) throws Exception {
         FakeInstance one = new FakeInstance(new Moody(1)::execute);
         FakeInstance two = new FakeInstance(new Moody(2)::execute);
         ModelScheduler scheduler = ModelScheduler.start(
                 new ModelPlan(model, new BatchingPolicy(dynamic, List.of(4, 8), delayNanos, ordered, PRIORITIES))
-                        .with(new BackendTerms("moody", false, shortExecutions)),
+                        .with(new ExecutionTraits("moody", false, shortExecutions)),
                 List.of(new InstanceSlot("one", Device.CPU, one), new InstanceSlot("two", Device.CPU, two)),
                 new SchedulerEnvironment(memory, System::nanoTime, timer));
         List<Thread> submitters = new ArrayList<>();
@@ -120,7 +124,7 @@ final class ModelSchedulerStressTest {
             long deadline = System.nanoTime() + random.nextInt(5_000_000);
             int items = 1 + random.nextInt(3);
             float first = random.nextInt(1_000);
-            Calls call = Calls.to(model, memory)
+            Requests call = Requests.to(model, memory)
                     .priority(random.nextInt(8))
                     .floats("IN", Shape.of(items, random.nextInt(10) == 0 ? 3 : 2), first);
             if (random.nextInt(16) == 0) {
@@ -219,7 +223,7 @@ final class ModelSchedulerStressTest {
         }
 
         @Override
-        public void onEnd() {
+        public void onCompleted() {
             tally.wrong.incrementAndGet();
             end();
         }

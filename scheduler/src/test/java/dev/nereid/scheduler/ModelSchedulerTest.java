@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -48,7 +50,7 @@ final class ModelSchedulerTest {
             .build();
 
     @Test
-    void answersOnAThreadNamedAfterTheInstanceWithThePluginsClassLoader() {
+    void completesOnAThreadNamedAfterTheInstance() {
         List<String> seen = new ArrayList<>();
         FakeInstance instance = new FakeInstance(batch -> {
             seen.add(Thread.currentThread().getName());
@@ -62,7 +64,7 @@ final class ModelSchedulerTest {
             assertThat(observer.response().id()).isEqualTo("a");
             assertThat(observer.response().model()).isEqualTo("m");
             assertThat(observer.response().version()).isEqualTo(7);
-            assertThat(observer.response().isLast()).isTrue();
+            assertThat(observer.response().isFinal()).isTrue();
             assertThat(scheduler.inFlight()).isEqualTo(1);
             observer.close();
             assertThat(scheduler.inFlight()).isZero();
@@ -166,7 +168,7 @@ final class ModelSchedulerTest {
     }
 
     @Test
-    void answersAWholeBatchWithItsError() {
+    void failsAWholeBatchWithItsError() {
         CountDownLatch queued = new CountDownLatch(1);
         FakeInstance instance = new FakeInstance(batch -> {
             Latches.await(queued);
@@ -195,13 +197,13 @@ final class ModelSchedulerTest {
     }
 
     @Test
-    void answersWhatABackendLeftOpen() {
+    void completesRequestsThatABackendLeftOpen() {
         FakeInstance instance = new FakeInstance(batch -> {});
 
         try (ModelScheduler scheduler = start(instance)) {
             RecordingObserver observer = run(scheduler);
             assertThat(observer.response().outputs()).isEmpty();
-            assertThat(observer.response().isLast()).isTrue();
+            assertThat(observer.response().isFinal()).isTrue();
             observer.close();
         }
     }
@@ -289,7 +291,7 @@ final class ModelSchedulerTest {
     }
 
     @Test
-    void tellsTheBackendTheTimeout() {
+    void passesTheTimeoutToTheBackend() {
         List<Long> told = new CopyOnWriteArrayList<>();
         for (long micros : new long[] {0, 1_500, -1}) {
             try (ModelScheduler scheduler = start(new FakeInstance(batch -> {
@@ -298,7 +300,7 @@ final class ModelSchedulerTest {
             }))) {
                 RecordingObserver observer = new RecordingObserver();
                 scheduler.submit(
-                        Calls.to(model, memory)
+                        Requests.to(model, memory)
                                 .timeoutMicros(micros)
                                 .floats("IN", Shape.of(1, 2), 1)
                                 .of(1),
@@ -312,7 +314,7 @@ final class ModelSchedulerTest {
     }
 
     @Test
-    void isReadyWhileEveryInstanceSaysSo() {
+    void isReadyWhileEveryInstanceIsReady() {
         FakeInstance instance = new FakeInstance(FakeInstance::copy);
         ModelScheduler scheduler = start(instance);
 
@@ -378,8 +380,8 @@ final class ModelSchedulerTest {
         return observer.await();
     }
 
-    private CheckedCall call(String id) {
-        return Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
+    private CheckedRequest call(String id) {
+        return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
     private static <T> T take(BlockingQueue<T> queue) {

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Keeps what it is told, and that it is told properly: one call at a time, nothing after the end. Safe for any thread. */
-final class RecordingObserver implements ResponseObserver, AutoCloseable {
+public final class RecordingObserver implements ResponseObserver, AutoCloseable {
     private final List<InferResponse> responses = new CopyOnWriteArrayList<>();
     private final List<InferenceException> errors = new CopyOnWriteArrayList<>();
     private final List<InferenceException> failedResponses = new CopyOnWriteArrayList<>();
@@ -28,7 +28,7 @@ final class RecordingObserver implements ResponseObserver, AutoCloseable {
     public void onResponse(InferResponse response) {
         enter();
         responses.add(response);
-        leave(response.isLast());
+        leave(response.isFinal());
     }
 
     @Override
@@ -39,7 +39,7 @@ final class RecordingObserver implements ResponseObserver, AutoCloseable {
     }
 
     @Override
-    public void onEnd() {
+    public void onCompleted() {
         enter();
         leave(true);
     }
@@ -67,16 +67,16 @@ final class RecordingObserver implements ResponseObserver, AutoCloseable {
         }
     }
 
-    boolean hasEnded() {
+    public boolean hasEnded() {
         return ended.getCount() == 0;
     }
 
-    boolean isSilent() {
+    public boolean isSilent() {
         return !hasEnded() && responses.isEmpty();
     }
 
     /** Waits until the call has ended; fails if that takes too long. */
-    RecordingObserver await() {
+    public RecordingObserver await() {
         try {
             assertThat(ended.await(30, TimeUnit.SECONDS)).as("answered in time").isTrue();
         } catch (InterruptedException e) {
@@ -86,23 +86,23 @@ final class RecordingObserver implements ResponseObserver, AutoCloseable {
         return this;
     }
 
-    List<InferResponse> responses() {
+    public List<InferResponse> responses() {
         return responses;
     }
 
-    List<InferenceException> failedResponses() {
+    public List<InferenceException> failedResponses() {
         return failedResponses;
     }
 
     /** Returns the only response. */
-    InferResponse response() {
+    public InferResponse response() {
         check();
         assertThat(errors).isEmpty();
         assertThat(responses).hasSize(1);
         return responses.getFirst();
     }
 
-    Tensor output(String name) {
+    public Tensor output(String name) {
         for (NamedTensor output : response().outputs()) {
             if (output.name().equals(name)) {
                 return output.tensor();
@@ -111,24 +111,24 @@ final class RecordingObserver implements ResponseObserver, AutoCloseable {
         throw new AssertionError("no output " + name + " in " + response().outputs());
     }
 
-    float[] floats(String name) {
+    public float[] floats(String name) {
         return output(name).data().toArray(ValueLayout.JAVA_FLOAT_UNALIGNED);
     }
 
-    void assertError(ErrorCode code, String message) {
+    public void assertError(ErrorCode code, String message) {
         check();
         assertThat(errors).hasSize(1);
         assertThat(errors.getFirst().code()).isEqualTo(code);
         assertThat(errors.getFirst().publicMessage()).isEqualTo(message);
     }
 
-    InferenceException error() {
+    public InferenceException error() {
         check();
         assertThat(errors).hasSize(1);
         return errors.getFirst();
     }
 
-    void check() {
+    public void check() {
         assertThat(mistakes).isEmpty();
     }
 

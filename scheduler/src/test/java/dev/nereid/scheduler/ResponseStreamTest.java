@@ -4,8 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
-import dev.nereid.api.ResponseStatistics;
-import dev.nereid.api.Timing;
+import dev.nereid.api.statistics.ResponseStatistics;
+import dev.nereid.api.statistics.Timing;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.batch.ResponseStream;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -44,7 +48,9 @@ final class ResponseStreamTest {
     private final ScheduledRequest request = new ScheduledRequest(
             model,
             null,
-            Calls.to(model.settings(), memory).floats("IN", Shape.of(1, 2), 1).of(1),
+            Requests.to(model.settings(), memory)
+                    .floats("IN", Shape.of(1, 2), 1)
+                    .of(1),
             observer,
             0,
             0);
@@ -53,7 +59,7 @@ final class ResponseStreamTest {
     private ResponseStream open() {
         assertThat(request.begin()).isTrue();
         ResponseStream opened = new ResponseStream(ExecutionScope.of(model, false), request, null);
-        request.answers().open(opened);
+        request.delivery().open(opened);
         request.release();
         return opened;
     }

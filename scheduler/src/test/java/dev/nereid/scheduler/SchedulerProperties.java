@@ -3,9 +3,17 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
-import dev.nereid.api.FailureReason;
-import dev.nereid.api.InferenceTimings;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.InferenceTimings;
+import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.scheduler.cache.CacheCounter;
+import dev.nereid.scheduler.cache.CacheGate;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.queue.QueuePolicy;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -35,15 +43,15 @@ import net.jqwik.api.constraints.IntRange;
 import org.jspecify.annotations.Nullable;
 
 /** What holds for every schedule of calls, withdrawals, executions and time. */
-final class SchedulerProperties {
+public final class SchedulerProperties {
     private static final int MAX_BATCH = 4;
     private static final long DELAY = 100;
 
     /** One thing that happens. */
     sealed interface Event {
-        record Submit(int items, int width, KnownCall.Wish wish) implements Event {}
+        record Submit(int items, int width, ExpectedRequest.Options wish) implements Event {}
 
-        record Withdraw(int index) implements Event {}
+        record Cancel(int index) implements Event {}
 
         record Step(int worker, Backend backend) implements Event {}
 
@@ -66,15 +74,15 @@ final class SchedulerProperties {
 
     @Provide
     Arbitrary<List<Event>> schedules() {
-        Arbitrary<KnownCall.Wish> wish = Combinators.combine(
+        Arbitrary<ExpectedRequest.Options> wish = Combinators.combine(
                         Arbitraries.of(false, false, true),
                         Arbitraries.integers().between(0, 4),
                         Arbitraries.of(0, 0, 1, 2))
-                .as(KnownCall.Wish::new);
+                .as(ExpectedRequest.Options::new);
         Arbitrary<Event> submit = Combinators.combine(
                         Arbitraries.integers().between(1, MAX_BATCH), Arbitraries.of(1, 1, 1, 2), wish)
                 .as(Event.Submit::new);
-        Arbitrary<Event> withdraw = Arbitraries.integers().between(0, 100).map(Event.Withdraw::new);
+        Arbitrary<Event> withdraw = Arbitraries.integers().between(0, 100).map(Event.Cancel::new);
         Arbitrary<Event> step = Combinators.combine(Arbitraries.integers().between(0, 1), Arbitraries.of(Backend.class))
                 .as(Event.Step::new);
         Arbitrary<Event> pass = Combinators.combine(
@@ -106,7 +114,7 @@ final class SchedulerProperties {
     }
 
     @Provide
-    Arbitrary<PriorityPolicy> priorities() {
+    public Arbitrary<PriorityPolicy> priorities() {
         return Combinators.combine(
                         Arbitraries.of(0L, 1L, 3L), policies(), policies().optional(0.5))
                 .as((levels, policy, ofFirst) -> new PriorityPolicy(
@@ -157,7 +165,7 @@ final class SchedulerProperties {
     }
 
     @Property
-    void keepsItsPromisesUnderARuleOfTheModel(
+    void keepsItsPromisesWithABatchingStrategy(
             @ForAll("schedules") List<Event> schedule,
             @ForAll("priorities") PriorityPolicy priorities,
             @ForAll("meddlings") Meddling meddling,
@@ -182,7 +190,7 @@ final class SchedulerProperties {
                 List.of(new FakeInstance(this::execute), new FakeInstance(this::execute));
         private final SteppedScheduler scheduler;
         private final long delay;
-        private final KnownCalls known = new KnownCalls(MAX_BATCH);
+        private final ExpectedRequests expected = new ExpectedRequests(MAX_BATCH);
         private final List<Cancellation> calls = new ArrayList<>();
         private final PriorityPolicy priorities;
         private final boolean ordered;
@@ -218,7 +226,7 @@ final class SchedulerProperties {
                     planner,
                     new BatchingPolicy(true, List.of(), 0, ordered, priorities),
                     memory,
-                    BackendTerms.DEFAULT,
+                    ExecutionTraits.DEFAULT,
                     strategy,
                     instances.get(0),
                     instances.get(1));
@@ -232,38 +240,39 @@ final class SchedulerProperties {
 
         void on(Event event) {
             switch (event) {
-                case Event.Submit(int items, int width, KnownCall.Wish wish) -> submit(items, width, wish);
-                case Event.Withdraw(int index) -> withdraw(index);
+                case Event.Submit(int items, int width, ExpectedRequest.Options wish) -> submit(items, width, wish);
+                case Event.Cancel(int index) -> cancel(index);
                 case Event.Step(int worker, Backend what) -> step(worker, what);
                 case Event.Pass(int nanos, boolean rings) -> pass(nanos, rings);
                 case Event.Finish(int index) -> finish(index);
                 case Event.Forget() -> cache.entries.clear();
             }
             if (ordered) {
-                known.checkOrder();
+                expected.checkOrder();
             }
         }
 
-        private void submit(int items, int width, KnownCall.Wish wish) {
+        private void submit(int items, int width, ExpectedRequest.Options wish) {
             int index = calls.size();
             long now = scheduler.clock.getAsLong();
-            Calls call = Calls.to(model, memory)
+            Requests call = Requests.to(model, memory)
                     .id(String.valueOf(index))
                     .priority(wish.priority())
                     .timeoutMicros(wish.timeoutMicros())
                     .floats("IN", Shape.of(items, width), content(index));
             if (wish.impatient()) {
-                call.deadline(now + KnownCall.PATIENCE);
+                call.deadline(now + ExpectedRequest.PATIENCE);
             }
             long level = priorities.level(wish.priority());
             QueuePolicy policy = priorities.policy(level);
-            long before = known.waiting(level);
-            RecordingObserver observer = known.add(new KnownCall(index, level, policy, now, items, width, wish));
+            long before = expected.waiting(level);
+            RecordingObserver observer =
+                    expected.add(new ExpectedRequest(index, level, policy, now, items, width, wish));
             int hitsBefore = cache.hits;
             calls.add(send(call.of(items), observer, now));
             if (cache.hits > hitsBefore) {
                 hits.add(index);
-                known.executed().add(index); // has its place among the answers, and goes by the queue
+                expected.executed().add(index); // has its place among the answers, and goes by the queue
                 assertThat(observer.hasEnded() || ordered).as("told at once").isTrue();
                 return;
             }
@@ -273,7 +282,7 @@ final class SchedulerProperties {
             }
         }
 
-        private Cancellation send(CheckedCall call, RecordingObserver observer, long now) {
+        private Cancellation send(CheckedRequest call, RecordingObserver observer, long now) {
             if (!cached) {
                 return scheduler.submit(call, observer);
             }
@@ -295,10 +304,10 @@ final class SchedulerProperties {
                     .as("memory of a candidate")
                     .isEqualTo((float) content(index));
             if (Meddling.isTime(meddling.withdraw(), questions)) {
-                withdraw(questions);
+                cancel(questions);
             }
             if (Meddling.isTime(meddling.submit(), questions) && !ending) {
-                submit(1, 1, new KnownCall.Wish(false, questions % 4, 0));
+                submit(1, 1, new ExpectedRequest.Options(false, questions % 4, 0));
             }
             if (Meddling.isTime(meddling.pass(), questions)) {
                 scheduler.clock.advanceNanos(70);
@@ -315,14 +324,14 @@ final class SchedulerProperties {
                 return;
             }
             scheduler.advance(nanos);
-            known.checkTime(scheduler.clock.getAsLong());
+            expected.checkTime(scheduler.clock.getAsLong());
         }
 
-        private void withdraw(int index) {
+        private void cancel(int index) {
             if (!calls.isEmpty()) {
                 int which = index % calls.size();
                 calls.get(which).cancel();
-                assertThat(known.waits(which)).as("answered at once").isFalse();
+                assertThat(expected.waits(which)).as("answered at once").isFalse();
             }
         }
 
@@ -330,7 +339,7 @@ final class SchedulerProperties {
             backend = what;
             boolean worked = scheduler.workers.get(worker).step();
             if (!worked) {
-                known.checkDelay(scheduler.clock.getAsLong(), delay);
+                expected.checkDelay(scheduler.clock.getAsLong(), delay);
             }
         }
 
@@ -341,7 +350,7 @@ final class SchedulerProperties {
         }
 
         private void execute(Batch batch) throws BackendException {
-            known.begin(batch, scheduler.clock.getAsLong());
+            expected.begin(batch, scheduler.clock.getAsLong());
             executions += backend == Backend.REFUSE || backend == Backend.CRASH ? 0 : 1;
             if (strategy != null) {
                 assertThat(strategy.isForming()).as("ended before").isFalse();
@@ -373,7 +382,7 @@ final class SchedulerProperties {
             scheduler.drain();
             deferred.forEach(DeferredExecution::finish);
             for (int i = 0; i < calls.size(); i++) {
-                RecordingObserver observer = known.observer(i);
+                RecordingObserver observer = expected.observer(i);
                 observer.check();
                 assertThat(observer.hasEnded()).as("request %s answered", i).isTrue();
                 checkContent(i);
@@ -384,7 +393,7 @@ final class SchedulerProperties {
             if (strategy != null) {
                 assertThat(strategy.mistakes()).isEmpty();
             }
-            assertThat(known.executed()).doesNotHaveDuplicates();
+            assertThat(expected.executed()).doesNotHaveDuplicates();
             assertThat(scheduler.inFlight()).isZero();
             assertThat(scheduler.queue.waiting()).isZero();
             assertThat(cache.open).as("entries that are read").isZero();
@@ -394,7 +403,7 @@ final class SchedulerProperties {
         /** Counts again what the observers were told. */
         private void checkFigures() {
             MeterReading figures = scheduler.model.meter().read();
-            List<RecordingObserver> failed = known.observers().stream()
+            List<RecordingObserver> failed = expected.observers().stream()
                     .filter(observer -> observer.responses().isEmpty())
                     .toList();
             long cancelled = failed.stream()
@@ -412,12 +421,12 @@ final class SchedulerProperties {
         }
 
         private void checkWork(MeterReading figures) {
-            long items = known.all().stream()
+            long items = expected.all().stream()
                     .filter(one -> !hits.contains(one.index()))
-                    .filter(one -> !known.observer(one.index()).responses().isEmpty())
-                    .mapToLong(KnownCall::items)
+                    .filter(one -> !expected.observer(one.index()).responses().isEmpty())
+                    .mapToLong(ExpectedRequest::items)
                     .sum();
-            long computed = known.observers().stream()
+            long computed = expected.observers().stream()
                             .filter(observer -> !observer.responses().isEmpty())
                             .count()
                     - hits.size();
@@ -437,8 +446,8 @@ final class SchedulerProperties {
         }
 
         private void checkContent(int index) {
-            if (!known.observer(index).responses().isEmpty()) {
-                float[] content = known.observer(index).floats("OUT");
+            if (!expected.observer(index).responses().isEmpty()) {
+                float[] content = expected.observer(index).floats("OUT");
                 for (int i = 0; i < content.length; i++) {
                     assertThat(content[i]).isEqualTo(content(index) + i);
                 }

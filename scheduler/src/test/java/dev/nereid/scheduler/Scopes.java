@@ -1,17 +1,21 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.FatalErrorHandler;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.admission.LoadLimits;
+import dev.nereid.scheduler.admission.ModelLoad;
+import dev.nereid.scheduler.admission.ServerLoad;
+import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.statistics.ModelMeter;
 import dev.nereid.spi.ModelSettings;
 import java.time.InstantSource;
 import java.util.function.LongSupplier;
 
 /** Makes scopes without load limits for tests. Static functions only. */
-final class Scopes {
+public final class Scopes {
     private Scopes() {}
 
-    static ModelScope of(ModelSettings settings, TensorMemory memory, LongSupplier nanoTime) {
+    public static ModelScope of(ModelSettings settings, TensorMemory memory, LongSupplier nanoTime) {
         return new ModelScope(
                 settings,
                 memory,

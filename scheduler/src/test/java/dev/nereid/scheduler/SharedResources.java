@@ -3,11 +3,11 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.rate.ExecutionCountLimiter;
+import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.scheduler.rate.ResourceLimit;
-import dev.nereid.scheduler.rate.Ticket;
 import dev.nereid.spi.Device;
 import java.util.List;
 import java.util.OptionalInt;
@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Two resources, one with a limit of its own and one of which there is as much as the largest need, 1; and how much of
  * them is taken, as far as a test sees it. Confined.
  */
-final class SharedResources {
+public final class SharedResources {
     private static final String LIMITED = "limited";
     private static final String SINGLE = "single";
 
@@ -34,7 +34,7 @@ final class SharedResources {
      * @param limited how much of the one resource; at most 2
      * @param single how much of the other one; at most 1
      */
-    record Need(int priority, int limited, int single) {
+    public record Need(int priority, int limited, int single) {
         RateProfile profile() {
             return new RateProfile(
                     priority,
@@ -53,22 +53,22 @@ final class SharedResources {
      *
      * @param most how much there is of the first resource; at least 2
      */
-    static SharedResources of(int most) {
+    public static SharedResources of(int most) {
         ResourceLimit limit = new ResourceLimit(LIMITED, most, OptionalInt.empty());
         return new SharedResources(new ExecutionCountLimiter(List.of(limit)), most, 1);
     }
 
     /** Begins with more of everything than anybody takes. */
-    static SharedResources endless() {
+    public static SharedResources endless() {
         return new SharedResources(RateLimiter.OFF, Integer.MAX_VALUE, Integer.MAX_VALUE);
     }
 
-    RateLimiter limiter() {
+    public RateLimiter limiter() {
         return limiter;
     }
 
     /** Takes note of an execution that begins, which must not be one too many. */
-    void take(Need need) {
+    public void take(Need need) {
         limitedTaken += need.limited();
         singleTaken += need.single();
         assertThat(limitedTaken).as("taken of what is limited").isLessThanOrEqualTo(mostLimited);
@@ -76,21 +76,22 @@ final class SharedResources {
     }
 
     /** Takes note of an execution that has ended. */
-    void giveBack(Need need) {
+    public void giveBack(Need need) {
         limitedTaken -= need.limited();
         singleTaken -= need.single();
     }
 
     /** Nobody waits for a turn, and everything is free. */
-    void checkFree() {
+    public void checkFree() {
         if (limiter instanceof ExecutionCountLimiter limits) {
             assertThat(limits.waiting()).as("instances that wait for a turn").isZero();
         }
         AtomicBoolean granted = new AtomicBoolean();
-        try (Ticket everything = limiter.register(Device.CPU, new Need(1, mostLimited, mostSingle).profile())) {
+        try (RateLimitRegistration everything =
+                limiter.register(Device.CPU, new Need(1, mostLimited, mostSingle).profile())) {
             everything.stage(() -> granted.set(true));
             assertThat(granted).as("everything is free").isTrue();
-            everything.giveBackUnused();
+            everything.releaseUnused();
         }
     }
 }

@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.scheduler.SharedResources.Need;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -18,14 +22,14 @@ import java.util.List;
 import java.util.Set;
 
 /** One model of several, its calls, and its instances that come and go. Confined. */
-final class SteppedModel {
-    static final int MAX_BATCH = 4;
+public final class SteppedModel {
+    public static final int MAX_BATCH = 4;
 
     private final ModelSettings settings;
     private final LeakCheckingMemory memory;
     private final Scheduling scheduling;
     private final SteppedScheduler scheduler;
-    private final KnownCalls known = new KnownCalls(MAX_BATCH);
+    private final ExpectedRequests expected = new ExpectedRequests(MAX_BATCH);
     private final List<Cancellation> calls = new ArrayList<>();
     private final Set<Integer> read = new HashSet<>();
     private final Set<Integer> mayFail = new HashSet<>();
@@ -39,9 +43,9 @@ final class SteppedModel {
      * @param priorities its levels
      * @param ordered whether answers keep the order
      */
-    record Scheduling(BatchPlanner planner, long delay, PriorityPolicy priorities, boolean ordered) {}
+    public record Scheduling(BatchPlanner planner, long delay, PriorityPolicy priorities, boolean ordered) {}
 
-    SteppedModel(String name, LeakCheckingMemory memory, Scheduling scheduling) {
+    public SteppedModel(String name, LeakCheckingMemory memory, Scheduling scheduling) {
         this.settings = ModelSettings.builder(name, 1)
                 .maxBatchSize(MAX_BATCH)
                 .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
@@ -54,14 +58,14 @@ final class SteppedModel {
                 scheduling.planner(),
                 new BatchingPolicy(true, List.of(), 0, scheduling.ordered(), scheduling.priorities()),
                 memory,
-                BackendTerms.DEFAULT);
+                ExecutionTraits.DEFAULT);
     }
 
     /** Adds a worker with one instance for each need. */
-    void add(RateLimiter limiter, List<Need> needs, SteppedWorker.Execution execution) {
+    public void add(RateLimiter limiter, List<Need> needs, SteppedWorker.Execution execution) {
         workers.add(new SteppedWorker(scheduler, limiter, needs, (worker, need, batch) -> {
             worker.begin(batch);
-            known.begin(batch, now());
+            expected.begin(batch, now());
             execution.execute(worker, need, batch);
         }));
     }
@@ -70,65 +74,65 @@ final class SteppedModel {
         return scheduler.clock.getAsLong();
     }
 
-    List<SteppedWorker> workers() {
+    public List<SteppedWorker> workers() {
         return workers;
     }
 
     /** Returns how many workers take batches. */
-    long serving() {
+    public long serving() {
         return workers.stream().filter(worker -> !worker.isRetired()).count();
     }
 
-    void submit(int items, int width, KnownCall.Wish wish) {
+    public void submit(int items, int width, ExpectedRequest.Options wish) {
         int index = calls.size();
-        Calls call = Calls.to(settings, memory)
+        Requests call = Requests.to(settings, memory)
                 .id(String.valueOf(index))
                 .priority(wish.priority())
                 .timeoutMicros(wish.timeoutMicros())
                 .floats("IN", Shape.of(items, width), index);
         if (wish.impatient()) {
-            call.deadline(now() + KnownCall.PATIENCE);
+            call.deadline(now() + ExpectedRequest.PATIENCE);
         }
         long level = scheduling.priorities().level(wish.priority());
         QueuePolicy policy = scheduling.priorities().policy(level);
-        boolean admitted = policy.admits(known.waiting(level));
-        RecordingObserver observer = known.add(new KnownCall(index, level, policy, now(), items, width, wish));
+        boolean admitted = policy.admits(expected.waiting(level));
+        RecordingObserver observer = expected.add(new ExpectedRequest(index, level, policy, now(), items, width, wish));
         calls.add(scheduler.submit(call.of(items), observer));
         assertThat(observer.hasEnded()).as("refused if full").isEqualTo(!admitted);
     }
 
-    void withdraw(int index) {
+    public void cancel(int index) {
         if (!calls.isEmpty()) {
             int which = index % calls.size();
             mayFail.add(which);
             calls.get(which).cancel();
-            assertThat(known.waits(which)).as("answered at once").isFalse();
+            assertThat(expected.waits(which)).as("answered at once").isFalse();
         }
     }
 
     /** Takes note that requests are not answered with a response. */
-    void fail(Batch batch) {
+    public void fail(Batch batch) {
         batch.requests().forEach(request -> mayFail.add(Integer.valueOf(request.id())));
     }
 
-    void pass(long nanos, boolean rings) {
+    public void pass(long nanos, boolean rings) {
         if (rings) {
             scheduler.advance(nanos);
-            known.checkTime(now());
+            expected.checkTime(now());
         } else {
             scheduler.clock.advanceNanos(nanos);
         }
     }
 
     /** Closes a response, if there is one. */
-    void read(int index) {
+    public void read(int index) {
         if (!calls.isEmpty()) {
             readThis(index % calls.size());
         }
     }
 
     private void readThis(int index) {
-        RecordingObserver observer = known.observer(index);
+        RecordingObserver observer = expected.observer(index);
         if (!observer.hasEnded() || !read.add(index) || observer.responses().isEmpty()) {
             return;
         }
@@ -140,49 +144,49 @@ final class SteppedModel {
     }
 
     /** Lets a worker find out that it was retired, or that nothing more will come. */
-    void leave(SteppedWorker worker) {
+    public void leave(SteppedWorker worker) {
         worker.leave(
                 worker.isRetired()
                         ? () -> worker.isIdle() && worker.executed().stream().allMatch(this::isOver)
                         : () -> workers.stream().allMatch(SteppedWorker::isIdle)
-                                && known.all().stream().allMatch(call -> isOver(call.index())));
+                                && expected.all().stream().allMatch(call -> isOver(call.index())));
     }
 
     private boolean isOver(int index) {
-        RecordingObserver observer = known.observer(index);
+        RecordingObserver observer = expected.observer(index);
         return observer.hasEnded() && (observer.responses().isEmpty() || read.contains(index));
     }
 
-    void check() {
+    public void check() {
         workers.forEach(SteppedWorker::check);
         if (scheduling.ordered()) {
-            known.checkOrder();
+            expected.checkOrder();
         }
     }
 
     /** Nothing waits without need, after every instance did what it could. */
-    void checkDone() {
-        known.checkDelay(now(), scheduling.delay());
+    public void checkDone() {
+        expected.checkDelay(now(), scheduling.delay());
     }
 
-    void stop() {
+    public void stop() {
         scheduler.queue.stop();
     }
 
     /** Everybody was answered; reads the answers and lets the workers go. */
-    void end() {
-        for (KnownCall call : known.all()) {
-            RecordingObserver observer = known.observer(call.index());
+    public void end() {
+        for (ExpectedRequest call : expected.all()) {
+            RecordingObserver observer = expected.observer(call.index());
             observer.check();
             assertThat(observer.hasEnded())
                     .as("request %s answered", call.index())
                     .isTrue();
             checkOutcome(call.index(), observer);
         }
-        assertThat(known.executed()).doesNotHaveDuplicates();
+        assertThat(expected.executed()).doesNotHaveDuplicates();
         workers.stream().filter(SteppedWorker::isFree).forEach(this::leave);
         check();
-        for (KnownCall call : known.all()) {
+        for (ExpectedRequest call : expected.all()) {
             readThis(call.index());
             check();
         }
@@ -193,7 +197,7 @@ final class SteppedModel {
 
     /** What was executed has its response unless there was a reason, and what was not executed has a reason. */
     private void checkOutcome(int index, RecordingObserver observer) {
-        if (!known.executed().contains(index)) {
+        if (!expected.executed().contains(index)) {
             assertThat(observer.error().code()).isIn(ErrorCode.CANCELLED, ErrorCode.UNAVAILABLE);
         } else if (!mayFail.contains(index)) {
             observer.response();

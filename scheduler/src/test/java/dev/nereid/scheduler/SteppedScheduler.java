@@ -1,10 +1,30 @@
 package dev.nereid.scheduler;
 
 import dev.nereid.api.Cancellation;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.batch.StrategyBatcher;
+import dev.nereid.scheduler.instance.DeviceInstances;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.InstanceWorker;
+import dev.nereid.scheduler.instance.ManagedInstance;
+import dev.nereid.scheduler.instance.ShortExecutions;
+import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.instance.Warmup;
+import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.queue.RequestQueue;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
-import dev.nereid.scheduler.time.Alarms;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ResponseOrder;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.BatchingStrategy;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelSettings;
@@ -14,50 +34,51 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The parts of a {@link ModelScheduler} without its threads: instances and time go when the test says so. Confined. */
-final class SteppedScheduler {
-    final FakeClock clock = new FakeClock();
-    final Alarms alarms = new Alarms(() -> {});
-    final ModelScope model;
-    final ExecutionScope scope;
-    final RequestQueue queue;
-    final @Nullable ResponseOrder order;
-    final List<InstanceWorker> workers = new ArrayList<>();
+public final class SteppedScheduler {
+    public final FakeClock clock = new FakeClock();
+    final TimeoutQueue alarms = new TimeoutQueue(() -> {});
+    public final ModelScope model;
+    public final ExecutionScope scope;
+    public final RequestQueue queue;
+    public final @Nullable ResponseOrder order;
+    public final List<InstanceWorker> workers = new ArrayList<>();
     private final ShortExecutions executions;
 
-    SteppedScheduler(ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
-        this(settings, planner, BatchingPolicy.NONE, memory, BackendTerms.DEFAULT, instances);
+    public SteppedScheduler(
+            ModelSettings settings, BatchPlanner planner, TensorMemory memory, FakeInstance... instances) {
+        this(settings, planner, BatchingPolicy.NONE, memory, ExecutionTraits.DEFAULT, instances);
     }
 
     /** Makes a scheduler under a policy, of which levels, time-outs, bounds and order are taken. */
-    SteppedScheduler(
+    public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            BackendTerms terms,
+            ExecutionTraits terms,
             FakeInstance... instances) {
         this(settings, planner, policy, memory, terms, null, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
     /** Makes a scheduler for a model that may have a rule of its own. */
-    SteppedScheduler(
+    public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            BackendTerms terms,
+            ExecutionTraits terms,
             @Nullable BatchingStrategy strategy,
             FakeInstance... instances) {
         this(settings, planner, policy, memory, terms, strategy, RateLimiter.OFF, RateProfile.NONE, instances);
     }
 
     /** Makes a scheduler whose instances ask a limiter for their turns. */
-    SteppedScheduler(
+    public SteppedScheduler(
             ModelSettings settings,
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            BackendTerms terms,
+            ExecutionTraits terms,
             RateLimiter limiter,
             RateProfile rate,
             FakeInstance... instances) {
@@ -69,7 +90,7 @@ final class SteppedScheduler {
             BatchPlanner planner,
             BatchingPolicy policy,
             TensorMemory memory,
-            BackendTerms terms,
+            ExecutionTraits terms,
             @Nullable BatchingStrategy strategy,
             RateLimiter limiter,
             RateProfile rate,
@@ -87,33 +108,34 @@ final class SteppedScheduler {
     }
 
     /** Makes a slot for an instance that runs anywhere. */
-    static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
+    public static InstanceSlot slot(String name, FakeInstance instance, RateProfile rate) {
         return new InstanceSlot(name, Device.CPU, instance, rate, ThreadPlacement.ANYWHERE);
     }
 
     /** Adds a worker for some instances that share a thread. */
     InstanceWorker add(RateLimiter limiter, List<InstanceSlot> slots) {
-        List<PluginInstance> instances = slots.stream().map(PluginInstance::new).toList();
+        List<ManagedInstance> instances =
+                slots.stream().map(ManagedInstance::new).toList();
         instances.forEach(instance -> instance.register(limiter));
         Warmup none = new Warmup(scope, List.of(), 1);
         InstanceWorker worker =
-                new InstanceWorker(scope, new DeviceSeats(instances), queue.batches(), executions, none);
+                new InstanceWorker(scope, new DeviceInstances(instances), queue.batches(), executions, none);
         workers.add(worker);
         return worker;
     }
 
     /** Makes an empty queue without instances, for requests that never come to it. */
-    static RequestQueue queue(ModelScope model) {
+    public static RequestQueue queue(ModelScope model) {
         return new RequestQueue(
                 BatchPlanner.oneByOne(),
                 PriorityPolicy.NONE,
                 new EqualInputs(model.settings()),
                 () -> 0,
-                new Alarms(() -> {}),
+                new TimeoutQueue(() -> {}),
                 null);
     }
 
-    Cancellation submit(CheckedCall call, RecordingObserver observer) {
+    public Cancellation submit(CheckedRequest call, RecordingObserver observer) {
         long now = clock.getAsLong();
         ScheduledRequest request = new ScheduledRequest(model, order, call, observer, now, now);
         enqueue(request);
@@ -122,34 +144,34 @@ final class SteppedScheduler {
 
     /** Queues a request, or answers it. */
     void enqueue(ScheduledRequest request) {
-        Admission admission = queue.offer(request, false);
-        if (admission == Admission.Outcome.FULL) {
-            request.refuse(SchedulerErrors.full(request.call()));
-        } else if (admission != Admission.Outcome.ACCEPTED) {
-            request.refuse(SchedulerErrors.stopped(request.call()));
+        OfferResult admission = queue.offer(request, false);
+        if (admission == OfferResult.Outcome.FULL) {
+            request.refuse(SchedulerErrors.full(request.checked()));
+        } else if (admission != OfferResult.Outcome.ACCEPTED) {
+            request.refuse(SchedulerErrors.stopped(request.checked()));
         }
     }
 
     /** Lets time pass, and all alarms ring that are due then. */
-    void advance(long nanos) {
+    public void advance(long nanos) {
         clock.advanceNanos(nanos);
-        alarms.ring(clock.getAsLong());
+        alarms.runExpired(clock.getAsLong());
     }
 
     /** Lets the first instance take a batch, if there is one for it. */
-    boolean step() {
+    public boolean step() {
         return workers.getFirst().step();
     }
 
     /** Lets the first instance go on until there is nothing to do at this time. */
-    void drain() {
+    public void drain() {
         boolean found = true;
         while (found) {
             found = step();
         }
     }
 
-    int inFlight() {
+    public int inFlight() {
         return model.inFlight().count();
     }
 }

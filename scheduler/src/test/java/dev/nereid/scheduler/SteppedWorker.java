@@ -3,6 +3,8 @@ package dev.nereid.scheduler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.scheduler.SharedResources.Need;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.InstanceWorker;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
@@ -17,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * when nobody uses them any more. That thread either sleeps or is over whenever the test goes on, so that what happens
  * is the same each time. Confined but for that thread.
  */
-final class SteppedWorker {
+public final class SteppedWorker {
     private final InstanceWorker worker;
     private final List<FakeInstance> instances = new ArrayList<>();
     private final List<Integer> executed = new ArrayList<>();
@@ -27,7 +29,7 @@ final class SteppedWorker {
     private int executions;
 
     /** What an instance does with a batch. */
-    interface Execution {
+    public interface Execution {
         void execute(SteppedWorker worker, Need need, Batch batch) throws BackendException;
     }
 
@@ -43,20 +45,20 @@ final class SteppedWorker {
     }
 
     /** Says whether it may go a step. */
-    boolean isFree() {
+    public boolean isFree() {
         return !isInside && !worker.isRetired();
     }
 
-    boolean isRetired() {
+    public boolean isRetired() {
         return worker.isRetired();
     }
 
     /** Says whether it was retired, and its thread has not found out. */
-    boolean isToLeave() {
+    public boolean isToLeave() {
         return worker.isRetired() && !isInside && thread == null;
     }
 
-    boolean step() {
+    public boolean step() {
         isInside = true;
         try {
             return worker.step();
@@ -73,7 +75,7 @@ final class SteppedWorker {
     }
 
     /** Takes note that an execution is over. */
-    void end() {
+    public void end() {
         executions--;
     }
 
@@ -87,7 +89,7 @@ final class SteppedWorker {
         return executed;
     }
 
-    void retire() {
+    public void retire() {
         worker.retire();
     }
 

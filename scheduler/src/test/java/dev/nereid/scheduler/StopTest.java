@@ -1,5 +1,6 @@
 package dev.nereid.scheduler;
 
+import dev.nereid.scheduler.queue.PriorityPolicy;
 import dev.nereid.spi.ErrorCode;
 import org.junit.jupiter.api.Test;
 
@@ -10,7 +11,7 @@ final class StopTest {
 
     @Test
     void refusesWithTheIdInTheText() {
-        try (QueuedCalls calls = new QueuedCalls(PriorityPolicy.NONE)) {
+        try (QueuedRequests calls = new QueuedRequests(PriorityPolicy.NONE)) {
             calls.scheduler.queue.stop();
 
             calls.submit("x");

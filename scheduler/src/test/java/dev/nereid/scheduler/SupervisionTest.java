@@ -2,7 +2,10 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.scheduler.time.Alarms;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -34,7 +37,7 @@ final class SupervisionTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     private final FakeClock clock = new FakeClock();
-    private final Alarms alarms = new Alarms(() -> {});
+    private final TimeoutQueue alarms = new TimeoutQueue(() -> {});
     private final Watchdog watchdog = new Watchdog(alarms, clock);
     private final List<OutOfMemoryError> fatal = new CopyOnWriteArrayList<>();
     private final ModelSettings model = ModelSettings.builder("m", 1)
@@ -120,7 +123,7 @@ final class SupervisionTest {
             assertThat(scheduler.overdue()).isEqualTo(1);
             assertThat(scheduler.overdueTotal()).isEqualTo(1);
             assertThat(scheduler.isReady()).isTrue();
-            assertThat(scheduler.trouble())
+            assertThat(scheduler.problems())
                     .startsWith("instances whose executions take longer than 30 s: i")
                     .doesNotContain(",");
 
@@ -139,10 +142,11 @@ final class SupervisionTest {
             other.await().close();
             Threads.await("ready again", scheduler::isReady);
             assertThat(scheduler.overdue()).isZero();
-            assertThat(scheduler.trouble()).isEmpty();
+            assertThat(scheduler.problems()).isEmpty();
             assertThat(scheduler.overdueTotal()).isEqualTo(2);
         }
-        assertThat(alarms.ring(clock.getAsLong() + TimeUnit.DAYS.toNanos(1))).isEqualTo(Long.MAX_VALUE);
+        assertThat(alarms.runExpired(clock.getAsLong() + TimeUnit.DAYS.toNanos(1)))
+                .isEqualTo(Long.MAX_VALUE);
     }
 
     @Test
@@ -162,7 +166,7 @@ final class SupervisionTest {
     }
 
     @Test
-    void anExecutionThatEndsTheProcessIsAnsweredAndWaitedForByNobody() {
+    void anExecutionThatEndsTheProcessIsCompletedAndNotAwaited() {
         Gate gate = new Gate();
         ModelScheduler scheduler = start(List.of(), gate.instance);
         RecordingObserver lost = submit(scheduler, "lost");
@@ -198,7 +202,7 @@ final class SupervisionTest {
 
     private void look(Duration later) {
         clock.advanceNanos(later.toNanos());
-        alarms.ring(clock.getAsLong());
+        alarms.runExpired(clock.getAsLong());
     }
 
     private ModelScheduler start(List<WarmupSample> warmup, FakeInstance... instances) {
@@ -213,8 +217,8 @@ final class SupervisionTest {
                         .with(new Supervision(fatal::add, Optional.of(watchdog), LIMIT, Duration.ofMinutes(5))));
     }
 
-    private CheckedCall call(String id) {
-        return Calls.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
+    private CheckedRequest call(String id) {
+        return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, String id) {

@@ -2,19 +2,20 @@ package dev.nereid.scheduler;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.scheduler.queue.InstanceHandle;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Looks at what other threads do. Static functions only; all that wait fail if it takes too long. */
-final class Threads {
+public final class Threads {
     private static final long LONGEST = Duration.ofSeconds(30).toNanos();
 
     private Threads() {}
 
     /** Returns the thread of a name, which is there. */
-    static Thread named(String name) {
+    public static Thread named(String name) {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().equals(name))
                 .findFirst()
@@ -22,7 +23,7 @@ final class Threads {
     }
 
     /** Waits until something holds. */
-    static void await(String what, BooleanSupplier holds) {
+    public static void await(String what, BooleanSupplier holds) {
         long end = System.nanoTime() + LONGEST;
         while (!holds.getAsBoolean()) {
             assertThat(end - System.nanoTime()).as(what).isPositive();
@@ -31,7 +32,7 @@ final class Threads {
     }
 
     /** Waits until a thread sleeps until another one wakes it. */
-    static void awaitAsleep(Thread thread) {
+    public static void awaitAsleep(Thread thread) {
         try {
             await("asleep", () -> thread.getState() == Thread.State.WAITING);
         } catch (AssertionError e) {
@@ -40,8 +41,8 @@ final class Threads {
     }
 
     /** Waits until the thread of an instance sleeps at the queue until it is called. */
-    static void awaitIdle(Thread thread) {
-        await("idle", () -> LockSupport.getBlocker(thread) instanceof Seat);
+    public static void awaitIdle(Thread thread) {
+        await("idle", () -> LockSupport.getBlocker(thread) instanceof InstanceHandle);
         awaitAsleep(thread);
     }
 }

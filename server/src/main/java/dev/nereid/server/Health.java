@@ -2,7 +2,7 @@ package dev.nereid.server;
 
 import dev.nereid.api.FatalErrorHandler;
 
-/** Whether a fatal error was noticed, or the heap is full. Safe for use by any thread. */
+/** Tracks fatal errors and a full heap, which make the server not live. Safe for use by any thread. */
 final class Health implements FatalErrorHandler {
     private final SupervisionOptions options;
     private final HeapWatch heap = new HeapWatch(JvmHeap::new, this);

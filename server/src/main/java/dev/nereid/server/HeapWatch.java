@@ -6,22 +6,22 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Notices a heap that stays full after collections, also where nobody caught or reported an error: a process that does
- * nothing but collect cannot serve. Confined to the thread of the watchdog, but for {@link #isFull}.
+ * Detects a heap that stays full after collections. Works without an error that was caught or reported. Confined to
+ * the thread of the watchdog, but for {@link #isFull}.
  */
 final class HeapWatch implements Watchdog.Watched {
     /** So many looks in a row have to find the heap full, with a collection between each and the next. */
-    static final int LOOKS = 10;
+    static final int MIN_FULL_CHECKS = 10;
 
     /** Looks that are left out, so that the start does not wait for the beans. */
-    static final int SKIPPED = 5;
+    static final int SKIPPED_CHECKS = 5;
 
     /** What is full, in percent of the largest heap. */
     private static final int FULL_PERCENT = 97;
 
     private static final int PERCENT = 100;
 
-    /** What is known of the heap. */
+    /** Statistics of the heap. */
     interface Heap {
         /** Returns how often the whole heap was collected. */
         long collections();
@@ -37,9 +37,9 @@ final class HeapWatch implements Watchdog.Watched {
     private final Supplier<Heap> source;
     private final OutOfMemoryError error = new OutOfMemoryError("Java heap space: full after each collection");
     private @Nullable Heap heap;
-    private int looks;
+    private int checks;
     private long collections;
-    private int inARow;
+    private int consecutiveFull;
     private volatile boolean full;
 
     /**
@@ -60,25 +60,25 @@ final class HeapWatch implements Watchdog.Watched {
 
     @Override
     public void check(long nowNanos) {
-        if (looks < SKIPPED) {
-            looks++;
+        if (checks < SKIPPED_CHECKS) {
+            checks++;
             return;
         }
         if (heap == null) {
             heap = source.get();
         }
-        look(heap);
+        evaluate(heap);
     }
 
-    private void look(Heap known) {
+    private void evaluate(Heap known) {
         long before = collections;
         collections = known.collections();
         long max = known.max();
         boolean fullNow =
                 collections > before && max > 0 && known.usedAfterCollection() >= max / PERCENT * FULL_PERCENT;
-        inARow = fullNow ? inARow + 1 : 0;
-        full = inARow >= LOOKS;
-        if (inARow == LOOKS) {
+        consecutiveFull = fullNow ? consecutiveFull + 1 : 0;
+        full = consecutiveFull >= MIN_FULL_CHECKS;
+        if (consecutiveFull == MIN_FULL_CHECKS) {
             fatalErrors.onFatalError(error);
         }
     }

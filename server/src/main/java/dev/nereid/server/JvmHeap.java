@@ -8,7 +8,7 @@ import java.lang.management.MemoryUsage;
 import java.util.Arrays;
 import java.util.List;
 
-/** The heap of this process. Immutable. */
+/** Reads heap statistics of this JVM from its management beans. Immutable. */
 final class JvmHeap implements HeapWatch.Heap {
     private final List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans().stream()
             .filter(pool -> pool.getType() == MemoryType.HEAP && pool.isCollectionUsageThresholdSupported())

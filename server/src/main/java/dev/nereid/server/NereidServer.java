@@ -4,7 +4,7 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.FatalErrorHandler;
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelCatalog;
@@ -12,19 +12,19 @@ import dev.nereid.api.ModelControl;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.Refusals;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.ServerInfo;
-import dev.nereid.api.SharedMemory;
-import dev.nereid.api.TensorMemory;
-import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.api.ServerMetadata;
+import dev.nereid.api.memory.SharedMemory;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
 import dev.nereid.server.cache.ServerCache;
+import dev.nereid.server.instance.ExecutingInstance;
+import dev.nereid.server.lifecycle.ModelLifecycle;
+import dev.nereid.server.lifecycle.ServedModel;
+import dev.nereid.server.lifecycle.ServedModels;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.BackendStatus;
-import dev.nereid.server.repository.ExecutingInstance;
-import dev.nereid.server.repository.ModelLifecycle;
-import dev.nereid.server.repository.ServedModel;
-import dev.nereid.server.repository.ServedModels;
 import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
@@ -50,7 +50,7 @@ import org.slf4j.LoggerFactory;
  *     memory.segment().setAtIndex(ValueLayout.JAVA_FLOAT, 0, 1.5f);
  *     Tensor input = Tensor.of(DataType.FP32, Shape.of(1, 4), memory.segment());
  *     server.infer(
- *             InferCall.of(ModelRef.latest("twice"), List.of(InputTensor.of("INPUT", input)), memory::close),
+ *             InferRequest.of(ModelRef.latest("twice"), List.of(InputTensor.of("INPUT", input)), memory::close),
  *             observer);
  * }
  * }
@@ -60,7 +60,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class NereidServer implements InferenceServer, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(NereidServer.class);
-    private static final Cancellation NOTHING_TO_CANCEL = () -> {};
+    private static final Cancellation NO_CANCELLATION = () -> {};
 
     private enum Phase {
         RUNNING,
@@ -68,7 +68,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         CLOSED
     }
 
-    private final ServerInfo info;
+    private final ServerMetadata info;
     private final ServerMemory memory;
     private final Optional<ServerCache> cache;
     private final BackendRegistry backends;
@@ -77,17 +77,17 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     private final Watchdog watchdog;
     private final Health health;
     private final ServedModels models;
-    private final ModelControl control = new FixedModels();
+    private final ModelControl control = new StaticModelControl();
     private final boolean strictReadiness;
     private final Duration exitTimeout;
     private final Refusals refusals;
-    private final LargeCalls largeCalls = new LargeCalls();
+    private final LargeRequestExecutor largeRequests = new LargeRequestExecutor();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
-    private volatile boolean isWithdrawn;
+    private volatile boolean markedNotReady;
 
     NereidServer(
-            ServerInfo info,
+            ServerMetadata info,
             ServerMemory memory,
             Optional<ServerCache> cache,
             BackendRegistry backends,
@@ -122,18 +122,18 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     @Override
-    public Cancellation infer(InferCall call, ResponseObserver observer) {
+    public Cancellation infer(InferRequest call, ResponseObserver observer) {
         long arrivedNanos = System.nanoTime();
-        return largeCalls.takes(call)
-                ? largeCalls.submit(call, observer, (taken, told) -> submit(taken, told, arrivedNanos))
+        return largeRequests.accepts(call)
+                ? largeRequests.submit(call, observer, (taken, told) -> submit(taken, told, arrivedNanos))
                 : submit(call, observer, arrivedNanos);
     }
 
     /** Checks a call and queues it. */
-    private Cancellation submit(InferCall call, ResponseObserver observer, long arrivedNanos) {
+    private Cancellation submit(InferRequest call, ResponseObserver observer, long arrivedNanos) {
         ServedModel model;
-        CheckedCall checked;
-        InferCall owned = call;
+        CheckedRequest checked;
+        InferRequest owned = call;
         try {
             if (phase.get() == Phase.CLOSED) {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
@@ -176,7 +176,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     @Override
-    public ServerInfo info() {
+    public ServerMetadata metadata() {
         return info;
     }
 
@@ -227,8 +227,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      *
      * @param thread any thread, also one that submits calls
      */
-    public void loseExecutionOn(Thread thread) {
-        models.loseExecutionOn(thread);
+    public void abandonExecutionOn(Thread thread) {
+        models.abandonExecutionOn(thread);
     }
 
     @Override
@@ -238,7 +238,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public boolean isReady() {
-        return isLive() && !isWithdrawn && (!strictReadiness || models.allReady());
+        return isLive() && !markedNotReady && (!strictReadiness || models.allReady());
     }
 
     /**
@@ -297,8 +297,8 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * Says from now on that the server is not ready, while it goes on to serve everything. For programs that wait for
      * load balancers to notice before they call {@link #beginExit}.
      */
-    public void withdrawReadiness() {
-        isWithdrawn = true;
+    public void markNotReady() {
+        markedNotReady = true;
     }
 
     /**
@@ -335,7 +335,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         beginExit();
         boolean drained = lifecycle.close(budget);
         phase.set(Phase.CLOSED);
-        largeCalls.close();
+        largeRequests.close();
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
@@ -346,14 +346,14 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         memory.close();
     }
 
-    private Cancellation refuse(InferCall call, ResponseObserver observer, InferenceException error) {
+    private Cancellation refuse(InferRequest call, ResponseObserver observer, InferenceException error) {
         call.release().run();
         try {
             observer.onRefused(refusals.refuse(observer.protocol(), error));
         } catch (RuntimeException e) {
             LOG.atWarn().addKeyValue("model", call.model()).setCause(e).log("observer failed");
         }
-        return NOTHING_TO_CANCEL;
+        return NO_CANCELLATION;
     }
 
     private static String describe(ModelStatus failure) {

@@ -4,13 +4,13 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Refusals;
-import dev.nereid.scheduler.LoadLimits;
+import dev.nereid.scheduler.admission.LoadLimits;
 import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.host.HostPolicies;
+import dev.nereid.server.instance.InstanceOptions;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorMemoryBound;
 import dev.nereid.server.memory.TensorPool;
-import dev.nereid.server.repository.InstanceOptions;
-import dev.nereid.server.repository.LoadOptions;
 import dev.nereid.spi.ErrorCode;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -28,7 +28,7 @@ import java.util.OptionalLong;
  */
 public final class NereidServerBuilder {
     /** What a request takes of the heap while it is in flight, with room for other things. */
-    private static final long HEAP_FOR_EACH_REQUEST = 16 << 10;
+    private static final long HEAP_BYTES_PER_REQUEST = 16 << 10;
 
     private final Map<String, Map<String, String>> backendSettings = new HashMap<>();
     private List<Path> modelRepositories = List.of();
@@ -64,7 +64,7 @@ public final class NereidServerBuilder {
      * @return the most calls
      */
     public static long defaultMaxRequestsInFlight() {
-        return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_FOR_EACH_REQUEST);
+        return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_REQUEST);
     }
 
     NereidServerBuilder() {}
@@ -417,9 +417,9 @@ public final class NereidServerBuilder {
         TensorMemoryBound bound = memoryBound.orElseGet(TensorMemoryBound::ofProcess);
         long limit = bound.bytes();
         TensorPool pool = new TensorPool(limit, idleMemoryLimit.orElse(TensorPool.idleLimit(limit)), poisonFreedMemory);
-        return new ServerStart(
-                        new ServerFolders(modelRepositories, pluginDirectories, cacheDirectory),
-                        new LoadOptions(
+        return new ServerFactory(
+                        new ServerDirectories(modelRepositories, pluginDirectories, cacheDirectory),
+                        new ModelLoadOptions(
                                 autoComplete,
                                 modelConfigName,
                                 modelLoadThreads,

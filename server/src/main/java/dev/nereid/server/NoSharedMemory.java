@@ -2,12 +2,12 @@ package dev.nereid.server;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
-import dev.nereid.api.SharedMemory;
+import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.spi.ErrorCode;
 import java.nio.ByteBuffer;
 import java.util.List;
 
-/** The shared memory of a server that does not let its clients share any. Immutable. */
+/** Refuses shared memory: the server does not allow clients to register any. Immutable. */
 final class NoSharedMemory implements SharedMemory {
     @Override
     public void checkAllowed() {

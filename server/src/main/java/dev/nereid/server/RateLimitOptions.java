@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.OptionalInt;
 
 /**
- * That instances get turns, and how much there is of what they take. Immutable.
+ * Rate limiter options. Immutable.
  *
  * @param resources how much there is of which resource; of one that is not named there is as much as the instance takes
  *     that takes the most
@@ -18,7 +18,7 @@ public record RateLimitOptions(List<Resource> resources) {
     }
 
     /**
-     * How much of a resource there is. Immutable.
+     * The available amount of one rate limiter resource. Immutable.
      *
      * @param name the resource's name, as configurations write it in {@code instance_group.rate_limiter.resources}
      * @param count how much; 0 or more

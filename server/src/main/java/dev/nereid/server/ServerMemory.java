@@ -1,11 +1,11 @@
 package dev.nereid.server;
 
-import dev.nereid.api.SharedMemory;
+import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.server.memory.TensorPool;
 import dev.nereid.server.shared.SystemSharedMemory;
 
 /**
- * The memory of a server. Closed by the server at its end.
+ * Tensor pool and shared memory of a server. Closed by the server at its end.
  *
  * @param pool where inputs and outputs lie
  * @param shared what clients share

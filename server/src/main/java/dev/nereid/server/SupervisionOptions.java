@@ -6,7 +6,7 @@ import dev.nereid.api.FatalErrorHandler;
 import java.time.Duration;
 
 /**
- * Who is told of fatal errors, and what is reported as overdue. Immutable.
+ * Options of fatal error handling and of the execution and load watchdogs. Immutable.
  *
  * @param executionLimit how long an execution may take until it is reported, unless the model says otherwise by its
  *     parameter {@code execution_watchdog_secs}; zero for any time

@@ -3,13 +3,13 @@ package dev.nereid.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.CallOptions;
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.spi.DataType;
@@ -37,20 +37,20 @@ final class ClassificationTest {
             """;
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path plugins;
     private TestModels models;
 
     @BeforeEach
     void setUp() throws Exception {
-        plugins = Files.createDirectories(folder.resolve("plugins"));
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.recording(plugins);
     }
 
     @Test
-    void answersWithTheLargestElementsOfEachItemAndTheirLabels() throws Exception {
+    void respondsWithTheLargestElementsOfEachItemAndTheirLabels() throws Exception {
         models.model("m", "backend: \"recording\"\n" + TENSORS);
         Files.writeString(models.root().resolve("m/labels.txt"), "cat\ndog\r\n\n");
 
@@ -84,10 +84,10 @@ final class ClassificationTest {
     }
 
     @Test
-    void doesNotReadLabelsOutsideOfTheModelsFolder() throws Exception {
+    void doesNotReadLabelsOutsideOfTheModelsDirectory() throws Exception {
         models.model("m", "backend: \"recording\"\n" + TENSORS);
         Files.createSymbolicLink(
-                models.root().resolve("m/labels.txt"), Files.writeString(folder.resolve("secret"), "one\n"));
+                models.root().resolve("m/labels.txt"), Files.writeString(directory.resolve("secret"), "one\n"));
 
         assertThatThrownBy(() -> builder().start())
                 .hasMessageContaining("label file path 'labels.txt' for output 'OUTPUT0' in model 'm' is outside model"
@@ -119,7 +119,8 @@ final class ClassificationTest {
         return NereidServer.builder()
                 .modelRepositories(models.root())
                 .pluginDirectories(plugins)
-                .backendConfig("recording", "events", folder.resolve("events").toString());
+                .backendConfig(
+                        "recording", "events", directory.resolve("events").toString());
     }
 
     private static NamedTensor classify(NereidServer server, long classes, float... values) throws Exception {
@@ -137,13 +138,13 @@ final class ClassificationTest {
     /** Returns a copy of the output, outside of the server's memory. */
     private static NamedTensor classify(NereidServer server, long classes, InputTensor input) throws Exception {
         CompletableFuture<NamedTensor> answer = new CompletableFuture<>();
-        InferCall call = new InferCall(
+        InferRequest call = new InferRequest(
                 ModelRef.latest("m"),
                 "",
                 List.of(input),
                 List.of(RequestedOutput.classified("OUTPUT0", classes)),
                 Map.of(),
-                CallOptions.DEFAULT,
+                RequestOptions.DEFAULT,
                 () -> {});
         server.infer(call, new ResponseObserver() {
             @Override
@@ -160,7 +161,7 @@ final class ClassificationTest {
             }
 
             @Override
-            public void onEnd() {
+            public void onCompleted() {
                 answer.completeExceptionally(new AssertionError("no response"));
             }
 

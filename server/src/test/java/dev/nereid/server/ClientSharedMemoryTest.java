@@ -4,15 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.nereid.api.CallOptions;
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
@@ -37,7 +37,7 @@ final class ClientSharedMemoryTest {
     private static final int PAGE = 1 << 16;
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private final String key = "nereid-test-" + ProcessHandle.current().pid();
     private NereidServer server;
@@ -45,10 +45,10 @@ final class ClientSharedMemoryTest {
     @BeforeEach
     void setUp() throws Exception {
         assumeTrue(Files.isWritable(SEGMENTS), SEGMENTS + " is not there");
-        Path plugins = Files.createDirectories(folder.resolve("plugins"));
+        Path plugins = Files.createDirectories(directory.resolve("plugins"));
         TestPlugins.twice(plugins);
         TestPlugins.recording(plugins);
-        TestModels models = new TestModels(Files.createDirectories(folder.resolve("models")))
+        TestModels models = new TestModels(Files.createDirectories(directory.resolve("models")))
                 .model("twice", """
                         backend: "twice"
                         input { name: "INPUT" data_type: TYPE_FP32 dims: [ -1 ] }
@@ -58,7 +58,8 @@ final class ClientSharedMemoryTest {
         server = NereidServer.builder()
                 .modelRepositories(models.root())
                 .pluginDirectories(plugins)
-                .backendConfig("recording", "events", folder.resolve("events").toString())
+                .backendConfig(
+                        "recording", "events", directory.resolve("events").toString())
                 .allowClientSharedMemory(true)
                 .start();
         cut(PAGE);
@@ -86,7 +87,7 @@ final class ClientSharedMemoryTest {
     }
 
     @Test
-    void tellsWhenTheOutputDoesNotFit() {
+    void reportsWhenTheOutputDoesNotFit() {
         assertError(
                 () -> infer("twice", "INPUT", "FP32", 4, 0, 16, 32, 8),
                 ErrorCode.INTERNAL,
@@ -95,7 +96,7 @@ final class ClientSharedMemoryTest {
     }
 
     @Test
-    void answersARequestWhoseSegmentWasCutOffBeforeItRan() throws Exception {
+    void failsARequestWhoseSegmentWasTruncatedBeforeItRan() throws Exception {
         TensorBuffer in = server.sharedMemory().lease("r", 0, 8);
         TensorBuffer out = server.sharedMemory().lease("r", 8, 8);
         cut(0);
@@ -139,7 +140,7 @@ final class ClientSharedMemoryTest {
     }
 
     @Test
-    void keepsARegionThatIsUnregisteredWhileACallUsesIt() throws Exception {
+    void keepsARegionThatIsUnregisteredWhileARequestUsesIt() throws Exception {
         TensorBuffer in = server.sharedMemory().lease("r", 0, 8);
         TensorBuffer out = server.sharedMemory().lease("r", 8, 8);
 
@@ -161,13 +162,13 @@ final class ClientSharedMemoryTest {
             throws Exception {
         CompletableFuture<Void> answer = new CompletableFuture<>();
         CompletableFuture<Void> released = new CompletableFuture<>();
-        InferCall call = new InferCall(
+        InferRequest call = new InferRequest(
                 ModelRef.latest(model),
                 "",
                 List.of(InputTensor.of(input, type, new long[] {elements}, in.segment(), MemoryPlace.HOST)),
                 List.of(RequestedOutput.into(input.replace("INPUT", "OUTPUT"), out.segment())),
                 Map.of(),
-                CallOptions.DEFAULT,
+                RequestOptions.DEFAULT,
                 () -> {
                     in.close();
                     out.close();
@@ -183,7 +184,7 @@ final class ClientSharedMemoryTest {
             }
 
             @Override
-            public void onEnd() {
+            public void onCompleted() {
                 answer.completeExceptionally(new AssertionError("no response"));
             }
 

@@ -4,9 +4,9 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
-import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.statistics.BatchStatistics;
 import dev.nereid.spi.Shape;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,7 +22,7 @@ final class CustomBatchingTest {
     private static final String DYNAMIC = "dynamic_batching {}\n" + parameter("strategy", "yes");
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path plugins;
     private Path events;
@@ -30,9 +30,9 @@ final class CustomBatchingTest {
 
     @BeforeEach
     void setUp() throws Exception {
-        plugins = Files.createDirectories(folder.resolve("plugins"));
-        events = folder.resolve("events");
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        events = directory.resolve("events");
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.recording(plugins);
     }
 
@@ -58,7 +58,8 @@ final class CustomBatchingTest {
         models.recording("m", DYNAMIC);
 
         try (NereidServer server = builder().start()) {
-            assertThat(Answer.to(server, "m", 1, 2).response().values()).containsExactly(1f, 2f);
+            assertThat(RecordingObserver.to(server, "m", 1, 2).response().values())
+                    .containsExactly(1f, 2f);
         }
 
         assertThat(Files.readAllLines(events))
@@ -104,7 +105,7 @@ final class CustomBatchingTest {
         models.recording("m", parameter("strategy", "yes"));
 
         try (NereidServer server = builder().start()) {
-            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }
 
         assertThat(Files.readAllLines(events))
@@ -113,7 +114,7 @@ final class CustomBatchingTest {
     }
 
     @Test
-    void formsBatchesAsTheDocumentedRuleSays() throws Exception {
+    void formsBatchesByTheDocumentedStrategy() throws Exception {
         TestPlugins.documentedStrategy(plugins);
         models.model("m", """
                 backend: "budget" max_batch_size: 8
@@ -122,15 +123,15 @@ final class CustomBatchingTest {
                 output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] }
                 batch_output { target_name: "OUTPUT0" source_input: "INPUT0" }
                 """);
-        Answer last;
+        RecordingObserver last;
         try (NereidServer server = builder().start()) {
-            Answer first = Answer.to(server, "m", new float[600]);
-            Answer second = Answer.to(server, "m", new float[300]);
-            Answer third = Answer.to(server, "m", new float[200]);
+            RecordingObserver first = RecordingObserver.to(server, "m", new float[600]);
+            RecordingObserver second = RecordingObserver.to(server, "m", new float[300]);
+            RecordingObserver third = RecordingObserver.to(server, "m", new float[200]);
 
             assertThat(first.shape()).isEqualTo(Shape.of(1, 600));
             assertThat(second.shape()).isEqualTo(Shape.of(1, 300));
-            last = Answer.to(server, "m", new float[900]);
+            last = RecordingObserver.to(server, "m", new float[900]);
             assertThat(third.shape()).isEqualTo(Shape.of(1, 200));
             assertThat(server.models()
                             .statistics(ModelRef.latest("m"))

@@ -15,16 +15,16 @@ final class HeapWatchTest {
     private final HeapWatch watch = new HeapWatch(() -> heap, fatal::add);
 
     HeapWatchTest() {
-        look(HeapWatch.SKIPPED);
+        check(HeapWatch.SKIPPED_CHECKS);
     }
 
     @Test
     void isReportedOnceIfItStaysFull() {
         heap.used = MAX;
 
-        look(HeapWatch.LOOKS - 1);
+        check(HeapWatch.MIN_FULL_CHECKS - 1);
         assertThat(watch.isFull()).isFalse();
-        look(HeapWatch.LOOKS);
+        check(HeapWatch.MIN_FULL_CHECKS);
 
         assertThat(watch.isFull()).isTrue();
         assertThat(fatal)
@@ -35,21 +35,21 @@ final class HeapWatchTest {
     }
 
     @Test
-    void isFullNoMoreOnceThereIsRoom() {
+    void isNotFullOnceMemoryIsFree() {
         heap.used = MAX;
-        look(HeapWatch.LOOKS);
+        check(HeapWatch.MIN_FULL_CHECKS);
 
         heap.used = MAX / 2;
-        look(1);
+        check(1);
 
         assertThat(watch.isFull()).isFalse();
     }
 
     @Test
     void isNotFullIfACollectionFreesMemory() {
-        for (int i = 0; i < 2 * HeapWatch.LOOKS; i++) {
-            heap.used = i % HeapWatch.LOOKS == 0 ? MAX / 2 : MAX;
-            look(1);
+        for (int i = 0; i < 2 * HeapWatch.MIN_FULL_CHECKS; i++) {
+            heap.used = i % HeapWatch.MIN_FULL_CHECKS == 0 ? MAX / 2 : MAX;
+            check(1);
         }
 
         assertThat(fatal).isEmpty();
@@ -60,13 +60,13 @@ final class HeapWatchTest {
         heap.used = MAX;
         heap.perLook = 0;
 
-        look(10 * HeapWatch.LOOKS);
+        check(10 * HeapWatch.MIN_FULL_CHECKS);
 
         assertThat(fatal).isEmpty();
     }
 
     @Test
-    void ofThisProcessIsKnown() {
+    void readsTheHeapOfThisProcess() {
         JvmHeap own = new JvmHeap();
         long before = own.collections();
 
@@ -76,7 +76,7 @@ final class HeapWatchTest {
         assertThat(own.usedAfterCollection()).isPositive().isLessThan(own.max());
     }
 
-    private void look(int times) {
+    private void check(int times) {
         for (int i = 0; i < times; i++) {
             heap.collections += heap.perLook;
             watch.check(0);

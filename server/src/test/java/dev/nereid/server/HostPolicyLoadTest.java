@@ -17,10 +17,10 @@ final class HostPolicyLoadTest {
     private static final Path STATUS = Path.of("/proc/thread-self/status");
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @Test
-    void makesAndRunsInstancesWhereTheirPolicySays() throws Exception {
+    void createsAndRunsInstancesOnTheProcessorsOfTheirPolicy() throws Exception {
         assumeThat(STATUS).exists();
         String all = Files.readAllLines(STATUS).stream()
                 .filter(line -> line.startsWith("Cpus_allowed_list:"))
@@ -28,9 +28,9 @@ final class HostPolicyLoadTest {
                 .findFirst()
                 .orElseThrow();
         String one = all.replaceFirst(".*[-,]", "");
-        Path plugins = Files.createDirectories(folder.resolve("plugins"));
-        Path events = folder.resolve("events");
-        TestModels models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        Path plugins = Files.createDirectories(directory.resolve("plugins"));
+        Path events = directory.resolve("events");
+        TestModels models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.recording(plugins);
         models.recording("a", parameter("cpus", "yes"));
         models.recording(
@@ -42,8 +42,8 @@ final class HostPolicyLoadTest {
                 .backendConfig("recording", "events", events.toString())
                 .hostPolicies(HostPolicies.of(List.of(new HostSetting("cpu", HostSetting.CPU_CORES, one))))
                 .start()) {
-            Answer.to(server, "a", 1).await();
-            Answer.to(server, "b", 1).await();
+            RecordingObserver.to(server, "a", 1).await();
+            RecordingObserver.to(server, "b", 1).await();
         }
 
         assertThat(Files.readAllLines(events))

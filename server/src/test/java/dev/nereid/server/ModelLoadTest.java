@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** How models are loaded, how loads fail, and how everything is closed again. */
 final class ModelLoadTest {
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path plugins;
     private Path events;
@@ -30,9 +30,9 @@ final class ModelLoadTest {
 
     @BeforeEach
     void setUp() throws IOException {
-        plugins = Files.createDirectories(folder.resolve("plugins"));
-        events = folder.resolve("events");
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        events = directory.resolve("events");
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.recording(plugins);
     }
 
@@ -113,7 +113,7 @@ final class ModelLoadTest {
 
         try (NereidServer server = builder().start()) {
             for (int i = 0; i < 10; i++) {
-                Answer.to(server, "m", i).await();
+                RecordingObserver.to(server, "m", i).await();
             }
             assertThat(events())
                     .contains("instance a_0 on cpu", "instance a_1 on cpu")
@@ -159,7 +159,8 @@ final class ModelLoadTest {
                     .containsExactly(
                             unavailable("broken", 1, "Unavailable: no room for an instance"), ready("good", 1));
             assertThat(server.isReady()).isFalse();
-            assertThat(Answer.to(server, "good", 1, 2).response().values()).containsExactly(1f, 2f);
+            assertThat(RecordingObserver.to(server, "good", 1, 2).response().values())
+                    .containsExactly(1f, 2f);
         }
 
         assertThat(events()).endsWith("close good_0_0", "close good/1", "close backend");
@@ -181,7 +182,7 @@ final class ModelLoadTest {
                                     "Internal: plugin 'recording': Backend.load failed:"
                                             + " java.lang.IllegalStateException: a bug"),
                             ready("c", 1));
-            assertThat(Answer.to(server, "a", 1).error().publicMessage())
+            assertThat(RecordingObserver.to(server, "a", 1).error().publicMessage())
                     .isEqualTo("Request for unknown model: 'a' has no available versions");
         }
     }
@@ -264,7 +265,7 @@ final class ModelLoadTest {
     }
 
     @Test
-    void saysThatThePluginOfTheMissingBackendIsBroken() throws Exception {
+    void reportsThatThePluginOfTheMissingBackendIsBroken() throws Exception {
         Files.writeString(plugins.resolve("nowhere.jar"), "this is no zip file");
         models.model("m", "backend: \"nowhere\"\n" + TENSORS);
 
@@ -298,7 +299,7 @@ final class ModelLoadTest {
     @Test
     void refusesModelsThatAppearTwice() throws Exception {
         models.recording("m", "").recording("other", "");
-        TestModels second = new TestModels(Files.createDirectories(folder.resolve("second")));
+        TestModels second = new TestModels(Files.createDirectories(directory.resolve("second")));
         second.recording("m", "");
 
         try (NereidServer server = builder()
@@ -314,13 +315,13 @@ final class ModelLoadTest {
                                     "model appears in two or more repositories"),
                             ready("other", 1));
             assertThat(server.isReady()).isFalse();
-            assertThat(Answer.to(server, "m", 1).error().publicMessage())
+            assertThat(RecordingObserver.to(server, "m", 1).error().publicMessage())
                     .isEqualTo("Request for unknown model: 'm' is not found");
         }
     }
 
     @Test
-    void saysWhereAConfigurationIsWrong() throws Exception {
+    void reportsWhereAConfigurationIsWrong() throws Exception {
         models.model("m", "backend: \"recording\"\nmax_batch_size: many\n");
 
         try (NereidServer server = builder().exitOnError(false).start()) {
@@ -403,7 +404,7 @@ final class ModelLoadTest {
                 "instance_group [ { name: \"a\" kind: KIND_CPU }, { name: \"b\" kind: KIND_CPU" + " passive: true } ]");
 
         try (NereidServer server = builder().start()) {
-            assertThat(Answer.to(server, "m", 3).response().values()).containsExactly(3f);
+            assertThat(RecordingObserver.to(server, "m", 3).response().values()).containsExactly(3f);
         }
 
         assertThat(events())
@@ -431,13 +432,15 @@ final class ModelLoadTest {
                     .isEqualTo(4);
             assertThat(server.models().config(ModelRef.latest("auto.recording")).hasDynamicBatching())
                     .isTrue();
-            assertThat(Answer.to(server, "auto.recording", 5).response().values())
+            assertThat(RecordingObserver.to(server, "auto.recording", 5)
+                            .response()
+                            .values())
                     .containsExactly(5f);
         }
     }
 
     @Test
-    void refusesAModelWithoutConfigurationThatNobodyCompletes() throws Exception {
+    void refusesAModelWithoutConfigurationThatNoBackendCompletes() throws Exception {
         models.model("m.recording", "");
 
         assertReason(
@@ -447,7 +450,7 @@ final class ModelLoadTest {
     }
 
     @Test
-    void doesNotAskTheBackendWhenCompletionIsOff() throws Exception {
+    void doesNotInvokeTheBackendWhenCompletionIsOff() throws Exception {
         models.model("auto", "backend: \"recording\"");
         models.model("untyped", "backend: \"recording\" input { name: \"INPUT0\" dims: [ 1 ] }");
 
@@ -457,7 +460,7 @@ final class ModelLoadTest {
                     .extracting(ModelStatus::name, ModelStatus::state)
                     .containsExactly(
                             tuple("auto", ModelStatus.State.READY), tuple("untyped", ModelStatus.State.UNAVAILABLE));
-            assertThat(server.models().describe(ModelRef.latest("auto")).inputs())
+            assertThat(server.models().metadata(ModelRef.latest("auto")).inputs())
                     .isEmpty();
             assertThat(events()).noneMatch(event -> event.startsWith("complete"));
         }
@@ -468,7 +471,7 @@ final class ModelLoadTest {
         models.model("m", "platform: \"recorded\"\n" + TENSORS);
 
         try (NereidServer server = builder().start()) {
-            assertThat(server.models().describe(ModelRef.latest("m")).platform())
+            assertThat(server.models().metadata(ModelRef.latest("m")).platform())
                     .isEqualTo("recorded");
         }
     }
@@ -479,16 +482,17 @@ final class ModelLoadTest {
 
         try (NereidServer server = builder().start()) {
             assertThat(server.models().index()).containsExactly(ready("m", 2), ready("m", 5));
-            assertThat(server.models().describe(ModelRef.latest("m")).versions())
+            assertThat(server.models().metadata(ModelRef.latest("m")).versions())
                     .containsExactly(2L, 5L);
-            assertThat(server.models().describe(new ModelRef("m", 2)).versions())
+            assertThat(server.models().metadata(new ModelRef("m", 2)).versions())
                     .containsExactly(2L);
-            assertThat(Answer.to(server, "m", 1).response().version()).isEqualTo(5);
-            assertThat(Answer.to(server, new ModelRef("m", 2), "INPUT0", new long[] {1, 1}, 1)
+            assertThat(RecordingObserver.to(server, "m", 1).response().version())
+                    .isEqualTo(5);
+            assertThat(RecordingObserver.to(server, new ModelRef("m", 2), "INPUT0", new long[] {1, 1}, 1)
                             .response()
                             .version())
                     .isEqualTo(2);
-            assertThatThrownBy(() -> server.models().describe(new ModelRef("m", 1)))
+            assertThatThrownBy(() -> server.models().metadata(new ModelRef("m", 1)))
                     .hasMessage("Request for unknown model: 'm' version 1 is not found");
         }
     }

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
-import dev.nereid.api.ModelStatistics;
+import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelInstanceGroup;
 import java.io.IOException;
@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 final class ModelUpdateTest {
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path plugins;
     private Path events;
@@ -35,9 +35,9 @@ final class ModelUpdateTest {
 
     @BeforeEach
     void setUp() throws IOException {
-        plugins = Files.createDirectories(folder.resolve("plugins"));
-        events = folder.resolve("events");
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        events = directory.resolve("events");
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.recording(plugins);
     }
 
@@ -55,7 +55,7 @@ final class ModelUpdateTest {
             assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(3);
             assertThat(server.models().configJson(ModelRef.latest("m"))).contains("\"count\":3");
             assertThat(server.isReady()).isTrue();
-            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
             Files.delete(events);
             configure("instance_group { name: \"x\" count: 1 kind: KIND_CPU }");
 
@@ -75,10 +75,10 @@ final class ModelUpdateTest {
         configure("instance_group { kind: KIND_CPU }");
 
         try (NereidServer server = builder().start()) {
-            Answer.to(server, "m", 1).await();
+            RecordingObserver.to(server, "m", 1).await();
             configure("instance_group { kind: KIND_CPU host_policy: \"other\" }");
             server.updateInstances("m");
-            Answer.to(server, "m", 1).await();
+            RecordingObserver.to(server, "m", 1).await();
 
             ModelStatistics statistics = server.models().statistics().getFirst();
             assertThat(statistics.inferenceCount()).isEqualTo(2);
@@ -100,7 +100,7 @@ final class ModelUpdateTest {
             configure("instance_group { name: \"c\" kind: KIND_CPU }");
             server.updateInstances("m");
             assertThat(events()).containsExactly("close b_0");
-            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }
         assertThat(events()).containsExactly("close b_0", "close a_0", "close m/1", "close backend");
     }
@@ -138,7 +138,7 @@ final class ModelUpdateTest {
             assertThat(events()).containsExactly("instance x_0 on cpu", "instance x_1 on cpu", "close x_0");
             assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(1);
             assertThat(server.isReady()).isTrue();
-            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+            assertThat(RecordingObserver.to(server, "m", 4).response().values()).containsExactly(4f);
         }
     }
 
@@ -159,13 +159,13 @@ final class ModelUpdateTest {
 
             assertThat(events()).contains("close x_0", "close x_1", "close y_0").doesNotContain("close m_0_0");
             assertThat(server.memory().bytesInUse()).isZero();
-            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+            assertThat(RecordingObserver.to(server, "m", 4).response().values()).containsExactly(4f);
         }
         assertThat(events()).filteredOn(line -> line.startsWith("close")).doesNotHaveDuplicates();
     }
 
     @Test
-    void saysThatOtherChangesNeedAReload() throws Exception {
+    void reportsThatOtherChangesNeedAReload() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 
         try (NereidServer server = builder().start()) {
@@ -189,7 +189,7 @@ final class ModelUpdateTest {
 
             Files.writeString(models.root().resolve("m/config.pbtxt"), "max_batch_size: many");
             assertThatThrownBy(() -> server.updateInstances("m")).hasMessageContaining("m/config.pbtxt");
-            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+            assertThat(RecordingObserver.to(server, "m", 4).response().values()).containsExactly(4f);
         }
     }
 
@@ -199,7 +199,7 @@ final class ModelUpdateTest {
         configure(blocking + "instance_group { kind: KIND_GPU count: 2 }");
 
         try (NereidServer server = builder().gpus(0, 1).start()) {
-            assertThat(Answer.to(server, "m", 4).response().values()).containsExactly(4f);
+            assertThat(RecordingObserver.to(server, "m", 4).response().values()).containsExactly(4f);
             server.updateInstances("m");
             configure(blocking + "instance_group { kind: KIND_GPU count: 1 }");
 
@@ -268,9 +268,9 @@ final class ModelUpdateTest {
                 clients.add(Thread.ofPlatform()
                         .uncaughtExceptionHandler((thread, e) -> failures.add(e))
                         .start(() -> {
-                            Answer before = Answer.to(server, "m", 7);
+                            RecordingObserver before = RecordingObserver.to(server, "m", 7);
                             while (!ended.get()) {
-                                Answer next = Answer.to(server, "m", 7);
+                                RecordingObserver next = RecordingObserver.to(server, "m", 7);
                                 assertThat(before.response().values()).containsExactly(7f);
                                 answers.incrementAndGet();
                                 before = next;

@@ -4,12 +4,12 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
@@ -33,23 +33,23 @@ import org.junit.jupiter.api.io.TempDir;
 /** A whole server, as an embedding program uses it. */
 final class NereidServerTest {
     private static final int CLIENTS = 8;
-    private static final int CALLS = 2_000;
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final int REQUESTS = 2_000;
+    private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path plugins;
     private TestModels models;
 
     @BeforeEach
     void setUp() throws IOException {
-        plugins = Files.createDirectories(folder.resolve("plugins"));
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
     }
 
     @Test
-    void answersWithAFunctionInAPlugin() throws Exception {
+    void infersWithAFunctionInAPlugin() throws Exception {
         TestPlugins.twice(plugins);
         models.model("double", """
                 backend: "twice"
@@ -59,7 +59,8 @@ final class NereidServerTest {
                 """);
 
         try (NereidServer server = builder().start()) {
-            Answer answer = Answer.to(server, ModelRef.latest("double"), "INPUT", new long[] {2, 2}, 1.5f, -2, 0, 8);
+            RecordingObserver answer =
+                    RecordingObserver.to(server, ModelRef.latest("double"), "INPUT", new long[] {2, 2}, 1.5f, -2, 0, 8);
 
             assertThat(answer.response().values()).containsExactly(3f, -4f, 0f, 16f);
             assertThat(answer.terminals()).isEqualTo(1);
@@ -76,10 +77,12 @@ final class NereidServerTest {
         }
 
         try (NereidServer server = builder().start()) {
-            assertThat(Answer.to(server, "m_identity_old", 7).response())
-                    .isEqualTo(new Answer.Values(1, List.of(7f), Map.of("library", new ParameterValue.Text("1.0"))));
-            assertThat(Answer.to(server, "m_identity_new", 8).response())
-                    .isEqualTo(new Answer.Values(1, List.of(8f), Map.of("library", new ParameterValue.Text("2.0"))));
+            assertThat(RecordingObserver.to(server, "m_identity_old", 7).response())
+                    .isEqualTo(new RecordingObserver.Values(
+                            1, List.of(7f), Map.of("library", new ParameterValue.Text("1.0"))));
+            assertThat(RecordingObserver.to(server, "m_identity_new", 8).response())
+                    .isEqualTo(new RecordingObserver.Values(
+                            1, List.of(8f), Map.of("library", new ParameterValue.Text("2.0"))));
             assertThat(server.backends())
                     .containsExactly(
                             new BackendStatus("identity_new", "identity_new", BackendStatus.State.AVAILABLE, ""),
@@ -88,36 +91,37 @@ final class NereidServerTest {
     }
 
     @Test
-    void tellsWhatItIs() throws Exception {
+    void reportsItsMetadata() throws Exception {
         try (NereidServer server = builder().start()) {
-            assertThat(server.info().name()).isEqualTo("nereid");
-            assertThat(server.info().version()).matches("\\d+\\.\\d+\\.\\d+.*");
-            assertThat(String.join(", ", server.info().extensions()))
+            assertThat(server.metadata().name()).isEqualTo("nereid");
+            assertThat(server.metadata().version()).matches("\\d+\\.\\d+\\.\\d+.*");
+            assertThat(String.join(", ", server.metadata().extensions()))
                     .isEqualTo("classification, sequence, model_repository, model_repository(unload_dependents),"
                             + " schedule_policy, model_configuration, system_shared_memory, cuda_shared_memory,"
                             + " binary_tensor_data, parameters, statistics, trace, logging");
         }
         try (NereidServer server = builder().serverId("mine").start()) {
-            assertThat(server.info().name()).isEqualTo("mine");
+            assertThat(server.metadata().name()).isEqualTo("mine");
         }
     }
 
     @Test
-    void answersEveryWrongCallAndReleasesItsMemory() throws Exception {
+    void refusesEveryInvalidRequestAndReleasesItsMemory() throws Exception {
         TestPlugins.recording(plugins);
         models.recording("m", "");
 
         try (NereidServer server = builder().start()) {
             assertError(
-                    Answer.to(server, "nope", 1),
+                    RecordingObserver.to(server, "nope", 1),
                     ErrorCode.NOT_FOUND,
                     "Request for unknown model: 'nope' is not found");
             assertError(
-                    Answer.to(server, new ModelRef("m", 9), "INPUT0", new long[] {1, 1}, 1),
+                    RecordingObserver.to(server, new ModelRef("m", 9), "INPUT0", new long[] {1, 1}, 1),
                     ErrorCode.NOT_FOUND,
                     "Request for unknown model: 'm' version 9 is not found");
             assertError(
-                    Answer.to(server, ModelRef.latest("m"), "INPUT0", new long[] {9, 1}, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+                    RecordingObserver.to(
+                            server, ModelRef.latest("m"), "INPUT0", new long[] {9, 1}, 1, 2, 3, 4, 5, 6, 7, 8, 9),
                     ErrorCode.INVALID_ARGUMENT,
                     "[request id: <id_unknown>] inference request batch-size must be <= 8 for 'm'");
             assertNoMemoryInUse(server);
@@ -129,21 +133,21 @@ final class NereidServerTest {
         try (NereidServer server = builder().start()) {
             TensorBuffer memory = server.memory().allocate(4);
 
-            server.infer(InferCall.of(ModelRef.latest("nope"), List.of(), memory::close), new Throwing());
+            server.infer(InferRequest.of(ModelRef.latest("nope"), List.of(), memory::close), new Throwing());
 
             assertNoMemoryInUse(server);
         }
     }
 
     @Test
-    void answersTheCallsItHasBeforeItCloses() throws Exception {
+    void completesPendingRequestsBeforeItCloses() throws Exception {
         TestPlugins.recording(plugins);
-        Path gate = Files.createFile(folder.resolve("gate"));
+        Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
         NereidServer server = builder().start();
-        List<Answer> answers = new ArrayList<>();
+        List<RecordingObserver> answers = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
-            answers.add(Answer.to(server, "m", i));
+            answers.add(RecordingObserver.to(server, "m", i));
         }
 
         try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
@@ -159,19 +163,19 @@ final class NereidServerTest {
             assertThat(answers.get(i).response().values()).containsExactly((float) i);
         }
         assertThat(Files.readAllLines(events())).endsWith("close m_0_0", "close m/1", "close backend");
-        assertError(Answer.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
+        assertError(RecordingObserver.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
         assertNoMemoryInUse(server);
         server.close();
     }
 
     @Test
-    void givesUpWaitingWhenItsTimeIsOver() throws Exception {
+    void stopsWaitingAtTheExitTimeout() throws Exception {
         TestPlugins.recording(plugins);
-        Path gate = Files.createFile(folder.resolve("gate"));
+        Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
         NereidServer server = builder().exitTimeout(Duration.ofMillis(50)).start();
-        Answer executing = Answer.to(server, "m", 1);
-        Answer waiting = Answer.to(server, "m", 1);
+        RecordingObserver executing = RecordingObserver.to(server, "m", 1);
+        RecordingObserver waiting = RecordingObserver.to(server, "m", 1);
 
         assertThatThrownBy(server::close)
                 .isInstanceOfSatisfying(
@@ -194,7 +198,7 @@ final class NereidServerTest {
     }
 
     @Test
-    void takesCallsWhileItSaysThatItEnds() throws Exception {
+    void acceptsRequestsWhileItReportsThatItExits() throws Exception {
         TestPlugins.recording(plugins);
         models.recording("m", "");
         NereidServer server = builder().start();
@@ -205,9 +209,9 @@ final class NereidServerTest {
         assertThat(server.isExiting()).isTrue();
         assertThat(server.isLive()).isFalse();
         assertThat(server.isReady()).isFalse();
-        assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+        assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         server.closeWithin(Duration.ofSeconds(20));
-        assertError(Answer.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
+        assertError(RecordingObserver.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
         assertThat(Files.readAllLines(events())).endsWith("close m_0_0", "close m/1", "close backend");
         server.beginExit();
         assertThat(server.isExiting()).isTrue();
@@ -236,7 +240,7 @@ final class NereidServerTest {
 
     @Test
     void refusesOptionsThatCannotBeMet() {
-        Path missing = folder.resolve("missing");
+        Path missing = directory.resolve("missing");
 
         assertThatThrownBy(() -> NereidServer.builder().start())
                 .isInstanceOf(IllegalArgumentException.class)
@@ -252,43 +256,46 @@ final class NereidServerTest {
 
     /** Eight clients send valid and invalid calls while a second model is loaded. */
     @Test
-    void answersEveryCallOnceWhileAnotherModelLoads() throws Exception {
+    void respondsToEveryRequestOnceWhileAnotherModelLoads() throws Exception {
         TestPlugins.recording(plugins);
         models.recording("busy", "instance_group { count: 2 kind: KIND_CPU } dynamic_batching {}");
         models.recording("late", "");
         Path gate = Files.createFile(models.root().resolve("late/gate"));
 
-        List<Answer> answers = new ArrayList<>();
+        List<RecordingObserver> answers = new ArrayList<>();
         try (NereidServer server = builder().startLoading();
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
             await(() -> isReady(server, "busy"));
-            List<Future<List<Answer>>> work = new ArrayList<>();
+            List<Future<List<RecordingObserver>>> work = new ArrayList<>();
             for (int client = 0; client < CLIENTS; client++) {
                 Random random = new Random(client);
-                work.add(clients.submit(() -> callAll(server, random)));
+                work.add(clients.submit(() -> inferAll(server, random)));
             }
             Files.delete(gate);
-            for (Future<List<Answer>> each : work) {
+            for (Future<List<RecordingObserver>> each : work) {
                 answers.addAll(each.get());
             }
 
             server.awaitModels();
             assertThat(server.isReady()).isTrue();
-            assertThat(Answer.to(server, "late", 4).response().values()).containsExactly(4f);
+            assertThat(RecordingObserver.to(server, "late", 4).response().values())
+                    .containsExactly(4f);
             assertNoMemoryInUse(server);
         }
-        assertThat(answers).hasSize(CLIENTS * CALLS).allMatch(answer -> answer.terminals() == 1);
+        assertThat(answers).hasSize(CLIENTS * REQUESTS).allMatch(answer -> answer.terminals() == 1);
     }
 
-    private static List<Answer> callAll(NereidServer server, Random random) {
-        List<Answer> answers = new ArrayList<>();
-        for (int call = 0; call < CALLS; call++) {
+    private static List<RecordingObserver> inferAll(NereidServer server, Random random) {
+        List<RecordingObserver> answers = new ArrayList<>();
+        for (int call = 0; call < REQUESTS; call++) {
             switch (random.nextInt(5)) {
-                case 0 -> answers.add(Answer.to(server, "nope", 1));
-                case 1 -> answers.add(Answer.to(server, ModelRef.latest("busy"), "WRONG", new long[] {1, 1}, 1));
-                case 2 -> answers.add(Answer.to(server, ModelRef.latest("busy"), "INPUT0", new long[] {1, 3}, 1));
+                case 0 -> answers.add(RecordingObserver.to(server, "nope", 1));
+                case 1 ->
+                    answers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "WRONG", new long[] {1, 1}, 1));
+                case 2 ->
+                    answers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "INPUT0", new long[] {1, 3}, 1));
                 default -> {
-                    Answer answer = Answer.to(server, "busy", call, call + 1);
+                    RecordingObserver answer = RecordingObserver.to(server, "busy", call, call + 1);
                     answers.add(answer);
                     if (random.nextInt(4) == 0) {
                         assertThat(answer.response().values()).containsExactly((float) call, call + 1f);
@@ -296,7 +303,7 @@ final class NereidServerTest {
                 }
             }
         }
-        answers.forEach(Answer::await);
+        answers.forEach(RecordingObserver::await);
         return answers;
     }
 
@@ -308,7 +315,7 @@ final class NereidServerTest {
         }
     }
 
-    private static void assertError(Answer answer, ErrorCode code, String message) {
+    private static void assertError(RecordingObserver answer, ErrorCode code, String message) {
         assertThat(answer.error().publicMessage()).isEqualTo(message);
         assertThat(answer.error().code()).isEqualTo(code);
         assertThat(answer.terminals()).isEqualTo(1);
@@ -320,7 +327,7 @@ final class NereidServerTest {
     }
 
     private static void await(BooleanSupplier condition) {
-        long giveUp = System.nanoTime() + PATIENCE.toNanos();
+        long giveUp = System.nanoTime() + TIMEOUT.toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as("time is over").isLessThan(giveUp);
             Thread.onSpinWait();
@@ -336,7 +343,7 @@ final class NereidServerTest {
     }
 
     private Path events() {
-        return folder.resolve("events");
+        return directory.resolve("events");
     }
 
     private NereidServerBuilder builder() {
@@ -354,7 +361,7 @@ final class NereidServerTest {
         }
 
         @Override
-        public void onEnd() {
+        public void onCompleted() {
             throw new IllegalStateException("a careless observer");
         }
 

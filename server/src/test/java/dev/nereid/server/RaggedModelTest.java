@@ -3,10 +3,10 @@ package dev.nereid.server;
 import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.BatchStatistics;
 import dev.nereid.api.ModelRef;
-import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import java.nio.file.Files;
@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Models whose requests share a batch whatever their shapes, from the configuration to the answer. */
 final class RaggedModelTest {
-    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final String TENSORS = """
             backend: "ragged" max_batch_size: 8 dynamic_batching {}
             input { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true }
@@ -33,35 +33,36 @@ final class RaggedModelTest {
             """;
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path gate;
     private TestModels models;
 
     @BeforeEach
     void setUp() throws Exception {
-        TestPlugins.ragged(Files.createDirectories(folder.resolve("plugins")));
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
-        gate = Files.createFile(folder.resolve("gate"));
+        TestPlugins.ragged(Files.createDirectories(directory.resolve("plugins")));
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
+        gate = Files.createFile(directory.resolve("gate"));
     }
 
     @Test
-    void answersRequestsOfDifferentLengthsFromOneExecution() throws Exception {
+    void respondsToRequestsOfDifferentLengthsFromOneExecution() throws Exception {
         models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
         try (NereidServer server = builder().start()) {
-            Answer first = Answer.to(server, "m", 7);
+            RecordingObserver first = RecordingObserver.to(server, "m", 7);
             await(() -> statistics(server).pending() == 0); // the only instance has it, and waits
-            Answer three = Answer.to(server, "m", 1, 2, 3);
-            Answer two = Answer.to(server, ModelRef.latest("m"), "INPUT0", new long[] {2, 1}, 4, 5);
-            Answer none = Answer.to(server, "m");
-            Answer last = Answer.to(server, "m", 6);
+            RecordingObserver three = RecordingObserver.to(server, "m", 1, 2, 3);
+            RecordingObserver two =
+                    RecordingObserver.to(server, ModelRef.latest("m"), "INPUT0", new long[] {2, 1}, 4, 5);
+            RecordingObserver none = RecordingObserver.to(server, "m");
+            RecordingObserver last = RecordingObserver.to(server, "m", 6);
             Files.delete(gate);
 
-            assertAnswer(first, Shape.of(1, 1), 7);
-            assertAnswer(three, Shape.of(1, 3), 1, 2, 3);
-            assertAnswer(two, Shape.of(2, 1), 104, 105);
-            assertAnswer(none, Shape.of(1, 0));
-            assertAnswer(last, Shape.of(1, 1), 306);
+            assertResponse(first, Shape.of(1, 1), 7);
+            assertResponse(three, Shape.of(1, 3), 1, 2, 3);
+            assertResponse(two, Shape.of(2, 1), 104, 105);
+            assertResponse(none, Shape.of(1, 0));
+            assertResponse(last, Shape.of(1, 1), 306);
             assertThat(statistics(server).executionCount()).isEqualTo(2);
             assertThat(statistics(server).batches())
                     .extracting(BatchStatistics::batchSize)
@@ -74,7 +75,7 @@ final class RaggedModelTest {
     void refusesClientsThatSendADerivedInput() throws Exception {
         models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
         try (NereidServer server = builder().start()) {
-            Answer answer = Answer.to(server, ModelRef.latest("m"), "ENDS", new long[] {1, 1}, 1);
+            RecordingObserver answer = RecordingObserver.to(server, ModelRef.latest("m"), "ENDS", new long[] {1, 1}, 1);
 
             assertThat(answer.error().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(answer.error().publicMessage()).contains("ENDS");
@@ -92,7 +93,7 @@ final class RaggedModelTest {
         }
     }
 
-    private static void assertAnswer(Answer answer, Shape shape, float... values) {
+    private static void assertResponse(RecordingObserver answer, Shape shape, float... values) {
         assertThat(answer.shape()).isEqualTo(shape);
         assertThat(answer.response().values()).hasSize(values.length);
         for (int i = 0; i < values.length; i++) {
@@ -107,12 +108,12 @@ final class RaggedModelTest {
     private NereidServerBuilder builder() {
         return NereidServer.builder()
                 .modelRepositories(models.root())
-                .pluginDirectories(folder.resolve("plugins"))
+                .pluginDirectories(directory.resolve("plugins"))
                 .processors(2);
     }
 
     private static void await(BooleanSupplier condition) {
-        long giveUp = System.nanoTime() + PATIENCE.toNanos();
+        long giveUp = System.nanoTime() + TIMEOUT.toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as("time is over").isLessThan(giveUp);
             Thread.onSpinWait();

@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
-import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -29,23 +29,23 @@ final class RateLimitLoadTest {
             "Resource \"R\" is present as both global and device-specific resource in the model configuration.";
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path plugins;
     private TestModels models;
 
     @BeforeEach
     void setUp() throws IOException {
-        plugins = Files.createDirectories(folder.resolve("plugins"));
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.recording(plugins);
     }
 
     @Test
     void sharesAResourceAmongModels() throws Exception {
         try (NereidServer server = serveTwo(builder().rateLimit(new RateLimitOptions(List.of())))) {
-            Answer a = Answer.to(server, "a", 1);
-            Answer b = Answer.to(server, "b", 2);
+            RecordingObserver a = RecordingObserver.to(server, "a", 1);
+            RecordingObserver b = RecordingObserver.to(server, "b", 2);
 
             await(() -> waiting(server, "a") + waiting(server, "b") == 1);
             assertThat(List.of(a.terminals(), b.terminals())).containsOnly(0);
@@ -59,8 +59,8 @@ final class RateLimitLoadTest {
     @Test
     void ignoresResourcesWhenOff() throws Exception {
         try (NereidServer server = serveTwo(builder())) {
-            Answer a = Answer.to(server, "a", 1);
-            Answer b = Answer.to(server, "b", 2);
+            RecordingObserver a = RecordingObserver.to(server, "a", 1);
+            RecordingObserver b = RecordingObserver.to(server, "b", 2);
 
             await(() -> waiting(server, "a") + waiting(server, "b") == 0);
             assertThat(List.of(a.terminals(), b.terminals()))
@@ -78,8 +78,8 @@ final class RateLimitLoadTest {
         NereidServerBuilder builder = builder().rateLimit(new RateLimitOptions(List.of()));
         try (NereidServer first = serveTwo(builder);
                 NereidServer second = builder.start()) {
-            Answer one = Answer.to(first, "a", 1);
-            Answer other = Answer.to(second, "a", 2);
+            RecordingObserver one = RecordingObserver.to(first, "a", 1);
+            RecordingObserver other = RecordingObserver.to(second, "a", 2);
 
             await(() -> waiting(first, "a") + waiting(second, "a") == 0);
             Files.delete(gate());
@@ -103,7 +103,8 @@ final class RateLimitLoadTest {
                             "m",
                             "Invalid argument: Resource count for \"R\" is limited to 3 which will prevent scheduling of one or more model"
                                     + " instances, the minimum required count is 4"));
-            assertThat(Answer.to(server, "fits", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "fits", 1).response().values())
+                    .containsExactly(1f);
         }
         assertThat(Files.readAllLines(events())).contains("close m_0_0", "close m/1");
     }
@@ -138,7 +139,7 @@ final class RateLimitLoadTest {
 
     /** The old instances serve while the new ones are made, and nothing is of both kinds meanwhile. */
     @Test
-    void saysThatAnotherKindOfResourceNeedsAReload() throws Exception {
+    void reportsThatAnotherKindOfResourceNeedsAReload() throws Exception {
         models.recording("m", group("resources { name: \"R\" count: 1 }"));
         try (NereidServer server =
                 builder().rateLimit(new RateLimitOptions(List.of())).start()) {
@@ -150,14 +151,14 @@ final class RateLimitLoadTest {
                     .hasMessage("model 'm' cannot be updated while it serves: its resource \"R\" is one of each device,"
                             + " and would be one of all devices (expected: a change of its instances alone; load the"
                             + " model again)");
-            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
 
             models.recording(
                     "m", group("resources { name: \"R\" count: 1 }") + group("resources { name: \"R\" global: true }"));
             assertThatThrownBy(() -> server.updateInstances("m")).hasMessage(BOTH_KINDS);
             models.recording("m", group("resources { name: \"R\" count: 2 }"));
             server.updateInstances("m");
-            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }
     }
 
@@ -169,7 +170,7 @@ final class RateLimitLoadTest {
 
             server.updateInstances("m");
 
-            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }
     }
 
@@ -182,7 +183,7 @@ final class RateLimitLoadTest {
         try (NereidServer server = builder()
                 .rateLimit(new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 1, OptionalInt.of(0)))))
                 .start()) {
-            assertThat(Answer.to(server, "m", 1).response().values()).containsExactly(1f);
+            assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }
     }
 
@@ -199,11 +200,11 @@ final class RateLimitLoadTest {
     }
 
     private Path gate() {
-        return folder.resolve("gate");
+        return directory.resolve("gate");
     }
 
     private Path events() {
-        return folder.resolve("events");
+        return directory.resolve("events");
     }
 
     private static String group(String limiter) {

@@ -7,7 +7,7 @@ import dev.nereid.api.FatalErrorHandler;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.api.OverdueExecutions;
+import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -30,16 +30,16 @@ final class SupervisionTest {
     private static final String ONE = "instance_group { count: 1 kind: KIND_CPU }\n";
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private final List<OutOfMemoryError> fatal = new CopyOnWriteArrayList<>();
     private TestModels models;
     private Path plugins;
 
     @BeforeEach
-    void makeFolders() throws IOException {
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
-        plugins = Files.createDirectories(folder.resolve("plugins"));
+    void makeDirectories() throws IOException {
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
         TestPlugins.recording(plugins);
     }
 
@@ -51,31 +51,31 @@ final class SupervisionTest {
         try (NereidServer server = start(new SupervisionOptions(LONG, LONG, fatal::add, false))) {
             assertThat(server.isLive()).isTrue();
 
-            Answer failed = Answer.to(server, "m", 1);
+            RecordingObserver failed = RecordingObserver.to(server, "m", 1);
 
             assertThat(failed.error().code()).isEqualTo(ErrorCode.INTERNAL);
             assertThat(fatal).hasSize(1);
             assertThat(server.isLive()).isFalse();
             assertThat(server.isReady()).isFalse();
             assertThat(server.models().isReady(ModelRef.latest("m"))).isTrue();
-            assertThat(Answer.to(server, "n", 4).response().values()).containsExactly(4f);
+            assertThat(RecordingObserver.to(server, "n", 4).response().values()).containsExactly(4f);
         }
     }
 
     @Test
-    void staysLiveIfTold() throws Exception {
+    void staysLiveIfConfigured() throws Exception {
         models.recording("m", "parameters { key: \"die_execute\" value { string_value: \"m_0_0\" } }\n" + ONE);
 
         try (NereidServer server = start(new SupervisionOptions(LONG, LONG, FatalErrorHandler.NONE, true))) {
-            Answer.to(server, "m", 1).await();
+            RecordingObserver.to(server, "m", 1).await();
 
             assertThat(server.isReady()).isTrue();
         }
     }
 
     @Test
-    void aModelIsNotReadyWhileItsOnlyInstanceIsOverdueAndTheIndexSaysWhy() throws Exception {
-        Path gate = Files.createFile(folder.resolve("gate"));
+    void aModelIsNotReadyWhileItsOnlyInstanceIsOverdueAndTheIndexHasTheReason() throws Exception {
+        Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", GATE.formatted(gate) + ONE);
         models.recording(
                 "patient",
@@ -83,8 +83,8 @@ final class SupervisionTest {
                         + GATE.formatted(gate) + ONE);
 
         try (NereidServer server = start(new SupervisionOptions(SHORT, LONG, fatal::add, false))) {
-            Answer answer = Answer.to(server, "m", 1);
-            Answer other = Answer.to(server, "patient", 1);
+            RecordingObserver answer = RecordingObserver.to(server, "m", 1);
+            RecordingObserver other = RecordingObserver.to(server, "patient", 1);
             await(() -> !server.models().isReady(ModelRef.latest("m")));
 
             ModelStatus status = server.models().index().getFirst();
@@ -108,8 +108,8 @@ final class SupervisionTest {
     }
 
     @Test
-    void theIndexSaysThatALoadIsOverdue() throws Exception {
-        Path gate = Files.createFile(folder.resolve("gate"));
+    void theIndexReportsAnOverdueLoad() throws Exception {
+        Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", GATE.formatted(gate) + ONE + """
                 model_warmup { name: "w" batch_size: 1 inputs {
                   key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
@@ -163,7 +163,8 @@ final class SupervisionTest {
                                     "Invalid argument: failed to read text proto from config/config.pbtxt: not a regular file"),
                             tuple("good", ""),
                             tuple("labels", "Internal: failed to open text file for read pipe: not a regular file"));
-            assertThat(Answer.to(server, "good", 4).response().values()).containsExactly(4f);
+            assertThat(RecordingObserver.to(server, "good", 4).response().values())
+                    .containsExactly(4f);
         }
     }
 
@@ -181,7 +182,8 @@ final class SupervisionTest {
         return NereidServer.builder()
                 .modelRepositories(models.root())
                 .pluginDirectories(plugins)
-                .backendConfig("recording", "events", folder.resolve("events").toString())
+                .backendConfig(
+                        "recording", "events", directory.resolve("events").toString())
                 .supervision(options);
     }
 

@@ -4,8 +4,8 @@ import static dev.nereid.server.TestModels.parameter;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.ModelRef;
-import dev.nereid.api.ModelStatistics;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.api.statistics.ModelStatistics;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +20,7 @@ final class WarmupLoadTest {
     private static final String RECORD = parameter("record", "yes");
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private Path plugins;
     private Path events;
@@ -28,9 +28,9 @@ final class WarmupLoadTest {
 
     @BeforeEach
     void setUp() throws IOException {
-        plugins = Files.createDirectories(folder.resolve("plugins"));
-        events = folder.resolve("events");
-        models = new TestModels(Files.createDirectories(folder.resolve("models")));
+        plugins = Files.createDirectories(directory.resolve("plugins"));
+        events = directory.resolve("events");
+        models = new TestModels(Files.createDirectories(directory.resolve("models")));
         TestPlugins.recording(plugins);
     }
 
@@ -48,7 +48,8 @@ final class WarmupLoadTest {
                     .containsExactlyInAnyOrder(
                             "execute 3 on m_0_0", "execute 3 on m_0_0", "execute 3 on m_0_1", "execute 3 on m_0_1");
             assertThat(server.memory().bytesInUse()).isZero();
-            assertThat(Answer.to(server, "m", 1, 2).response().values()).containsExactly(1f, 2f);
+            assertThat(RecordingObserver.to(server, "m", 1, 2).response().values())
+                    .containsExactly(1f, 2f);
         }
     }
 
@@ -99,7 +100,8 @@ final class WarmupLoadTest {
             assertThat(events("close")).containsExactlyInAnyOrder("close m_0_0", "close m_0_1", "close m/1");
             assertThat(events("close")).endsWith("close m/1");
             assertThat(server.memory().bytesInUse()).isZero();
-            assertThat(Answer.to(server, "other", 5).response().values()).containsExactly(5f);
+            assertThat(RecordingObserver.to(server, "other", 5).response().values())
+                    .containsExactly(5f);
         }
     }
 

@@ -1,5 +1,11 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.NativeLibraryFile;
+import dev.nereid.backend.onnx.ort.NativePlatform;
+import dev.nereid.backend.onnx.ort.OrtException;
+import dev.nereid.backend.onnx.ort.OrtLibrary;
+import dev.nereid.backend.onnx.ort.OrtSession;
+import dev.nereid.backend.onnx.ort.OrtThreads;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
@@ -12,22 +18,22 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** ONNX Runtime, loaded once and shared by all models. Immutable; any control thread may use it. */
+/** The ONNX Runtime backend: one loaded library, shared by all models. Immutable; any control thread may use it. */
 final class OnnxBackend implements Backend {
     /** Making an instance is making an execution of a session, which any thread may do. */
     private static final BackendTraits TRAITS = BackendTraits.DEFAULT.withParallelInstances();
 
     private final OrtLibrary library;
-    private final BackendOptions options;
+    private final OnnxBackendOptions options;
 
-    private OnnxBackend(OrtLibrary library, BackendOptions options) {
+    private OnnxBackend(OrtLibrary library, OnnxBackendOptions options) {
         this.library = library;
         this.options = options;
     }
 
     /** Unpacks the native library where an earlier start has not done so, and loads it. */
     static OnnxBackend open(BackendContext context) throws BackendException {
-        BackendOptions options = BackendOptions.of(context);
+        OnnxBackendOptions options = OnnxBackendOptions.of(context);
         try {
             NativePlatform platform = NativePlatform.current();
             Path file =
@@ -66,7 +72,7 @@ final class OnnxBackend implements Backend {
                                     + context.settings().name() + "': inputs and outputs already specified");
             return Optional.empty();
         }
-        ModelOptions modelOptions = ModelOptions.of(context, options);
+        OnnxModelOptions modelOptions = OnnxModelOptions.of(context, options);
         try (OrtSession session =
                 OrtSession.open(library, OnnxModelPath.of(context), modelOptions.forReadingTheSignature())) {
             return Optional.of(OnnxCompletion.of(context, session, options.defaultMaxBatchSize()));
@@ -77,7 +83,7 @@ final class OnnxBackend implements Backend {
 
     @Override
     public Model load(ModelContext context) throws BackendException {
-        return OnnxModel.load(library, context, ModelOptions.of(context, options));
+        return OnnxModel.load(library, context, OnnxModelOptions.of(context, options));
     }
 
     @Override

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.NativePlatform;
 import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendException;
@@ -7,7 +8,7 @@ import dev.nereid.spi.BackendProvider;
 import java.util.Optional;
 import java.util.Set;
 
-/** The entry point of the plugin: makes the ONNX Runtime backend. Immutable. */
+/** Entry point of the plugin: creates the ONNX Runtime backend. Immutable. */
 public final class OnnxBackendProvider implements BackendProvider {
     /** Creates the provider; called by the service loader. */
     public OnnxBackendProvider() {}

@@ -1,5 +1,7 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtSession;
+import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
@@ -9,7 +11,7 @@ import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Completes a configuration from what a model says about itself. Stateless. */
+/** Completes a configuration from the metadata of a model. Stateless. */
 final class OnnxCompletion {
     private OnnxCompletion() {}
 

@@ -1,9 +1,10 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtException;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 
-/** Turns failures into those of the SPI. Stateless. */
+/** Converts failures of ONNX Runtime to those of the SPI. Stateless. */
 final class OnnxErrors {
     private OnnxErrors() {}
 

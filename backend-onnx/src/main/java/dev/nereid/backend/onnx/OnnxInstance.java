@@ -1,5 +1,8 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtException;
+import dev.nereid.backend.onnx.ort.OrtExecution;
+import dev.nereid.backend.onnx.ort.OrtValue;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.Batch;
 import dev.nereid.spi.DataType;
@@ -11,8 +14,8 @@ import dev.nereid.spi.Tensor;
 import java.util.Optional;
 
 /**
- * An instance of a model: runs one batch after another. Confined to the instance's thread, but for the withdrawal of
- * requests, which {@link RunWithdrawal} takes on any thread.
+ * An instance of a model: executes one batch after another. Confined to the instance's thread, but for the withdrawal
+ * of requests, which {@link RunCancellation} takes on any thread.
  *
  * <p>Inputs are passed where they lie. Outputs whose shape is known are written into memory of the server, others are
  * read in memory of ONNX Runtime, which is freed when the server has done so.
@@ -35,7 +38,7 @@ final class OnnxInstance implements ModelInstance {
     @Override
     public void execute(Batch batch) throws BackendException {
         long ticket = execution.begin();
-        RunWithdrawal withdrawal = new RunWithdrawal(batch.requests(), execution, ticket);
+        RunCancellation withdrawal = new RunCancellation(batch.requests(), execution, ticket);
         try {
             withdrawal.watch();
             if (!withdrawal.isComplete()) {
@@ -49,7 +52,7 @@ final class OnnxInstance implements ModelInstance {
             execution.end();
         }
         if (withdrawal.isComplete()) {
-            failWithdrawn(batch);
+            failCancelled(batch);
         }
     }
 
@@ -70,7 +73,7 @@ final class OnnxInstance implements ModelInstance {
         batch.outputsComputed();
         for (String name : batch.requestedOutputs()) {
             OnnxSignature.Output output = signature.output(name);
-            if (output.knownShape().isEmpty()) {
+            if (output.staticShape().isEmpty()) {
                 take(output, batch);
             }
         }
@@ -107,7 +110,7 @@ final class OnnxInstance implements ModelInstance {
         }
     }
 
-    private static void failWithdrawn(Batch batch) {
+    private static void failCancelled(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             request.fail(new BackendException(ErrorCode.CANCELLED, "request was cancelled"));
         }

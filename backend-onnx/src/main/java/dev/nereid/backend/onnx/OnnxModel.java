@@ -1,5 +1,8 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtException;
+import dev.nereid.backend.onnx.ort.OrtLibrary;
+import dev.nereid.backend.onnx.ort.OrtSession;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.InstanceContext;
 import dev.nereid.spi.Model;
@@ -22,7 +25,7 @@ final class OnnxModel implements Model {
     }
 
     /** Loads a model, and refuses it if it does not agree with its configuration. */
-    static OnnxModel load(OrtLibrary library, ModelContext context, ModelOptions options) throws BackendException {
+    static OnnxModel load(OrtLibrary library, ModelContext context, OnnxModelOptions options) throws BackendException {
         Path file = OnnxModelPath.of(context);
         ModelSettings settings = context.settings();
         OrtSession session = null;
@@ -42,7 +45,8 @@ final class OnnxModel implements Model {
         }
     }
 
-    private static String report(OrtLibrary library, ModelContext context, ModelOptions options, OrtSession session) {
+    private static String report(
+            OrtLibrary library, ModelContext context, OnnxModelOptions options, OrtSession session) {
         String threads = library.hasThreadPools()
                 ? "threads shared by all models"
                 : options.session().threads().text();

@@ -1,5 +1,6 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtModelFile;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelContext;
@@ -7,7 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Finds the files that a configuration names, within the model's own folders. Stateless. */
+/** Resolves the files that a configuration names, within the model's own directories. Stateless. */
 final class OnnxModelPath {
     private static final String DEFAULT_FILENAME = "model.onnx";
 

@@ -1,5 +1,8 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtElementType;
+import dev.nereid.backend.onnx.ort.OrtSession;
+import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
@@ -11,7 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Where the inputs and outputs of a configuration are in the model, and what of their shapes is known. Immutable.
+ * Maps inputs and outputs of a configuration to those of the model. Immutable.
  *
  * <p>The shape of an output is known before a run if the model fixes all its dimensions but that of the batch, and
  * those of every input too: a model that leaves a dimension of an input open cannot be trusted to know its outputs,
@@ -33,10 +36,10 @@ final class OnnxSignature {
      * @param index its place in the model
      * @param name its name
      * @param type the type of its elements
-     * @param knownShape the shape to be answered, the batch dimension open, if it is known before a run
+     * @param staticShape the shape to be answered, the batch dimension open, if it is known before a run
      * @param scalarShape the shape that clients see if the model gives no dimensions
      */
-    record Output(int index, String name, DataType type, Optional<Shape> knownShape, Optional<Shape> scalarShape) {}
+    record Output(int index, String name, DataType type, Optional<Shape> staticShape, Optional<Shape> scalarShape) {}
 
     private final boolean batches;
     private final Map<String, Input> inputs = new HashMap<>();
@@ -104,6 +107,6 @@ final class OnnxSignature {
 
     /** Returns the shape of an output for a batch, if it is known before the run. */
     Optional<Shape> shape(Output output, int batchSize) {
-        return batches ? output.knownShape().map(shape -> shape.withFirst(batchSize)) : output.knownShape();
+        return batches ? output.staticShape().map(shape -> shape.withFirst(batchSize)) : output.staticShape();
     }
 }

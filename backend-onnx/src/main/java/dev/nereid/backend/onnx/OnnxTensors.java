@@ -1,5 +1,7 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtElementType;
+import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -7,7 +9,7 @@ import dev.nereid.spi.Shape;
 import java.util.List;
 import java.util.Optional;
 
-/** What types and shapes of ONNX Runtime are called in configurations and on the wire. Stateless. */
+/** Maps ONNX Runtime's element types and shapes to data types and shapes of the SPI. Stateless. */
 final class OnnxTensors {
     private OnnxTensors() {}
 

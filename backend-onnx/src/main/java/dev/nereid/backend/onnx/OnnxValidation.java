@@ -1,5 +1,7 @@
 package dev.nereid.backend.onnx;
 
+import dev.nereid.backend.onnx.ort.OrtSession;
+import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.DataType;

@@ -9,7 +9,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Reads options that are given as text. Immutable.
+ * Parses options that are given as text. Immutable.
  *
  * @param values the options by name
  * @param where what the options belong to, as the beginning of messages: empty, or ending in a blank

@@ -61,7 +61,7 @@ class OnnxCancellationTest {
     }
 
     @Test
-    void stopsARunOnceAllItsRequestsAreWithdrawn() throws Exception {
+    void stopsARunOnceAllItsRequestsAreCancelled() throws Exception {
         FakeRequest first = request(FOREVER);
         FakeRequest second = request(1);
         try (FakeBatch batch = new FakeBatch(settings.build(), memory, first, second)) {
@@ -72,13 +72,13 @@ class OnnxCancellationTest {
             second.cancel();
 
             run.get();
-            assertWithdrawn(first);
-            assertWithdrawn(second);
+            assertCancelled(first);
+            assertCancelled(second);
         }
     }
 
     @Test
-    void finishesARunThatSomebodyStillWaitsFor() throws Exception {
+    void finishesARunWithARequestThatIsNotCancelled() throws Exception {
         FakeRequest withdrawn = request(3);
         FakeRequest live = request(20_000);
         try (FakeBatch batch = new FakeBatch(settings.build(), memory, withdrawn, live)) {
@@ -93,13 +93,13 @@ class OnnxCancellationTest {
     }
 
     @Test
-    void doesNotRunForRequestsThatAreWithdrawnAlready() throws Exception {
+    void doesNotRunForRequestsThatAreCancelledAlready() throws Exception {
         FakeRequest request = request(FOREVER);
         request.cancel();
         try (FakeBatch batch = new FakeBatch(settings.build(), memory, request)) {
             execute(batch);
 
-            assertWithdrawn(request);
+            assertCancelled(request);
             assertThat(batch.outputs()).isEmpty();
         }
     }
@@ -117,7 +117,7 @@ class OnnxCancellationTest {
 
                 execute(batch);
 
-                assertWithdrawn(withdrawn);
+                assertCancelled(withdrawn);
                 assertThat(next.failure()).isEmpty();
                 assertThat(batch.outputs().get("output").data().get(ValueLayout.JAVA_LONG, 0))
                         .isEqualTo(5);
@@ -135,7 +135,7 @@ class OnnxCancellationTest {
         return new FakeRequest(1, List.of("output")).with("limit", Tensor.of(DataType.INT64, Shape.of(1, 1), data));
     }
 
-    private static void assertWithdrawn(FakeRequest request) throws ExecutionException {
+    private static void assertCancelled(FakeRequest request) throws ExecutionException {
         assertThat(request.failure()).hasValueSatisfying(failure -> {
             assertThat(failure.code()).isEqualTo(ErrorCode.CANCELLED);
             assertThat(failure).hasMessage("request was cancelled");

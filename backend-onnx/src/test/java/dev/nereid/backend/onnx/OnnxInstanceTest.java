@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.nereid.backend.onnx.ort.OrtElementType;
+import dev.nereid.backend.onnx.ort.TestTensors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -92,7 +94,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void writesOutputsOfKnownShapeIntoMemoryOfTheServer() throws BackendException {
+    void writesOutputsOfStaticShapeIntoMemoryOfTheServer() throws BackendException {
         ModelSettingsBuilder settings = addSub();
 
         try (FakeBatch batch = batch(settings, addSubRequest("sum", "difference"))) {
@@ -182,7 +184,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void givesAScalarInTheShapeOfTheConfigurationWhereTheModelSaysNothing() throws BackendException {
+    void givesAScalarInTheConfiguredShapeWhereTheModelDeclaresNone() throws BackendException {
         ModelSettingsBuilder settings = settings("unknown_rank.onnx")
                 .input(TensorSpec.of("input", DataType.FP32, Shape.of(1)))
                 .output(TensorSpec.of("output", DataType.FP32, Shape.of(1, 1)));
@@ -261,7 +263,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void tellsOnnxRuntimesOwnErrorAndServesOn() throws BackendException {
+    void reportsOnnxRuntimesOwnErrorAndServesOn() throws BackendException {
         ModelSettingsBuilder settings = settings("gather.onnx")
                 .input(TensorSpec.of("index", DataType.INT64, ANY))
                 .output(TensorSpec.of("output", DataType.FP32, ANY));
@@ -301,7 +303,7 @@ class OnnxInstanceTest {
     }
 
     @Test
-    void tellsWhichInputTheModelDoesNotHave() throws BackendException {
+    void reportsWhichInputTheModelDoesNotHave() throws BackendException {
         ModelSettingsBuilder settings = addSub();
         ModelInstance instance = backend.instance(settings);
         try (FakeBatch batch = batch(settings, addSubRequest("sum").with("c", floats(Shape.of(1), 1)))) {

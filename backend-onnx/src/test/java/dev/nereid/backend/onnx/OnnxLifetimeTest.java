@@ -48,7 +48,7 @@ class OnnxLifetimeTest {
             .build();
 
     @Test
-    void survivesEveryOrderOfRunsWithdrawalsReleasesAndClosing() throws Exception {
+    void survivesEveryOrderOfRunsCancellationsReleasesAndClosing() throws Exception {
         Random random = new Random(20_261);
         for (int round = 0; round < ROUNDS; round++) {
             try (LeakCheckingMemory memory = new LeakCheckingMemory();

@@ -3,6 +3,7 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.nereid.backend.onnx.ort.TestModels;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -45,7 +46,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void loadsAFolderWithTheModelAndItsData() throws BackendException {
+    void loadsADirectoryWithTheModelAndItsData() throws BackendException {
         ModelSettings settings = ModelSettings.builder("m", 1)
                 .modelFilename("external_data")
                 .input(fp32("input", 64))
@@ -56,7 +57,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void looksForModelOnnxInTheVersionsFolder() throws Exception {
+    void findsModelOnnxInTheVersionDirectory() throws Exception {
         Path version = Files.createDirectory(directory.resolve("1"));
         Files.copy(TestModels.model("add_sub.onnx"), version.resolve("model.onnx"));
 
@@ -64,7 +65,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void tellsWhichFileIsMissing() throws IOException {
+    void reportsTheMissingFile() throws IOException {
         Files.createDirectory(directory.resolve("1"));
 
         assertRefused(
@@ -88,7 +89,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void tellsThatAFolderHasNoModel() throws IOException {
+    void reportsThatADirectoryHasNoModel() throws IOException {
         Files.createDirectories(directory.resolve("1").resolve("model.onnx"));
 
         assertRefused(
@@ -99,7 +100,7 @@ class OnnxModelTest {
     }
 
     @Test
-    void readsNothingOutsideTheVersionsFolder() throws IOException {
+    void readsNothingOutsideTheVersionsDirectory() throws IOException {
         Files.createDirectory(directory.resolve("1"));
         Files.copy(TestModels.model("add_sub.onnx"), directory.resolve("model.onnx"));
 

@@ -7,6 +7,8 @@ import ai.onnxruntime.OnnxJavaType;
 import ai.onnxruntime.OnnxTensor;
 import ai.onnxruntime.OrtSession.Result;
 import ai.onnxruntime.TensorInfo;
+import dev.nereid.backend.onnx.ort.TestModels;
+import dev.nereid.backend.onnx.ort.TestTensors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelCompletion;

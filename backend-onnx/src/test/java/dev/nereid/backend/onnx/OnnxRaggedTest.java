@@ -3,6 +3,7 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.nereid.backend.onnx.ort.TestTensors;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.BatchInput.Kind;

@@ -3,6 +3,8 @@ package dev.nereid.backend.onnx;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.nereid.backend.onnx.ort.OrtElementType;
+import dev.nereid.backend.onnx.ort.OrtTensorInfo;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -173,7 +175,7 @@ class OnnxValidationTest {
     /** ONNX Runtime says of both that they have 0 dimensions, and the reference server asks for no more. */
     @ParameterizedTest
     @CsvSource({"2", "-1"})
-    void takesAModelThatDoesNotTellItsDimensionsForScalar(long dim) throws BackendException {
+    void takesAModelWithoutDimensionsForScalar(long dim) throws BackendException {
         String text = "', should only provide 1 in the model configuration when the model doesn't support batching."
                 + " Model configuration provided: [" + dim + "].";
 

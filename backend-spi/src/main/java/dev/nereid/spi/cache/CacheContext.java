@@ -3,7 +3,7 @@ package dev.nereid.spi.cache;
 import java.util.Map;
 
 /**
- * What a cache may use of the server. Valid from creation to close of the cache; safe for use by several threads.
+ * Services of the server for a cache. Valid from creation to close of the cache; safe for use by several threads.
  * <em>Implemented by the server.</em>
  */
 public interface CacheContext {

@@ -3,7 +3,7 @@ package dev.nereid.spi.cache;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A response as a cache hands it out. Owned by who received it; safe for use by any thread. <em>Implemented by
+ * A cached response, leased to a reader. Owned by who received it; safe for use by any thread. <em>Implemented by
  * caches.</em>
  */
 public interface CacheEntry extends AutoCloseable {

@@ -3,7 +3,7 @@ package dev.nereid.spi.cache;
 import java.util.HexFormat;
 
 /**
- * What a response is kept under: 128 bits that stand for the call. Immutable.
+ * Key of a cached response: a 128-bit digest of the request. Immutable.
  *
  * <p>The bits come from a cryptographic hash, so that they are spread evenly and nobody can find two calls with one
  * key.

@@ -1,8 +1,8 @@
 package dev.nereid.spi.cache;
 
 /**
- * Who is told how an insert ended: one of the methods, once, on any thread. They return quickly and throw nothing; the
- * content of the insert must not be read any more once one was called. <em>Implemented by the server.</em>
+ * Receives the outcome of an insert: one of the methods, once, on any thread. They return quickly and throw nothing;
+ * the content of the insert must not be read any more once one was called. <em>Implemented by the server.</em>
  */
 public interface InsertObserver {
     /** Tells that the response is kept; the cache may drop it at any time after. */

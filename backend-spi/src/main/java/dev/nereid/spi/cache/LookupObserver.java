@@ -1,7 +1,7 @@
 package dev.nereid.spi.cache;
 
 /**
- * Who is told what a lookup found: one of the methods, once, on any thread. They return quickly and throw nothing.
+ * Receives the outcome of a lookup: one of the methods, once, on any thread. They return quickly and throw nothing.
  * <em>Implemented by the server.</em>
  */
 public interface LookupObserver {

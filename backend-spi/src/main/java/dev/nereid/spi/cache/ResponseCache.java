@@ -3,7 +3,7 @@ package dev.nereid.spi.cache;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Keeps responses, as opaque bytes, under keys. Safe for use by any thread. <em>Implemented by caches.</em>
+ * Stores responses as opaque bytes under keys. Safe for use by any thread. <em>Implemented by caches.</em>
  *
  * <p>The methods are called by event loops and by threads of instances, many at a time: they never block, and leave
  * what takes longer than a few microseconds to threads of the cache. An observer is told exactly once, on any thread,

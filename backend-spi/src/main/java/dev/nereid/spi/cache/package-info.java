@@ -1,5 +1,5 @@
 /**
- * The promise to authors of caches: everything a cache of responses compiles against besides {@link dev.nereid.spi}.
+ * The SPI of response caches, used together with {@link dev.nereid.spi}.
  *
  * <p>Starting point: {@link dev.nereid.spi.cache.CacheProvider}, which leads to
  * {@link dev.nereid.spi.cache.ResponseCache}. A cache keeps opaque bytes under keys; what the bytes mean is the

@@ -8,7 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
-/** Keys {@code nereid:<32 hexadecimal digits>} and values as they are, read into native memory. Immutable. */
+/** Encodes keys as {@code nereid:<32 hexadecimal digits>}, and decodes values into native memory. Immutable. */
 final class EntryCodec implements RedisCodec<CacheKey, MemorySegment> {
     private static final String PREFIX = "nereid:";
     private static final int DIGITS = 16;

@@ -29,7 +29,7 @@ import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps responses in Redis, over one connection that all threads share. Safe for use by any thread: so is the
+ * Response cache in Redis, over one connection that all threads share. Safe for use by any thread: so is the
  * connection.
  *
  * <p>How long responses stay and which are dropped is Redis' own affair ({@code maxmemory-policy}). While the
@@ -41,13 +41,13 @@ final class RedisCache implements ResponseCache {
     private static final int THREADS = 2;
 
     /** Beyond so many commands under way Redis is too slow to be of use. */
-    private static final int MOST_COMMANDS = 4096;
+    private static final int MAX_COMMANDS = 4096;
 
     /** The largest value that Redis takes, in bytes. */
-    private static final long LARGEST = 512L << 20;
+    private static final long MAX_VALUE_BYTES = 512L << 20;
 
-    private static final Duration FIRST_RECONNECT = Duration.ofMillis(50);
-    private static final Duration LAST_RECONNECT = Duration.ofSeconds(2);
+    private static final Duration MIN_RECONNECT_DELAY = Duration.ofMillis(50);
+    private static final Duration MAX_RECONNECT_DELAY = Duration.ofSeconds(2);
     private static final long CLOSE_SECONDS = 2;
 
     private final ClientResources resources;
@@ -68,7 +68,7 @@ final class RedisCache implements ResponseCache {
         ClientResources resources = DefaultClientResources.builder()
                 .ioThreadPoolSize(THREADS)
                 .computationThreadPoolSize(THREADS)
-                .reconnectDelay(Delay.exponential(FIRST_RECONNECT, LAST_RECONNECT, 2, TimeUnit.MILLISECONDS))
+                .reconnectDelay(Delay.exponential(MIN_RECONNECT_DELAY, MAX_RECONNECT_DELAY, 2, TimeUnit.MILLISECONDS))
                 .build();
         RedisClient client = RedisClient.create(resources, uri(settings));
         boolean connected = false;
@@ -105,7 +105,7 @@ final class RedisCache implements ResponseCache {
     private static ClientOptions options(RedisSettings settings) {
         return ClientOptions.builder()
                 .disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS)
-                .requestQueueSize(MOST_COMMANDS)
+                .requestQueueSize(MAX_COMMANDS)
                 .socketOptions(SocketOptions.builder()
                         .connectTimeout(settings.timeouts().connect())
                         .build())
@@ -151,7 +151,7 @@ final class RedisCache implements ResponseCache {
     /** Sends a copy: Lettuce may read it when the time of the command is over. */
     @Override
     public void insert(CacheKey key, MemorySegment content, InsertObserver observer) {
-        if (content.byteSize() > LARGEST) {
+        if (content.byteSize() > MAX_VALUE_BYTES) {
             observer.refused();
             return;
         }
@@ -183,7 +183,7 @@ final class RedisCache implements ResponseCache {
         return error.getMessage() + (cause == null ? "" : ": " + cause.getMessage());
     }
 
-    /** What Redis sent. Immutable. */
+    /** A response received from Redis. Immutable. */
     private record Entry(MemorySegment content) implements CacheEntry {
         /** The garbage collector frees it. */
         @Override

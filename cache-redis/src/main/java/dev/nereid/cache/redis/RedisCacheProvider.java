@@ -5,7 +5,7 @@ import dev.nereid.spi.cache.CacheContext;
 import dev.nereid.spi.cache.CacheProvider;
 import dev.nereid.spi.cache.ResponseCache;
 
-/** Brings the cache {@code redis}. Immutable. */
+/** Provider of the response cache {@code redis}. Immutable. */
 public final class RedisCacheProvider implements CacheProvider {
     /** Called by the service loader. */
     public RedisCacheProvider() {}

@@ -9,7 +9,7 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * How to reach Redis. Immutable.
+ * Connection settings of Redis. Immutable.
  *
  * @param address where it is
  * @param credentials who the server says it is
@@ -35,7 +35,7 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
             "wait_timeout");
 
     private static final int DEFAULT_PORT = 6379;
-    private static final int LAST_PORT = 65_535;
+    private static final int MAX_PORT = 65_535;
     private static final int DEFAULT_TIMEOUT_MILLIS = 1_000;
 
     /** Reads the settings of the command line. */
@@ -57,7 +57,7 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
         return new RedisSettings(
                 new RedisAddress(
                         host,
-                        number(settings, "port", DEFAULT_PORT, 1, LAST_PORT),
+                        number(settings, "port", DEFAULT_PORT, 1, MAX_PORT),
                         number(settings, "db", 0, 0, Integer.MAX_VALUE)),
                 new RedisCredentials(settings.getOrDefault("user", ""), settings.getOrDefault("password", "")),
                 new RedisTimeouts(millis(settings, "connect_timeout"), millis(settings, "socket_timeout")),

@@ -1,5 +1,5 @@
 /**
- * A cache of responses in Redis, which several servers may share. Knows the SPI and Lettuce.
+ * A response cache in Redis, shared by several servers. Knows the SPI and Lettuce.
  *
  * <p>Starting point: {@link dev.nereid.cache.redis.RedisCacheProvider}.
  */

@@ -32,7 +32,7 @@ final class RedisCacheIT {
     private static final CacheKey KEY = new CacheKey(0x0123456789abcdefL, -1);
 
     @TempDir
-    private Path folder;
+    private Path directory;
 
     @BeforeAll
     static void needsRedis() {
@@ -41,7 +41,7 @@ final class RedisCacheIT {
 
     @Test
     void keepsResponsesForEveryServer() throws Exception {
-        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder);
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), directory);
                 ResponseCache one = open(redis, Map.of());
                 ResponseCache other = open(redis, Map.of("db", "0", "pool_size", "5"));
                 ResponseCache elsewhere = open(redis, Map.of("db", "1"))) {
@@ -55,17 +55,17 @@ final class RedisCacheIT {
 
     @Test
     void servesManyLookupsAtOnce() throws Exception {
-        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder);
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), directory);
                 ResponseCache cache = open(redis, Map.of())) {
             insert(cache, 3);
-            List<Told> told = new ArrayList<>();
+            List<RecordingObserver> told = new ArrayList<>();
             for (int i = 0; i < 1000; i++) {
-                Told each = new Told();
+                RecordingObserver each = new RecordingObserver();
                 told.add(each);
                 cache.lookup(KEY, each);
             }
 
-            for (Told each : told) {
+            for (RecordingObserver each : told) {
                 assertThat(each.await()).isEqualTo("found 3");
             }
         }
@@ -73,7 +73,8 @@ final class RedisCacheIT {
 
     @Test
     void namesItselfWithAPassword() throws Exception {
-        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder, "--requirepass", "open, sesame")) {
+        try (RedisServer redis =
+                RedisServer.start(RedisServer.freePort(), directory, "--requirepass", "open, sesame")) {
             try (ResponseCache cache = open(redis, Map.of("password", "open, sesame"));
                     ResponseCache named = open(redis, Map.of("user", "default", "password", "open, sesame"))) {
                 assertThat(insert(cache, 1)).isEqualTo("stored");
@@ -93,7 +94,7 @@ final class RedisCacheIT {
         String port = String.valueOf(RedisServer.freePort());
         try (RedisServer redis = RedisServer.start(
                 0,
-                folder,
+                directory,
                 "--tls-port",
                 port,
                 "--tls-cert-file",
@@ -102,8 +103,8 @@ final class RedisCacheIT {
                 "key.pem",
                 "--tls-ca-cert-file",
                 "cert.pem")) {
-            String certificate = folder.resolve("cert.pem").toString();
-            String key = folder.resolve("key.pem").toString();
+            String certificate = directory.resolve("cert.pem").toString();
+            String key = directory.resolve("key.pem").toString();
             Map<String, String> encrypted = new HashMap<>(
                     Map.of("port", port, "host", "localhost", "tls_enabled", "true", "cacert", certificate));
             assertThatThrownBy(() -> open(redis, Map.of("port", port, "tls_enabled", "true")))
@@ -120,7 +121,7 @@ final class RedisCacheIT {
     @Test
     void failsWhileRedisIsGone() throws Exception {
         int port = RedisServer.freePort();
-        RedisServer redis = RedisServer.start(port, folder);
+        RedisServer redis = RedisServer.start(port, directory);
         try (ResponseCache cache = open(redis, Map.of())) {
             redis.close();
             String told = lookup(cache);
@@ -130,7 +131,7 @@ final class RedisCacheIT {
             assertThat(told).startsWith("failed ");
             assertThat(insert(cache, 1)).startsWith("failed ");
 
-            try (RedisServer again = RedisServer.start(port, folder)) {
+            try (RedisServer again = RedisServer.start(port, directory)) {
                 while (lookup(cache).startsWith("failed ")) {
                     Thread.onSpinWait();
                 }
@@ -142,7 +143,7 @@ final class RedisCacheIT {
 
     @Test
     void failsWhenRedisHangs() throws Exception {
-        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder);
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), directory);
                 ResponseCache cache = open(redis, Map.of("socket_timeout", "200"))) {
             redis.signal("STOP");
 
@@ -154,11 +155,11 @@ final class RedisCacheIT {
 
     /** Also those that never get an answer: the end of the server waits for them. */
     @Test
-    void tellsEveryLookupWhenItIsClosed() throws Exception {
-        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), folder)) {
+    void failsPendingLookupsWhenItIsClosed() throws Exception {
+        try (RedisServer redis = RedisServer.start(RedisServer.freePort(), directory)) {
             ResponseCache cache = open(redis, Map.of("socket_timeout", "60000"));
             redis.signal("STOP");
-            Told told = new Told();
+            RecordingObserver told = new RecordingObserver();
             cache.lookup(KEY, told);
             cache.close();
 
@@ -181,7 +182,7 @@ final class RedisCacheIT {
                         ("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
                                         + " -addext subjectAltName=DNS:localhost,IP:127.0.0.1")
                                 .split(" "))
-                .directory(folder.toFile())
+                .directory(directory.toFile())
                 .redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .start()
@@ -210,13 +211,13 @@ final class RedisCacheIT {
     }
 
     private static String lookup(ResponseCache cache) throws Exception {
-        Told told = new Told();
+        RecordingObserver told = new RecordingObserver();
         cache.lookup(KEY, told);
         return told.await();
     }
 
     private static String insert(ResponseCache cache, int value) throws Exception {
-        Told told = new Told();
+        RecordingObserver told = new RecordingObserver();
         try (Arena arena = Arena.ofShared()) {
             MemorySegment content = arena.allocate(100).fill((byte) value);
             cache.insert(KEY, content.asReadOnly(), told);
@@ -225,7 +226,7 @@ final class RedisCacheIT {
     }
 
     /** What an observer is told, as text. */
-    private static final class Told implements LookupObserver, InsertObserver {
+    private static final class RecordingObserver implements LookupObserver, InsertObserver {
         private final CompletableFuture<String> text = new CompletableFuture<>();
 
         String await() throws Exception {

@@ -9,7 +9,7 @@ import org.slf4j.event.LoggingEvent;
 import org.slf4j.helpers.LegacyAbstractLogger;
 import org.slf4j.spi.LoggingEventAware;
 
-/** Decides whether an event is logged, and hands it to the lines of the log. Safe for use by any thread. */
+/** An SLF4J logger that filters events by level and writes them as lines. Safe for use by any thread. */
 final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware {
     private static final long serialVersionUID = 1L;
 

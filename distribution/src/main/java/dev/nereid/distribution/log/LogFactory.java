@@ -17,7 +17,7 @@ import org.slf4j.Logger;
 import org.slf4j.event.Level;
 
 /**
- * Makes loggers, which write to the standard error stream. Safe for use by any thread.
+ * Creates loggers that write to the standard error stream. Safe for use by any thread.
  *
  * <p>The server and its backends have one least level, libraries another one.
  */
@@ -62,8 +62,8 @@ public final class LogFactory implements ILoggerFactory {
      * @param libraries that of everything else
      */
     public void setLevels(String own, String libraries) {
-        ownLevel = number(own);
-        libraryLevel = number(libraries);
+        ownLevel = levelNumber(own);
+        libraryLevel = levelNumber(libraries);
         loggers.values().forEach(logger -> logger.setLevel(level(logger.getName())));
     }
 
@@ -100,7 +100,7 @@ public final class LogFactory implements ILoggerFactory {
         return name.equals(parent) || (name.startsWith(parent) && name.charAt(parent.length()) == '.');
     }
 
-    private static int number(String level) {
+    private static int levelNumber(String level) {
         for (Level known : Level.values()) {
             if (known.name().equalsIgnoreCase(level)) {
                 return known.toInt();

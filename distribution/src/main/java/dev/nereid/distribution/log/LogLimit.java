@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.event.Level;
 
 /**
- * Bounds the warnings and errors of one cause in a second. Guarded by the lock of its owner.
+ * Limits warnings and errors of one cause per second. Guarded by the lock of its owner.
  *
  * <p>A cause is a logger, a text before values are put into it, and the type of what was thrown. All causes of one logger
  * together have a bound too, since the texts of some libraries hold values of clients. Other levels have no bound: they
@@ -26,14 +26,19 @@ final class LogLimit {
     static final int MAX_LOGGER_LINES = 50;
 
     private static final int MAX_CAUSES = 1024;
-    private static final List<String> UNBOUNDED =
-            List.of("dev.nereid.server.repository.", "dev.nereid.server.config.", "dev.nereid.server.host.");
+    private static final List<String> UNBOUNDED = List.of(
+            "dev.nereid.server.repository.",
+            "dev.nereid.server.lifecycle.",
+            "dev.nereid.server.instance.",
+            "dev.nereid.server.warmup.",
+            "dev.nereid.server.config.",
+            "dev.nereid.server.host.");
 
     private final LongSupplier nanoTime;
     private final Map<Cause, Window> windows = new HashMap<>();
 
     /**
-     * What lines are counted by. Immutable.
+     * The key by which lines are counted. Immutable.
      *
      * @param logger the name of the logger
      * @param text the text before values are put into it; {@code null} for all of the logger together
@@ -43,7 +48,7 @@ final class LogLimit {
             String logger, @Nullable String text, @Nullable Class<?> thrown) {}
 
     /**
-     * Lines that were not written.
+     * The number of suppressed lines of one cause.
      *
      * @param cause the cause
      * @param level the level of the first of them

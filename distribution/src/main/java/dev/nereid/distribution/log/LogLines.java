@@ -12,7 +12,7 @@ import org.slf4j.event.KeyValuePair;
 import org.slf4j.event.Level;
 import org.slf4j.helpers.MessageFormatter;
 
-/** Writes events as lines: time, thread, level, logger, data, text. Safe for use by any thread. */
+/** Formats log events as lines: time, thread, level, logger, data, text. Safe for use by any thread. */
 final class LogLines {
     /** The number of characters of one value that are written. */
     private static final int MAX_VALUE_LENGTH = 4096;
@@ -28,9 +28,9 @@ final class LogLines {
     private final ReentrantLock lock = new ReentrantLock();
     private final LogLimit limit;
     /** Whether the report of suppressed lines is under way. */
-    private boolean isReportDue;
+    private boolean isReportScheduled;
 
-    /** Runs tasks later. */
+    /** Schedules tasks after a delay. */
     @FunctionalInterface
     interface Later {
         /** Runs a task after {@link LogLimit#WINDOW_NANOS}, on any thread. */
@@ -96,8 +96,8 @@ final class LogLines {
             if (limit.admits(logger, level, text, thrown)) {
                 return true;
             }
-            mustReport = !isReportDue;
-            isReportDue = true;
+            mustReport = !isReportScheduled;
+            isReportScheduled = true;
         } finally {
             lock.unlock();
         }
@@ -112,7 +112,7 @@ final class LogLines {
         List<LogLimit.Suppressed> suppressed;
         lock.lock();
         try {
-            isReportDue = false;
+            isReportScheduled = false;
             suppressed = limit.collect();
         } finally {
             lock.unlock();

@@ -7,7 +7,7 @@ import org.slf4j.helpers.NOPMDCAdapter;
 import org.slf4j.spi.MDCAdapter;
 import org.slf4j.spi.SLF4JServiceProvider;
 
-/** Gives the log to SLF4J, which finds this class by its name. Confined to the thread that sets the log up. */
+/** SLF4J service provider of the log, found by its class name. Confined to the thread that sets the log up. */
 public final class LogProvider implements SLF4JServiceProvider {
     /** The version of SLF4J that this class is written for, as SLF4J asks for it. */
     private static final String API_VERSION = "2.0.99";

@@ -3,7 +3,7 @@ package dev.nereid.distribution.log;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes text into lines of the log. Static functions only.
+ * Escapes control characters in text for the log. Static functions only.
  *
  * <p>What would end a line, move the cursor of a terminal or turn the direction of text is written as an escape, wherever
  * it comes from: ids, names and headers of clients, messages of backends.

@@ -4,7 +4,7 @@ import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Set;
 
-/** Writes what was thrown, with its causes, as the JDK does; messages are escaped. Static functions only. */
+/** Formats a throwable and its causes as the JDK does, with escaped messages. Static functions only. */
 final class LogTrace {
     private static final int MAX_MESSAGE_LENGTH = 4096;
 

@@ -1,6 +1,5 @@
 /**
- * The log of the installed server: one line an event, in which nothing that a client sends can pass for another line, and
- * of which no cause can fill the disk.
+ * The log of the installed server: escaped, length-limited and rate-limited lines.
  *
  * <p>Starting point: {@link dev.nereid.distribution.log.LogFactory}, which {@link
  * dev.nereid.distribution.log.LogProvider} gives to SLF4J.

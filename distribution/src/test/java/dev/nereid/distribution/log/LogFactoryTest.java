@@ -129,9 +129,9 @@ class LogFactoryTest {
     }
 
     @Test
-    void boundsNeitherChangesOfStateNorWhatWasAskedForNorModelsThatFailToLoad() {
+    void boundsNeitherInfoNorDebugLinesNorFailedLoads() {
         factory.setLevels("debug", "warn");
-        Logger loading = factory.getLogger("dev.nereid.server.repository.ModelLifecycle");
+        Logger loading = factory.getLogger("dev.nereid.server.lifecycle.ModelLifecycle");
         for (int i = 0; i < 500; i++) {
             log.info("changed");
             log.debug("request failed");

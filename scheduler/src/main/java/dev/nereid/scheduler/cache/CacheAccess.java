@@ -6,7 +6,7 @@ import dev.nereid.spi.cache.ResponseCache;
 import java.util.concurrent.Executor;
 
 /**
- * The server's cache of responses, and who makes the keys that take long. Immutable.
+ * The response cache of the server, and an executor for expensive keys. Immutable.
  *
  * @param cache the cache, owned by the server, which closes it after all models
  * @param background runs the making of keys of large inputs; never blocks its callers

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * The outputs of a response as one row of bytes. Static functions only.
+ * Encodes and decodes the outputs of a cached response. Static functions only.
  *
  * <p>A head, little-endian and without padding, then the content of each output at a multiple of {@value #ALIGNMENT}:
  * {@code version:byte count:int}, and for each output
@@ -39,7 +39,7 @@ public final class CachedResponse {
      * @return the size in bytes, 1 or more
      */
     public static long size(List<NamedTensor> outputs) {
-        long end = headSize(outputs);
+        long end = headerSize(outputs);
         for (NamedTensor output : outputs) {
             end = aligned(end) + output.tensor().byteSize();
         }
@@ -53,11 +53,11 @@ public final class CachedResponse {
      * @param target as much memory as {@link #size} says; every byte is written
      */
     public static void encode(List<NamedTensor> outputs, MemorySegment target) {
-        Head head = new Head(target);
+        Header head = new Header(target);
         target.set(ValueLayout.JAVA_BYTE, 0, VERSION);
         head.at = 1;
         head.putInt(outputs.size());
-        long end = headSize(outputs);
+        long end = headerSize(outputs);
         for (NamedTensor output : outputs) {
             Tensor tensor = output.tensor();
             long place = aligned(end);
@@ -92,7 +92,7 @@ public final class CachedResponse {
     /** Fails with one of the exceptions of {@link #decode} for anything that is not right. */
     private static List<NamedTensor> read(MemorySegment content) {
         require(content.get(ValueLayout.JAVA_BYTE, 0) == VERSION);
-        Head head = new Head(content);
+        Header head = new Header(content);
         head.at = 1;
         int count = head.getInt();
         require(count >= 0 && count <= content.byteSize());
@@ -133,7 +133,7 @@ public final class CachedResponse {
         return left == 0 && at == data.byteSize();
     }
 
-    private static long headSize(List<NamedTensor> outputs) {
+    private static long headerSize(List<NamedTensor> outputs) {
         long size = 1 + Integer.BYTES;
         for (NamedTensor output : outputs) {
             Tensor tensor = output.tensor();
@@ -148,12 +148,12 @@ public final class CachedResponse {
         return Math.ceilDiv(at, ALIGNMENT) * ALIGNMENT;
     }
 
-    /** A place that moves on through the head. Confined to one reading or writing. */
-    private static final class Head {
+    /** Reads and writes the header of a cached response. Confined to one reading or writing. */
+    private static final class Header {
         private final MemorySegment memory;
         private long at;
 
-        Head(MemorySegment memory) {
+        Header(MemorySegment memory) {
             this.memory = memory;
         }
 

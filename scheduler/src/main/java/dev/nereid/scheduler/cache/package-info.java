@@ -1,7 +1,7 @@
 /**
- * How calls and responses look to a cache of responses: keys and bytes.
+ * Response cache: lookup, insertion, keys and encoding.
  *
- * <p>Starting points: {@link dev.nereid.scheduler.cache.CallDigest}, from a call to its key;
+ * <p>Starting points: {@link dev.nereid.scheduler.cache.RequestDigest}, from a call to its key;
  * {@link dev.nereid.scheduler.cache.CachedResponse}, from outputs to bytes and back. What uses them is the gate of a
  * model's scheduler.
  */

@@ -10,8 +10,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives turns to the instances that have had the fewest, as far as the resources reach. Guarded by its lock; whoever is
- * granted a turn is told outside of it.
+ * Grants permits to the instances with the fewest executions, within the resource limits. Guarded by its lock;
+ * whoever is granted a turn is told outside of it.
  *
  * <p>The instances that have work wait in one order: first who has had least, each execution counted as often as the
  * priority says; among equals, the one of the higher priority, which is the lower number; then the one that has waited
@@ -49,7 +49,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
     }
 
     @Override
-    public Ticket register(Device device, RateProfile profile) {
+    public RateLimitRegistration register(Device device, RateProfile profile) {
         Instance instance = new Instance(ResourceNeed.of(device, profile), Math.max(1, profile.priority()));
         List<Runnable> grants;
         lock.lock();
@@ -88,7 +88,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
 
     /** Takes an instance out that has nothing any more. */
     @GuardedBy("lock")
-    private void forget(Instance instance) {
+    private void deregister(Instance instance) {
         instance.state = State.CLOSED;
         pool.remove(instance.need);
     }
@@ -112,7 +112,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
         return grants;
     }
 
-    /** Where an instance is. */
+    /** The state of an instance. */
     private enum State {
         /** It has asked for nothing. */
         AVAILABLE,
@@ -124,8 +124,10 @@ public final class ExecutionCountLimiter implements RateLimiter {
         CLOSED
     }
 
-    /** An instance. Guarded by the lock of the limiter, but for {@code load}, which any thread may read. */
-    private final class Instance implements Ticket {
+    /**
+     * A registered instance. Guarded by the lock of the limiter, but for {@code load}, which any thread may read.
+     */
+    private final class Instance implements RateLimitRegistration {
         private final ResourceNeed need;
         private final int priority;
         private State state = State.AVAILABLE;
@@ -181,7 +183,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
         }
 
         @Override
-        public void giveBackUnused() {
+        public void releaseUnused() {
             end(0);
         }
 
@@ -194,10 +196,10 @@ public final class ExecutionCountLimiter implements RateLimiter {
                 }
                 executions += executed;
                 load = executions > Long.MAX_VALUE / priority ? Long.MAX_VALUE : executions * priority;
-                pool.giveBack(need);
+                pool.release(need);
                 Runnable next = granted;
                 if (closing) {
-                    forget(this);
+                    deregister(this);
                 } else if (next != null) {
                     enter(this, next);
                 } else {
@@ -220,7 +222,7 @@ public final class ExecutionCountLimiter implements RateLimiter {
                     granted = null;
                     if (state != State.ALLOCATED) {
                         staged.remove(this);
-                        forget(this);
+                        deregister(this);
                         grants = allocate();
                     }
                 }

@@ -2,9 +2,9 @@ package dev.nereid.scheduler.rate;
 
 import dev.nereid.spi.Device;
 
-/** The limiter that limits nothing. Immutable. */
+/** A rate limiter without limits. Immutable. */
 final class NoLimits implements RateLimiter {
-    private static final Ticket FREE = new Free();
+    private static final RateLimitRegistration UNLIMITED = new Unlimited();
 
     @Override
     public boolean isLimiting() {
@@ -12,12 +12,12 @@ final class NoLimits implements RateLimiter {
     }
 
     @Override
-    public Ticket register(Device device, RateProfile profile) {
-        return FREE;
+    public RateLimitRegistration register(Device device, RateProfile profile) {
+        return UNLIMITED;
     }
 
-    /** The ticket of all instances. */
-    private static final class Free implements Ticket {
+    /** The registration that grants every permit at once. */
+    private static final class Unlimited implements RateLimitRegistration {
         @Override
         public boolean isLimited() {
             return false;
@@ -37,7 +37,7 @@ final class NoLimits implements RateLimiter {
         public void release() {}
 
         @Override
-        public void giveBackUnused() {}
+        public void releaseUnused() {}
 
         @Override
         public void close() {}

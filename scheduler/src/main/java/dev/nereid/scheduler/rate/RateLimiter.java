@@ -2,10 +2,7 @@ package dev.nereid.scheduler.rate;
 
 import dev.nereid.spi.Device;
 
-/**
- * Decides which instances of all models of a server may execute at the same time. Safe for use by any thread; never
- * blocks.
- */
+/** Decides which instances of all models may execute at the same time. Safe for use by any thread; never blocks. */
 public interface RateLimiter {
     /** Lets every instance execute whenever it likes. */
     RateLimiter OFF = new NoLimits();
@@ -27,5 +24,5 @@ public interface RateLimiter {
      *     be enough of a resource, or if a resource is one of all devices here and of each device there; the instance
      *     is not known then
      */
-    Ticket register(Device device, RateProfile profile);
+    RateLimitRegistration register(Device device, RateProfile profile);
 }

@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import java.util.List;
 
 /**
- * What the executions of an instance take of the resources of the machine, and how often it gets its turn. Immutable.
+ * Resources and priority of the executions of an instance. Immutable.
  *
  * @param priority the weight of an execution: an instance of priority 2 gets half the turns of one of priority 1; 0
  *     counts as 1

@@ -3,7 +3,7 @@ package dev.nereid.scheduler.rate;
 import static java.util.Objects.requireNonNull;
 
 /**
- * So much of a resource, taken by each execution of an instance. Immutable.
+ * An amount of a resource that each execution of an instance takes. Immutable.
  *
  * @param name the resource's name
  * @param global whether all devices share it; otherwise each device has its own

@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import java.util.OptionalInt;
 
 /**
- * How much of a resource there is. Immutable.
+ * The available amount of a resource. Immutable.
  *
  * @param name the resource's name, as models write it
  * @param count how much; 0 or more

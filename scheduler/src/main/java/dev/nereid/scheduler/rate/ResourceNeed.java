@@ -5,13 +5,13 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What one execution of an instance takes, of which resources on which devices. Immutable.
+ * The resources that one execution of an instance takes. Immutable.
  *
  * @param counts how much of each
  */
 record ResourceNeed(Map<Key, Integer> counts) {
     /**
-     * A resource at its place.
+     * A resource on one device or on all devices.
      *
      * @param name its name
      * @param device the number of its device; {@link #ALL} if all devices share it

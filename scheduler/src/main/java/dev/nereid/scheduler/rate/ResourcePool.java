@@ -10,7 +10,7 @@ import java.util.OptionalInt;
 import java.util.TreeMap;
 
 /**
- * How much there is of each resource, and how much of it is taken. Confined to its limiter.
+ * Tracks the capacity and use of resources. Confined to its limiter.
  *
  * <p>There is as much of a resource as its limits say, or, without any, as the instance takes that takes the most. So
  * there may be less than is taken for a while after such an instance is gone.
@@ -125,7 +125,7 @@ final class ResourcePool {
     }
 
     /** Gives back what was taken. */
-    void giveBack(ResourceNeed need) {
+    void release(ResourceNeed need) {
         need.counts().forEach((key, count) -> taken.merge(key, -(long) count, Long::sum));
     }
 }

@@ -1,7 +1,7 @@
 /**
- * The rate limiter: which instances of all models may run at the same time.
+ * Rate limiter: decides which instances of all models may execute at the same time.
  *
- * <p>Starting points: {@link dev.nereid.scheduler.rate.RateLimiter} and {@link dev.nereid.scheduler.rate.Ticket}.
+ * <p>Starting points: {@link dev.nereid.scheduler.rate.RateLimiter} and {@link dev.nereid.scheduler.rate.RateLimitRegistration}.
  */
 @NullMarked
 package dev.nereid.scheduler.rate;

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.statistics;
 
 import java.util.concurrent.TimeUnit;
 
-/** The time that something spent in the three parts of executions. Guarded by the lock of its meter. */
+/** Sums of input, inference and output times. Guarded by the lock of its meter. */
 final class ComputeSums {
     final RunningTiming input = new RunningTiming();
     final RunningTiming infer = new RunningTiming();

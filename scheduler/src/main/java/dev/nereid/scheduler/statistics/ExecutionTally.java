@@ -1,14 +1,13 @@
 package dev.nereid.scheduler.statistics;
 
-import dev.nereid.api.FailureReason;
+import dev.nereid.api.statistics.FailureReason;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What one execution adds to the figures of its model: filled without a lock, then added as a whole by
- * {@link ModelMeter#record}. Confined to the thread that ends the execution. All times are on the scale of
- * {@link System#nanoTime()}.
+ * Collects the statistics of one execution. Confined to the thread that ends the execution. All times are on the
+ * scale of {@link System#nanoTime()}.
  *
  * <p>An execution has three parts: inputs are prepared until {@code inputsNanos}, outputs are there at
  * {@code outputsNanos}. Marks that are out of order count as if they lay at the nearest moment that is in order.

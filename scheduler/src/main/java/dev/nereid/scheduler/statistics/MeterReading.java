@@ -2,16 +2,16 @@ package dev.nereid.scheduler.statistics;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.BatchStatistics;
-import dev.nereid.api.FailureReason;
-import dev.nereid.api.InferenceTimings;
-import dev.nereid.api.MicrosCounters;
-import dev.nereid.api.ResponseStatistics;
+import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.InferenceTimings;
+import dev.nereid.api.statistics.MicrosCounters;
+import dev.nereid.api.statistics.ResponseStatistics;
 import java.util.List;
 import java.util.Map;
 
 /**
- * The figures of a {@link ModelMeter} at one moment. Immutable.
+ * A snapshot of the statistics of a model. Immutable.
  *
  * @param lastInferenceMillis when the last execution ended, in milliseconds since the epoch; 0 if there was none
  * @param inferenceCount the items of all requests that were executed well

@@ -1,10 +1,10 @@
 package dev.nereid.scheduler.statistics;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.nereid.api.BatchStatistics;
-import dev.nereid.api.FailureReason;
-import dev.nereid.api.InferenceTimings;
-import dev.nereid.api.MicrosCounters;
+import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.InferenceTimings;
+import dev.nereid.api.statistics.MicrosCounters;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ResponseReport;
 import java.time.InstantSource;
@@ -17,8 +17,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Counts what becomes of the requests to one version of a model, from its load on. Safe for use by any thread: guarded
- * by one lock, which is held for sums only, and under which nothing else is called or locked.
+ * Collects the statistics of one model version. Safe for use by any thread: guarded by one lock, which is held for
+ * sums only, and under which nothing else is called or locked.
  *
  * <p>Whoever answers a request counts it first and tells its client then: who has an answer and reads the meter finds
  * it counted. A reading is consistent, for instance as many requests computed as were answered well without the cache.

@@ -1,18 +1,18 @@
 package dev.nereid.scheduler.statistics;
 
-import dev.nereid.api.ResponseStatistics;
+import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ResponseReport;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reported responses, by their places in their requests. Guarded by the lock of its meter. */
+/** Statistics of decoupled responses by index. Guarded by the lock of its meter. */
 final class ResponseSums {
-    private final List<OfPlace> places = new ArrayList<>();
+    private final List<OfIndex> byIndex = new ArrayList<>();
 
-    /** The sums of one place. */
-    private static final class OfPlace {
+    /** Statistics of the responses with one index. */
+    private static final class OfIndex {
         private final RunningTiming infer = new RunningTiming();
         private final RunningTiming output = new RunningTiming();
         private final RunningTiming success = new RunningTiming();
@@ -50,10 +50,10 @@ final class ResponseSums {
      * @param place the place of the response in its request, from 0
      */
     void add(int place, ResponseReport report) {
-        while (places.size() <= place) {
-            places.add(new OfPlace());
+        while (byIndex.size() <= place) {
+            byIndex.add(new OfIndex());
         }
-        OfPlace sums = places.get(place);
+        OfIndex sums = byIndex.get(place);
         long whole = report.endNanos() - report.startNanos();
         if (report.error().isPresent() && report.error().get() == ErrorCode.CANCELLED) {
             sums.cancel.add(1, whole);
@@ -75,6 +75,6 @@ final class ResponseSums {
     }
 
     List<ResponseStatistics> read() {
-        return places.stream().map(OfPlace::read).toList();
+        return byIndex.stream().map(OfIndex::read).toList();
     }
 }

@@ -1,8 +1,8 @@
 package dev.nereid.scheduler.statistics;
 
-import dev.nereid.api.Timing;
+import dev.nereid.api.statistics.Timing;
 
-/** A {@link Timing} that grows. Guarded by the lock of its meter. */
+/** A count and a sum of durations. Guarded by the lock of its meter. */
 final class RunningTiming {
     private long count;
     private long nanos;

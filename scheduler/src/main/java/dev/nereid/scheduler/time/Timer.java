@@ -1,6 +1,6 @@
 package dev.nereid.scheduler.time;
 
-/** Makes alarms. Safe for use by any thread. */
+/** Creates timeouts. Safe for use by any thread. */
 public interface Timer {
     /**
      * Makes an alarm that is not set.
@@ -9,5 +9,5 @@ public interface Timer {
      *     and never block; it may set alarms. What it throws is logged
      * @return the alarm, to be closed by the caller
      */
-    Alarm alarm(Runnable action);
+    Timeout newTimeout(Runnable action);
 }

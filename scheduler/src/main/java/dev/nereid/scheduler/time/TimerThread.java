@@ -5,15 +5,14 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * The timer of a server: one platform thread, named {@code timer}, that sleeps until the next alarm is due. Safe for
- * use by any thread.
+ * A timer with one thread, named {@code timer}. Safe for use by any thread.
  *
  * <p>No wake-up is lost: whoever sets an earlier alarm or closes the timer unparks the thread afterwards, and a permit
  * that comes before the thread parks keeps it from parking.
  */
 public final class TimerThread implements Timer, AutoCloseable {
     private final LongSupplier nanoTime;
-    private final Alarms alarms;
+    private final TimeoutQueue timeouts;
     private final Thread thread;
     private volatile boolean closed;
 
@@ -35,19 +34,19 @@ public final class TimerThread implements Timer, AutoCloseable {
     public TimerThread(LongSupplier nanoTime, FatalErrorHandler fatalErrors) {
         this.nanoTime = nanoTime;
         this.thread = Thread.ofPlatform().name("timer").daemon(true).unstarted(this::run);
-        this.alarms = new Alarms(() -> LockSupport.unpark(thread), fatalErrors);
+        this.timeouts = new TimeoutQueue(() -> LockSupport.unpark(thread), fatalErrors);
         thread.start();
     }
 
     @Override
-    public Alarm alarm(Runnable action) {
-        return alarms.alarm(action);
+    public Timeout newTimeout(Runnable action) {
+        return timeouts.newTimeout(action);
     }
 
     private void run() {
         while (!closed) {
             long now = nanoTime.getAsLong();
-            long pause = alarms.ring(now);
+            long pause = timeouts.runExpired(now);
             if (pause == Long.MAX_VALUE) {
                 LockSupport.park(this);
             } else if (pause > 0) {

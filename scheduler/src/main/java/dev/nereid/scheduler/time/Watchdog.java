@@ -10,14 +10,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks once a second, on the thread of the timer, at what may take too long. Safe for use by any thread. The alarm is
- * set while there is something to look at.
+ * Runs all registered checks once a second. Safe for use by any thread. The alarm is set while there is something to
+ * look at.
  */
 public final class Watchdog implements AutoCloseable {
     /** How often it looks. */
     public static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** Something that may take too long. */
+    /** A check of something that may take too long. */
     @FunctionalInterface
     public interface Watched {
         /**
@@ -31,7 +31,7 @@ public final class Watchdog implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
 
     private final LongSupplier nanoTime;
-    private final Alarm alarm;
+    private final Timeout timeout;
     private final List<Watched> watched = new CopyOnWriteArrayList<>();
 
     /**
@@ -42,7 +42,7 @@ public final class Watchdog implements AutoCloseable {
      */
     public Watchdog(Timer timer, LongSupplier nanoTime) {
         this.nanoTime = requireNonNull(nanoTime, "nanoTime");
-        alarm = timer.alarm(this::look);
+        timeout = timer.newTimeout(this::check);
     }
 
     /**
@@ -52,7 +52,7 @@ public final class Watchdog implements AutoCloseable {
      */
     public void add(Watched added) {
         watched.add(requireNonNull(added, "added"));
-        set();
+        schedule();
     }
 
     /**
@@ -64,23 +64,23 @@ public final class Watchdog implements AutoCloseable {
         watched.remove(removed);
     }
 
-    private void set() {
-        alarm.atLatest(nanoTime.getAsLong() + INTERVAL_NANOS);
+    private void schedule() {
+        timeout.scheduleAtLatest(nanoTime.getAsLong() + INTERVAL_NANOS);
     }
 
-    private void look() {
+    private void check() {
         try {
             for (Watched one : watched) {
-                look(one);
+                check(one);
             }
         } finally {
             if (!watched.isEmpty()) {
-                set();
+                schedule();
             }
         }
     }
 
-    private void look(Watched one) {
+    private void check(Watched one) {
         try {
             one.check(nanoTime.getAsLong());
         } catch (RuntimeException e) {
@@ -92,6 +92,6 @@ public final class Watchdog implements AutoCloseable {
     @Override
     public void close() {
         watched.clear();
-        alarm.close();
+        timeout.close();
     }
 }

@@ -1,8 +1,8 @@
 /**
- * Alarms: something to be done at a moment to come, without a thread that waits for it.
+ * Timer: runs actions at a later time, without a waiting thread each.
  *
  * <p>Starting points: {@link dev.nereid.scheduler.time.Timer}, the contract;
- * {@link dev.nereid.scheduler.time.TimerThread}, one for each server; {@link dev.nereid.scheduler.time.Alarms}, the
+ * {@link dev.nereid.scheduler.time.TimerThread}, one for each server; {@link dev.nereid.scheduler.time.TimeoutQueue}, the
  * same without a thread, for tests that move the clock.
  */
 @NullMarked

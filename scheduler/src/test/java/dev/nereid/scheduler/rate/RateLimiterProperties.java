@@ -44,7 +44,7 @@ final class RateLimiterProperties {
     }
 
     @Property(tries = 300)
-    void isAlwaysSomebodysTurn(@ForAll long seed, @ForAll @IntRange(min = 1, max = 8) int instances) {
+    void alwaysGrantsAPermit(@ForAll long seed, @ForAll @IntRange(min = 1, max = 8) int instances) {
         Run run = new Run(seed, instances);
         for (int step = 0; step < STEPS; step++) {
             run.step();
@@ -146,7 +146,7 @@ final class RateLimiterProperties {
 
         final int[] need;
         private final int weight;
-        private final Ticket ticket;
+        private final RateLimitRegistration ticket;
         private final Run run;
         boolean wants;
         boolean holds;
@@ -201,7 +201,7 @@ final class RateLimiterProperties {
                 if (executed) {
                     ticket.release();
                 } else {
-                    ticket.giveBackUnused();
+                    ticket.releaseUnused();
                 }
             }
         }

@@ -61,9 +61,9 @@ final class ResourcePoolTest {
 
         assertThat(pool.capacity(new ResourceNeed.Key("R", 0))).isEqualTo(2);
         assertThat(pool.fits(small)).as("more is taken than there is").isFalse();
-        pool.giveBack(small);
+        pool.release(small);
         assertThat(pool.fits(small)).isFalse();
-        pool.giveBack(small);
+        pool.release(small);
         assertThat(pool.fits(small)).isTrue();
     }
 
@@ -79,7 +79,7 @@ final class ResourcePoolTest {
         assertThat(pool.fits(first)).isFalse();
         assertThat(pool.fits(second)).isTrue();
         pool.take(second);
-        pool.giveBack(first);
+        pool.release(first);
         assertThat(pool.fits(first)).isTrue();
         assertThat(pool.fits(second)).isFalse();
     }
@@ -94,7 +94,7 @@ final class ResourcePoolTest {
         pool.take(first);
 
         assertThat(pool.fits(second)).isFalse();
-        pool.giveBack(first);
+        pool.release(first);
         pool.take(second);
         assertThat(pool.fits(second)).as("one of two is left").isTrue();
         assertThat(pool.fits(first)).isFalse();

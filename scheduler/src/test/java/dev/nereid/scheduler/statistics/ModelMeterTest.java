@@ -3,12 +3,12 @@ package dev.nereid.scheduler.statistics;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import dev.nereid.api.BatchStatistics;
-import dev.nereid.api.FailureReason;
-import dev.nereid.api.InferenceTimings;
-import dev.nereid.api.MicrosCounters;
-import dev.nereid.api.ResponseStatistics;
-import dev.nereid.api.Timing;
+import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.InferenceTimings;
+import dev.nereid.api.statistics.MicrosCounters;
+import dev.nereid.api.statistics.ResponseStatistics;
+import dev.nereid.api.statistics.Timing;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ResponseReport;

@@ -6,24 +6,23 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@org.junit.jupiter.api.Timeout(60)
 final class TimerThreadTest {
     @Test
-    void ringsOnItsOwnThreadNotBeforeTheMoment() throws InterruptedException {
+    void runsOnItsOwnThreadNotBeforeItsTime() throws InterruptedException {
         AtomicReference<String> thread = new AtomicReference<>("");
         AtomicReference<Long> at = new AtomicReference<>(0L);
         CountDownLatch rung = new CountDownLatch(1);
         try (TimerThread timer = new TimerThread(System::nanoTime)) {
-            Alarm alarm = timer.alarm(() -> {
+            Timeout alarm = timer.newTimeout(() -> {
                 at.set(System.nanoTime());
                 thread.set(Thread.currentThread().getName());
                 rung.countDown();
             });
             long due = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(20);
-            alarm.atLatest(due + TimeUnit.HOURS.toNanos(1));
-            alarm.atLatest(due); // wakes the thread, which sleeps for an hour
+            alarm.scheduleAtLatest(due + TimeUnit.HOURS.toNanos(1));
+            alarm.scheduleAtLatest(due); // wakes the thread, which sleeps for an hour
 
             rung.await();
 
@@ -37,12 +36,12 @@ final class TimerThreadTest {
         AtomicReference<Thread> thread = new AtomicReference<>();
         CountDownLatch rung = new CountDownLatch(1);
         TimerThread timer = new TimerThread(System::nanoTime);
-        timer.alarm(() -> {
+        timer.newTimeout(() -> {
                     thread.set(Thread.currentThread());
                     rung.countDown();
                 })
-                .atLatest(System.nanoTime());
-        timer.alarm(() -> {}).atLatest(System.nanoTime() + TimeUnit.HOURS.toNanos(1));
+                .scheduleAtLatest(System.nanoTime());
+        timer.newTimeout(() -> {}).scheduleAtLatest(System.nanoTime() + TimeUnit.HOURS.toNanos(1));
         rung.await();
 
         timer.close();

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Which cache keeps responses, for models that ask for it. Immutable.
+ * Response cache options: name, settings and plugin directories. Immutable.
  *
  * @param name the cache's name: {@value #LOCAL} for the one in the server's own memory, or that of a plugin
  * @param settings its settings by name; {@value #LOCAL} needs {@value #SIZE}, in bytes

@@ -17,9 +17,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps responses in memory of its own, outside the heap, up to a number of bytes. Safe for use by any thread: one lock
- * guards the order of use, held while entries are found, put in and taken out, never while bytes are copied or freed;
- * and entries count their users.
+ * Least-recently-used response cache in native memory, bounded by bytes. Safe for use by any thread: one lock guards
+ * the order of use, held while entries are found, put in and taken out, never while bytes are copied or freed; and
+ * entries count their users.
  *
  * <p>What is dropped when it is full is what was not looked up for longest (LRU), until there is room; what comes is
  * always kept, so that a call that is repeated finds its answer. A hit hands out the kept bytes themselves.
@@ -35,7 +35,7 @@ final class LocalCache implements ResponseCache {
     /** A part of the size may lie idle for entries to come. */
     private static final int IDLE_PART = 8;
 
-    private final long mostUnits;
+    private final long maxUnits;
     private final TensorPool memory;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -55,7 +55,7 @@ final class LocalCache implements ResponseCache {
      * @param size how much it keeps, in bytes; at least 1
      */
     LocalCache(long size) {
-        mostUnits = Math.ceilDiv(size, UNIT);
+        maxUnits = Math.ceilDiv(size, UNIT);
         memory = new TensorPool(Long.MAX_VALUE, size / IDLE_PART);
     }
 
@@ -107,7 +107,7 @@ final class LocalCache implements ResponseCache {
 
     @Override
     public void insert(CacheKey key, MemorySegment content, InsertObserver observer) {
-        if (units(content) > mostUnits) {
+        if (units(content) > maxUnits) {
             observer.refused();
         } else if (has(key)) {
             observer.exists();
@@ -160,7 +160,7 @@ final class LocalCache implements ResponseCache {
             if (closed || entries.containsKey(key)) {
                 return false;
             }
-            long room = mostUnits - units(entry.content());
+            long room = maxUnits - units(entry.content());
             for (Iterator<StoredEntry> oldest = entries.values().iterator(); units > room; ) {
                 StoredEntry drop = oldest.next();
                 oldest.remove();

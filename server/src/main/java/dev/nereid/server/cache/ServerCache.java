@@ -8,7 +8,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * The cache of a server, with the threads that make keys of large inputs. Immutable but for its end; safe for use by
+ * The response cache of a server, with the threads that hash large inputs. Immutable but for its end; safe for use by
  * any thread.
  */
 public final class ServerCache implements AutoCloseable {

@@ -1,21 +1,21 @@
 package dev.nereid.server.cache;
 
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.cache.CacheEntry;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A response that a local cache keeps, with a count of its users: the cache, and whoever reads it. Lock-free; safe for
- * use by any thread. Each user closes it once.
+ * Reference-counted response in the local cache. The cache holds one reference, each reader another. Lock-free; safe
+ * for use by any thread. Each user closes it once.
  *
  * <p>The count begins at one, for the cache, and reaches zero once: a reader takes part only while it is above.
  */
 final class StoredEntry implements CacheEntry {
     private final TensorBuffer buffer;
     private final MemorySegment content;
-    private final AtomicInteger users = new AtomicInteger(1);
+    private final AtomicInteger references = new AtomicInteger(1);
 
     private StoredEntry(TensorBuffer buffer) {
         this.buffer = buffer;
@@ -31,12 +31,12 @@ final class StoredEntry implements CacheEntry {
 
     /** Adds a user, unless the last one has gone. */
     boolean tryRetain() {
-        int before = users.get();
+        int before = references.get();
         while (before > 0) {
-            if (users.compareAndSet(before, before + 1)) {
+            if (references.compareAndSet(before, before + 1)) {
                 return true;
             }
-            before = users.get();
+            before = references.get();
         }
         return false;
     }
@@ -48,7 +48,7 @@ final class StoredEntry implements CacheEntry {
 
     @Override
     public void close() {
-        if (users.decrementAndGet() == 0) {
+        if (references.decrementAndGet() == 0) {
             buffer.close();
         }
     }

@@ -3,14 +3,14 @@ package dev.nereid.server.classification;
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.ParameterValue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A response of which some outputs are replaced by their classes. Owns the response and the memory of the classes. */
+/** A response with some outputs replaced by their classes. Owns the response and the memory of the classes. */
 final class ClassifiedResponse implements InferResponse {
     private final InferResponse response;
     private final List<NamedTensor> outputs;
@@ -80,8 +80,8 @@ final class ClassifiedResponse implements InferResponse {
     }
 
     @Override
-    public boolean isLast() {
-        return response.isLast();
+    public boolean isFinal() {
+        return response.isFinal();
     }
 
     @Override

@@ -3,8 +3,8 @@ package dev.nereid.server.classification;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -17,7 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 
-/** Replaces outputs of one model version by their classes, where a call asks for that. Immutable. */
+/** Replaces outputs by their classes, for requests with a classification count. Immutable. */
 public final class Classifier {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
@@ -47,7 +47,7 @@ public final class Classifier {
      * @param outputs the outputs of the call
      * @return whether one of them is to be replaced
      */
-    public static boolean isWanted(List<RequestedOutput> outputs) {
+    public static boolean isRequested(List<RequestedOutput> outputs) {
         for (int i = 0; i < outputs.size(); i++) {
             if (outputs.get(i).classes() > 0) {
                 return true;

@@ -10,19 +10,20 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Stands between a call that asks for classes and its observer. Called by one thread at a time, as observers are.
+ * Classifies responses before it passes them on to the observer of the request. Called by one thread at a time, as
+ * observers are.
  *
  * <p>If classes cannot be had the call ends with an error; a decoupled model that has more responses to give is told
  * that nobody wants them, and what it gives meanwhile is given back.
  */
 public final class ClassifyingObserver implements ResponseObserver {
-    private static final Cancellation NOT_KNOWN_YET = () -> {};
-    private static final Cancellation TO_BE_CANCELLED = () -> {};
+    private static final Cancellation PENDING = () -> {};
+    private static final Cancellation CANCEL_REQUESTED = () -> {};
 
     private final Classifier classifier;
     private final List<RequestedOutput> wanted;
     private final ResponseObserver observer;
-    private final AtomicReference<Cancellation> call = new AtomicReference<>(NOT_KNOWN_YET);
+    private final AtomicReference<Cancellation> cancellation = new AtomicReference<>(PENDING);
     private boolean failed;
 
     /**
@@ -44,8 +45,8 @@ public final class ClassifyingObserver implements ResponseObserver {
      * @param handle what the scheduler returned
      * @return the same
      */
-    public Cancellation observes(Cancellation handle) {
-        if (!call.compareAndSet(NOT_KNOWN_YET, handle)) {
+    public Cancellation attach(Cancellation handle) {
+        if (!cancellation.compareAndSet(PENDING, handle)) {
             handle.cancel(); // failed meanwhile
         }
         return handle;
@@ -78,9 +79,9 @@ public final class ClassifyingObserver implements ResponseObserver {
     }
 
     @Override
-    public void onEnd() {
+    public void onCompleted() {
         if (!failed) {
-            observer.onEnd();
+            observer.onCompleted();
         }
     }
 
@@ -98,10 +99,10 @@ public final class ClassifyingObserver implements ResponseObserver {
 
     private void fail(InferResponse response, InferenceException error) {
         failed = true;
-        boolean last = response.isLast();
+        boolean last = response.isFinal();
         response.close();
         if (!last) {
-            call.getAndSet(TO_BE_CANCELLED).cancel();
+            cancellation.getAndSet(CANCEL_REQUESTED).cancel();
         }
         observer.onError(error);
     }

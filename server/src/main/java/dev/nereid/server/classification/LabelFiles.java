@@ -12,7 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads the files that name the classes of outputs: one label a line, the first for index 0. Static functions only. */
+/** Reads the label files of outputs: one label a line, the first for index 0. Static functions only. */
 public final class LabelFiles {
     private LabelFiles() {}
 

@@ -9,8 +9,8 @@ import java.nio.ByteOrder;
 import java.util.Optional;
 
 /**
- * How the elements of a type are compared and written. Reads memory that others may write meanwhile: then any order
- * will do.
+ * Compares and formats the elements of a data type. Reads memory that others may write meanwhile: then any order will
+ * do.
  */
 enum Scores {
     INT8 {

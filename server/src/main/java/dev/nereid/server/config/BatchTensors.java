@@ -7,7 +7,7 @@ import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.DataType;
 import inference.ModelConfig;
 
-/** Turns what a configuration derives from a whole batch into what backends and schedulers see of it. */
+/** Converts batch inputs and batch outputs of a configuration to their SPI records. */
 final class BatchTensors {
     private BatchTensors() {}
 

@@ -14,26 +14,26 @@ import inference.ModelTransactionPolicy;
 import java.util.List;
 import java.util.Set;
 
-/** Fills in what a configuration leaves out: first from the names of the model's files, then from its backend. */
+/** Completes a configuration from the names of the model's files, then from its backend. */
 public final class ConfigCompletion {
     private static final String SAVED_MODEL = "tensorflow_savedmodel";
     private static final String GRAPH_DEF = "tensorflow_graphdef";
-    private static final String SAVED_MODEL_FOLDER = "model.savedmodel";
+    private static final String SAVED_MODEL_DIRECTORY = "model.savedmodel";
     private static final String GRAPH_DEF_FILE = "model.graphdef";
 
     /**
-     * A framework that is recognized by its platforms and by a file of a fixed name.
+     * A framework, recognized by its platforms or by a fixed file name.
      *
      * @param platforms the platforms that mean the backend; the first is filled in where none is given
-     * @param mayBeFolder whether the model may be a folder of that name as well
+     * @param mayBeDirectory whether the model may be a folder of that name as well
      */
-    private record Framework(String backend, List<String> platforms, String filename, boolean mayBeFolder) {
+    private record Framework(String backend, List<String> platforms, String filename, boolean mayBeDirectory) {
         boolean fits(ModelConfig.Builder config, VersionEntries entries) {
             if (platforms.contains(config.getPlatform())
                     || config.getDefaultModelFilename().equals(filename)) {
                 return true;
             }
-            return isBlank(config) && (entries.hasFile(filename) || (mayBeFolder && entries.hasFolder(filename)));
+            return isBlank(config) && (entries.hasFile(filename) || (mayBeDirectory && entries.hasDirectory(filename)));
         }
 
         void fill(ModelConfig.Builder config) {
@@ -47,13 +47,13 @@ public final class ConfigCompletion {
         }
     }
 
-    /** What lies in the folder of a version; names of folders end in a slash. */
+    /** Entries of a version directory; names of directories end in a slash. */
     private record VersionEntries(Set<String> names) {
         boolean hasFile(String name) {
             return names.contains(name);
         }
 
-        boolean hasFolder(String name) {
+        boolean hasDirectory(String name) {
             return names.contains(name + "/");
         }
     }
@@ -115,8 +115,8 @@ public final class ConfigCompletion {
         // A folder with both is a graph: the reference looks for the graph last.
         if (filename.equals(GRAPH_DEF_FILE) || (filename.isEmpty() && entries.hasFile(GRAPH_DEF_FILE))) {
             config.setPlatform(GRAPH_DEF);
-        } else if (filename.equals(SAVED_MODEL_FOLDER)
-                || (filename.isEmpty() && entries.hasFolder(SAVED_MODEL_FOLDER))) {
+        } else if (filename.equals(SAVED_MODEL_DIRECTORY)
+                || (filename.isEmpty() && entries.hasDirectory(SAVED_MODEL_DIRECTORY))) {
             config.setPlatform(SAVED_MODEL);
         }
     }
@@ -127,7 +127,7 @@ public final class ConfigCompletion {
         }
         if (config.getDefaultModelFilename().isEmpty()) {
             config.setDefaultModelFilename(
-                    config.getPlatform().equals(SAVED_MODEL) ? SAVED_MODEL_FOLDER : GRAPH_DEF_FILE);
+                    config.getPlatform().equals(SAVED_MODEL) ? SAVED_MODEL_DIRECTORY : GRAPH_DEF_FILE);
         }
     }
 

@@ -3,7 +3,7 @@ package dev.nereid.server.config;
 import dev.nereid.api.InferenceException;
 import dev.nereid.spi.ErrorCode;
 
-/** Makes the errors of wrong configurations. */
+/** Creates the exceptions of invalid configurations. */
 final class ConfigErrors {
     private ConfigErrors() {}
 

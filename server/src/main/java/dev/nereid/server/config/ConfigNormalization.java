@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** Writes the defaults of the reference server into a configuration, so that clients see what is in force. */
+/** Writes the defaults of the reference server into a configuration. */
 public final class ConfigNormalization {
     /** How long a sequence may be idle where the configuration does not say. */
     private static final long SEQUENCE_IDLE_MICROS = 1_000_000;

@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Checks configurations, each rule with the text that the reference server uses. All methods throw
- * {@link InferenceException}, with {@link ErrorCode#INVALID_ARGUMENT} unless they say otherwise.
+ * Checks configurations, with the error texts of the reference server. All methods throw {@link InferenceException},
+ * with {@link ErrorCode#INVALID_ARGUMENT} unless they say otherwise.
  *
  * <p>The rules of the sequence batcher and of ensembles are not here: they come with their schedulers.
  */

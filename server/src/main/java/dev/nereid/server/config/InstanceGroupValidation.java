@@ -15,7 +15,7 @@ final class InstanceGroupValidation {
     private static final String COMPUTE_CAPABILITY = "6.000000";
 
     /** A number beyond is a slip of the hand, and would take all memory before anything is told. */
-    private static final long MOST_INSTANCES = 4096;
+    private static final long MAX_INSTANCES = 4096;
 
     private InstanceGroupValidation() {}
 
@@ -39,9 +39,9 @@ final class InstanceGroupValidation {
         for (ModelInstanceGroup group : config.getInstanceGroupList()) {
             number += (long) group.getCount() * Math.max(1, group.getGpusCount());
         }
-        if (number > MOST_INSTANCES) {
+        if (number > MAX_INSTANCES) {
             throw invalid("the instance groups of model " + config.getName() + " ask for " + number
-                    + " instances (expected: at most " + MOST_INSTANCES + ")");
+                    + " instances (expected: at most " + MAX_INSTANCES + ")");
         }
     }
 

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Prints model configurations as JSON the way the reference server does, byte for byte: fields in the order of their
+ * Writes model configurations as JSON, byte for byte as the reference server does. Fields are in the order of their
  * declaration and under their own names, defaults included, enums by name.
  *
  * <p>Protobuf's own printer orders fields by number and writes 64-bit integers as strings. The reference turns these

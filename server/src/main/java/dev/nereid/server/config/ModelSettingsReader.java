@@ -1,10 +1,10 @@
 package dev.nereid.server.config;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelMetadata;
 import dev.nereid.scheduler.BatchingPolicy;
-import dev.nereid.scheduler.PriorityPolicy;
-import dev.nereid.scheduler.QueuePolicy;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -19,7 +19,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Turns checked configurations into what backends, schedulers and clients see of them. */
+/** Converts checked configurations to the views of backends, schedulers and clients. */
 public final class ModelSettingsReader {
     private static final long NANOS_PER_MICRO = 1_000;
 
@@ -111,8 +111,8 @@ public final class ModelSettingsReader {
      * @param versions the versions to list, in rising order
      * @return the description
      */
-    public static ModelDescription description(ModelConfig config, List<Long> versions) {
-        return new ModelDescription(
+    public static ModelMetadata description(ModelConfig config, List<Long> versions) {
+        return new ModelMetadata(
                 config.getName(),
                 versions,
                 config.getPlatform().isEmpty() ? config.getBackend() : config.getPlatform(),

@@ -10,7 +10,7 @@ import inference.ModelOutput;
 import inference.ModelTensorReshape;
 import java.util.List;
 
-/** Turns the inputs and outputs of a configuration into specifications and back. */
+/** Converts inputs and outputs of a configuration to tensor specifications and back. */
 final class TensorSpecs {
     private TensorSpecs() {}
 

@@ -16,7 +16,7 @@ final class TensorValidation {
     private static final String TENSORRT = "tensorrt_plan";
     private static final long VARIABLE = -1;
 
-    /** What inputs and outputs have in common. */
+    /** Common fields of inputs and outputs. */
     private record Declared(String kind, String name, DataType type, List<Long> dims) {
         String prefix() {
             return "model " + kind + " '" + name + "' ";

@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Says in one line what the text-format parser found, where, and what it expected. Immutable.
+ * Describes an error of the text-format parser in one line, with position and expectation. Immutable.
  *
  * <p>The parser's own messages mix several styles, some of two lines and some without the expectation; whatever is not
  * recognized here is passed on in the parser's words.

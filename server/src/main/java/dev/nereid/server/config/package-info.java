@@ -1,6 +1,5 @@
 /**
- * Model configurations: read from files, completed, filled with defaults, checked, and turned into what the rest of the
- * server works with.
+ * Model configurations: reading, completion, normalization, validation and conversion.
  *
  * <p>Starting points, in the order in which a load uses them: {@link dev.nereid.server.config.ModelConfigReader},
  * {@link dev.nereid.server.config.ConfigCompletion}, {@link dev.nereid.server.config.ConfigNormalization},

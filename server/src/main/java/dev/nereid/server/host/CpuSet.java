@@ -5,10 +5,10 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Some of a machine's processors by number. Immutable. */
+/** A set of processors of a machine, by number. Immutable. */
 final class CpuSet {
     /** More than any machine has; keeps a set small. */
-    private static final int LAST = 65_535;
+    private static final int MAX_PROCESSOR = 65_535;
 
     private static final Pattern RANGE = Pattern.compile("(\\d{1,5})(?:-(\\d{1,5}))?");
 
@@ -33,7 +33,7 @@ final class CpuSet {
             }
             int first = Integer.parseInt(range.group(1));
             int last = range.group(2) == null ? first : Integer.parseInt(range.group(2));
-            if (first > last || last > LAST) {
+            if (first > last || last > MAX_PROCESSOR) {
                 return Optional.empty();
             }
             processors.set(first, last + 1);

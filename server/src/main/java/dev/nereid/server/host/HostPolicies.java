@@ -1,6 +1,6 @@
 package dev.nereid.server.host;
 
-import dev.nereid.scheduler.ThreadPlacement;
+import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.spi.Device;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the threads of instances run, by the names of policies. Immutable but for what was warned of; safe for use by
+ * Thread placements of instances by the names of host policies. Immutable but for what was warned of; safe for use by
  * any thread.
  *
  * <p>Where the operating system lets no thread be kept on processors, threads run anywhere, and one warning for each

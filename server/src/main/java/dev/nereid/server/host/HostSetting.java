@@ -5,7 +5,7 @@ import static java.util.Objects.requireNonNull;
 import java.util.Optional;
 
 /**
- * One setting of a host policy, which says where the threads of instances run. Immutable.
+ * One setting of a host policy: processors or a NUMA node. Immutable.
  *
  * @param policy the policy's name: {@code cpu}, {@code gpu_0} and so on, {@code model}, or one that an
  *     {@code instance_group} names

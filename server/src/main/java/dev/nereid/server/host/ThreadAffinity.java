@@ -12,8 +12,8 @@ import java.lang.invoke.VarHandle;
 import java.util.Optional;
 
 /**
- * Keeps threads on certain processors, by {@code sched_setaffinity} of Linux; on other systems it can say only that it
- * cannot. Immutable; safe for use by any thread.
+ * Binds threads to processors by {@code sched_setaffinity} of Linux. Reports an error on other systems. Immutable;
+ * safe for use by any thread.
  */
 final class ThreadAffinity {
     private static final String FUNCTION = "sched_setaffinity";
@@ -46,7 +46,7 @@ final class ThreadAffinity {
             if (function.isEmpty()) {
                 return Optional.of("this operating system has no " + FUNCTION);
             }
-            int error = call(function.get(), processors.words());
+            int error = invoke(function.get(), processors.words());
             return error == 0 ? Optional.empty() : Optional.of(FUNCTION + " failed with error " + error);
         } catch (UnsupportedOperationException | IllegalCallerException e) {
             return Optional.of("the Java runtime may not call " + FUNCTION + ": " + e.getMessage());
@@ -54,7 +54,7 @@ final class ThreadAffinity {
     }
 
     @SuppressWarnings("restricted")
-    private static int call(MemorySegment function, long[] words) {
+    private static int invoke(MemorySegment function, long[] words) {
         MethodHandle handle = Linker.nativeLinker()
                 .downcallHandle(
                         function,

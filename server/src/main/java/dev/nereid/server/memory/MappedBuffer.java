@@ -1,18 +1,18 @@
 package dev.nereid.server.memory;
 
-import dev.nereid.api.GrowingBuffer;
+import dev.nereid.api.memory.GrowingBuffer;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A buffer with a mapping of its own. The memory is the holder's; the mapping goes back to its class, or to the system,
- * when the buffer is closed.
+ * A buffer with a memory mapping of its own. The memory is the holder's; the mapping goes back to its class, or to
+ * the system, when the buffer is closed.
  */
 final class MappedBuffer implements GrowingBuffer {
     private final TensorPool pool;
     private final Mapping mapping;
-    private final @Nullable MappedClass home;
+    private final @Nullable MappedClass mappedClass;
     private final long capacity;
     private final AtomicBoolean closed = new AtomicBoolean();
     private long used;
@@ -28,7 +28,7 @@ final class MappedBuffer implements GrowingBuffer {
     MappedBuffer(TensorPool pool, Mapping mapping, @Nullable MappedClass home, long capacity, long used) {
         this.pool = pool;
         this.mapping = mapping;
-        this.home = home;
+        this.mappedClass = home;
         this.capacity = capacity;
         this.used = used;
         this.segment = mapping.slice(used);
@@ -55,6 +55,6 @@ final class MappedBuffer implements GrowingBuffer {
         if (!closed.compareAndSet(false, true)) {
             throw new IllegalStateException("buffer: " + used + " bytes, closed before (expected: closed once)");
         }
-        pool.giveBack(mapping, home, used);
+        pool.release(mapping, mappedClass, used);
     }
 }

@@ -31,11 +31,11 @@ final class MappedClass {
     }
 
     /** Takes a mapping back, unless the pool has enough idle memory; says whether it did. */
-    boolean giveBack(Mapping mapping) {
+    boolean release(Mapping mapping) {
         lock.lock();
         try {
             bytes.idle(mapping.counted());
-            if (bytes.isIdleTooMuch()) {
+            if (bytes.exceedsIdleLimit()) {
                 bytes.idle(-mapping.counted());
                 return false;
             }

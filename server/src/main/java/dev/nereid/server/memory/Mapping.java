@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
 /**
- * An arena with one piece of memory, of which a part is counted as held. Confined to its holder, or guarded by the lock
- * of the class in which it lies idle.
+ * A memory mapping in an arena, of which a part is counted as held. Confined to its holder, or guarded by the lock of
+ * the class in which it lies idle.
  *
  * <p>Nothing behind the counted part was ever touched, so it holds zeros and takes no memory of the machine.
  */

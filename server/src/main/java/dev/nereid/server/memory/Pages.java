@@ -10,14 +10,13 @@ import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 
 /**
- * Takes address space from the system, which the kernel fills with zeroed pages as they are touched. Immutable; safe
- * for use by any thread.
+ * Maps address space that the kernel fills with zeroed pages on first access. Immutable; safe for use by any thread.
  *
  * <p>An arena clears all that it allocates at once, on the calling thread; a mapping costs microseconds, whatever its
  * size. Linux only; elsewhere there are none.
  */
 final class Pages {
-    /** Links once for all pools: that takes up to a third of a second on a cold JVM. */
+    /** Holds the linked functions. Linking takes up to a third of a second on a cold JVM. */
     private static final class Linked {
         private static final Optional<Pages> PAGES = link();
     }

@@ -3,7 +3,7 @@ package dev.nereid.server.memory;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * How many bytes a pool has, how many of them are idle, and how many it may have. Lock-free: three atomic totals.
+ * Byte counts and limits of a pool: held, in use and idle. Lock-free: three atomic totals.
  *
  * <p>What the pool has of the system is <em>held</em>: handed out, idle, or lost to rounding. It never exceeds the
  * limit. A part of the limit is kept for small pieces, so that bodies of hundreds of megabytes do not starve requests
@@ -14,7 +14,7 @@ final class PoolBytes {
     static final long SMALL_PIECE = 256L << 10;
 
     /** Smaller limits keep nothing for small pieces. */
-    private static final long LEAST_DIVIDED = 64L << 20;
+    private static final long MIN_DIVIDED_LIMIT = 64L << 20;
 
     private static final int PART_FOR_SMALL = 16;
 
@@ -27,7 +27,7 @@ final class PoolBytes {
 
     PoolBytes(long limit, long idleLimit) {
         this.limit = limit;
-        this.largeLimit = limit < LEAST_DIVIDED ? limit : limit - limit / PART_FOR_SMALL;
+        this.largeLimit = limit < MIN_DIVIDED_LIMIT ? limit : limit - limit / PART_FOR_SMALL;
         this.idleLimit = idleLimit;
     }
 
@@ -95,11 +95,11 @@ final class PoolBytes {
         return idle.get();
     }
 
-    boolean isIdleTooMuch() {
+    boolean exceedsIdleLimit() {
         return idle.get() > idleLimit;
     }
 
-    void keepNothing() {
+    void clearIdleLimit() {
         idleLimit = 0;
     }
 

@@ -1,9 +1,12 @@
 package dev.nereid.server.memory;
 
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import java.lang.foreign.MemorySegment;
 
-/** A piece of a slab on loan. The memory is the holder's; the mark that it was given back is guarded by its class. */
+/**
+ * A piece of a slab that is in use. The memory is the holder's; the mark that it was given back is guarded by its
+ * class.
+ */
 final class PooledBuffer implements TensorBuffer {
     private final SizeClass owner;
     private final Slab slab;
@@ -25,7 +28,7 @@ final class PooledBuffer implements TensorBuffer {
 
     @Override
     public void close() {
-        owner.giveBack(this, slab, piece);
+        owner.release(this, slab, piece);
     }
 
     long byteSize() {

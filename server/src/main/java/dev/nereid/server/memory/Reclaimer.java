@@ -6,12 +6,12 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Gives mappings back to the system: large ones on a thread of its own, since the kernel takes a millisecond for 16 MiB.
- * Safe for use by any thread.
+ * Unmaps mappings, large ones on a thread of its own. The kernel takes a millisecond for 16 MiB. Safe for use by any
+ * thread.
  */
 final class Reclaimer implements AutoCloseable {
     /** Mappings of which more was touched are left to the thread. */
-    private static final long LARGEST_INLINE = 2L << 20;
+    private static final long MAX_INLINE = 2L << 20;
 
     private static final long IDLE_SECONDS = 10;
 
@@ -28,7 +28,7 @@ final class Reclaimer implements AutoCloseable {
     }
 
     void close(Mapping mapping) {
-        if (mapping.counted() <= LARGEST_INLINE) {
+        if (mapping.counted() <= MAX_INLINE) {
             mapping.close();
             return;
         }

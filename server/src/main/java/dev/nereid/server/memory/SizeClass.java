@@ -6,7 +6,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The buffers of one size. Guarded by its lock, under which nothing is allocated, closed or called.
+ * The slabs and buffers of one size. Guarded by its lock, under which nothing is allocated, closed or called.
  *
  * <p>Invariant: {@code roomy} is the head of a list of exactly those slabs that have a free piece. A slab leaves the
  * list with its last free piece and returns with the first one given back.
@@ -22,7 +22,7 @@ final class SizeClass {
     private static final int SPINS = 100;
 
     /** Larger pieces do not share slabs. */
-    static final long LARGEST_PIECE = SLAB_BYTES / 2;
+    static final long MAX_PIECE = SLAB_BYTES / 2;
 
     private final long pieceSize;
     private final int piecesPerSlab;
@@ -30,11 +30,11 @@ final class SizeClass {
     private final boolean poisoned;
     private final ReentrantLock lock = new ReentrantLock();
 
-    private @Nullable Slab roomy; // guarded by lock
+    private @Nullable Slab withFreePieces; // guarded by lock
 
     SizeClass(long pieceSize, PoolBytes bytes, boolean poisoned) {
         this.pieceSize = pieceSize;
-        this.piecesPerSlab = Math.clamp(SLAB_BYTES / pieceSize, 1, Slab.MOST_PIECES);
+        this.piecesPerSlab = Math.clamp(SLAB_BYTES / pieceSize, 1, Slab.MAX_PIECES);
         this.bytes = bytes;
         this.poisoned = poisoned;
     }
@@ -47,9 +47,9 @@ final class SizeClass {
     /** Hands out a free piece, if there is one; its bytes were added to the total in use by the caller. */
     @Nullable
     PooledBuffer take(long byteSize) {
-        lockSoon();
+        spinThenLock();
         try {
-            Slab slab = roomy;
+            Slab slab = withFreePieces;
             if (slab != null) {
                 int piece = slab.take();
                 if (slab.isFull()) {
@@ -65,21 +65,21 @@ final class SizeClass {
     }
 
     /** Takes a piece back. The slab is closed if it is idle as a whole and the pool has enough without it. */
-    void giveBack(PooledBuffer buffer, Slab slab, int piece) {
+    void release(PooledBuffer buffer, Slab slab, int piece) {
         boolean surplus;
-        lockSoon();
+        spinThenLock();
         try {
             buffer.markClosed();
             if (poisoned) {
                 buffer.segment().fill(TensorPool.POISON);
             }
             boolean wasFull = slab.isFull();
-            slab.giveBack(piece);
+            slab.release(piece);
             if (wasFull) {
                 link(slab);
             }
             bytes.idle(pieceSize);
-            surplus = slab.isIdle() && bytes.isIdleTooMuch();
+            surplus = slab.isIdle() && bytes.exceedsIdleLimit();
             if (surplus) {
                 unlink(slab);
                 bytes.idle(-slab.byteSize());
@@ -101,9 +101,9 @@ final class SizeClass {
     long closeIdle(long wanted) {
         List<Slab> unused = new ArrayList<>();
         long freed = 0;
-        lockSoon();
+        spinThenLock();
         try {
-            Slab slab = roomy;
+            Slab slab = withFreePieces;
             while (slab != null && freed < wanted) {
                 Slab next = slab.next;
                 if (slab.isIdle()) {
@@ -132,7 +132,7 @@ final class SizeClass {
         int piece = slab.take();
         PooledBuffer buffer = new PooledBuffer(this, slab, piece, slab.piece(piece, byteSize));
         bytes.idle(slab.byteSize() - pieceSize);
-        lockSoon();
+        spinThenLock();
         try {
             link(slab);
         } finally {
@@ -141,7 +141,7 @@ final class SizeClass {
         return buffer;
     }
 
-    private void lockSoon() {
+    private void spinThenLock() {
         for (int i = 0; i < SPINS; i++) {
             if (lock.tryLock()) {
                 return;
@@ -152,19 +152,19 @@ final class SizeClass {
     }
 
     private void link(Slab slab) {
-        Slab head = roomy;
+        Slab head = withFreePieces;
         slab.next = head;
         if (head != null) {
             head.previous = slab;
         }
-        roomy = slab;
+        withFreePieces = slab;
     }
 
     private void unlink(Slab slab) {
         Slab before = slab.previous;
         Slab after = slab.next;
         if (before == null) {
-            roomy = after;
+            withFreePieces = after;
         } else {
             before.next = after;
         }

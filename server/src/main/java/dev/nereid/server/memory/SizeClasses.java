@@ -1,6 +1,9 @@
 package dev.nereid.server.memory;
 
-/** The sizes of pooled buffers: 64, 128, 192, 256 bytes, then four steps to each power of two. */
+/**
+ * The sizes of pooled buffers, in steps of at most a quarter. The first are 64, 128, 192 and 256 bytes, then four to
+ * each power of two.
+ */
 final class SizeClasses {
     /** The alignment of every buffer, in bytes: a cache line, and the widest vector register. */
     static final long ALIGNMENT = 64;

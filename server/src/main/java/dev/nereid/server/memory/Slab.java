@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Slab {
     /** One bit of a {@code long} for each piece. */
-    static final int MOST_PIECES = Long.SIZE;
+    static final int MAX_PIECES = Long.SIZE;
 
     private final Arena arena;
     private final MemorySegment memory;
@@ -29,7 +29,7 @@ final class Slab {
         this.arena = arena;
         this.memory = memory;
         this.pieceSize = pieceSize;
-        allFree = -1L >>> (MOST_PIECES - pieces);
+        allFree = -1L >>> (MAX_PIECES - pieces);
         free = allFree;
     }
 
@@ -50,7 +50,7 @@ final class Slab {
         return piece;
     }
 
-    void giveBack(int piece) {
+    void release(int piece) {
         free |= 1L << piece;
     }
 

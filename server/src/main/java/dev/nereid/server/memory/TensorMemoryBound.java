@@ -4,14 +4,14 @@ import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 
 /**
- * How much memory tensors may take, and why. Immutable.
+ * The limit of tensor memory, and a warning about its derivation. Immutable.
  *
  * @param bytes the bound, at least 1
  * @param shortage what is wrong with the memory that it was derived from; empty if nothing is, or if it was set
  */
 public record TensorMemoryBound(long bytes, String shortage) {
     /** No default is less. */
-    static final long LEAST = 64L << 20;
+    static final long MIN_BYTES = 64L << 20;
 
     /** The part of the bound that inputs in flight may take by default. */
     private static final double IN_FLIGHT_PART = 0.75;
@@ -57,10 +57,10 @@ public record TensorMemoryBound(long bytes, String shortage) {
      */
     static TensorMemoryBound derive(long memory, long heap) {
         long half = (memory - heap) / 2;
-        return half >= LEAST
+        return half >= MIN_BYTES
                 ? new TensorMemoryBound(half, "")
                 : new TensorMemoryBound(
-                        LEAST,
+                        MIN_BYTES,
                         "a heap of " + heap / MIB + " MiB leaves too little of " + memory / MIB
                                 + " MiB: lower -Xmx in NEREID_JAVA_OPTIONS, or set --tensor-memory-pool-byte-size");
     }

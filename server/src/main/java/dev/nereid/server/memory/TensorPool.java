@@ -1,9 +1,9 @@
 package dev.nereid.server.memory;
 
-import dev.nereid.api.GrowingBuffer;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
+import dev.nereid.api.memory.GrowingBuffer;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.spi.ErrorCode;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,14 +23,14 @@ import org.jspecify.annotations.Nullable;
  * one is a mapping of its own, of which only so much is counted, and taken from the machine, as was asked for. Each is
  * one shared arena, so that any thread and native code may use it. Reused memory is cleared only for those that ask for
  * it. A slab of which every piece is free, and a mapping, is closed when the pool holds more idle memory than it may;
- * buffers above {@link #LARGEST_POOLED} are closed as soon as they are given back, because keeping one of them idle
+ * buffers above {@link #MAX_POOLED} are closed as soon as they are given back, because keeping one of them idle
  * would cost more than making it.
  *
  * <p>Closing the pool frees what is idle; buffers still handed out stay usable and are freed when they are given back.
  */
 public final class TensorPool implements TensorMemory, AutoCloseable {
     /** The size of the largest buffer that is kept for reuse, in bytes. */
-    static final long LARGEST_POOLED = 64L << 20;
+    static final long MAX_POOLED = 64L << 20;
 
     /** The most idle memory that a pool keeps unless told otherwise, in bytes. */
     public static final long DEFAULT_IDLE_LIMIT = 256L << 20;
@@ -45,12 +45,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     private static final long ADDRESSABLE = 1L << 48;
 
     /** A buffer grows by a page at least and by a quarter of what it has, up to this. */
-    private static final long LARGEST_STEP = 1L << 20;
+    private static final long MAX_STEP = 1L << 20;
 
     private static final long PAGE = 4096;
 
     /** When to ask again for what there is no room for at this moment. */
-    private static final Duration PAUSE = Duration.ofSeconds(1);
+    private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
     private final PoolBytes bytes;
     private final boolean poisoned;
@@ -89,8 +89,8 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         bytes = new PoolBytes(Math.min(limit, ADDRESSABLE), idleLimit);
         List<SizeClass> pieces = new ArrayList<>();
         List<MappedClass> mappings = new ArrayList<>();
-        for (int index = 0; index <= SizeClasses.indexOf(LARGEST_POOLED); index++) {
-            if (SizeClasses.sizeOf(index) <= SizeClass.LARGEST_PIECE) {
+        for (int index = 0; index <= SizeClasses.indexOf(MAX_POOLED); index++) {
+            if (SizeClasses.sizeOf(index) <= SizeClass.MAX_PIECE) {
                 pieces.add(new SizeClass(SizeClasses.sizeOf(index), bytes, poisoned));
             } else {
                 mappings.add(new MappedClass(bytes));
@@ -134,7 +134,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
             throw new IllegalArgumentException("byteSize: " + byteSize + " (expected: >= 0)");
         }
         TensorBuffer buffer =
-                byteSize <= SizeClass.LARGEST_PIECE ? takePiece(byteSize, zeroed) : takeMapping(byteSize, zeroed);
+                byteSize <= SizeClass.MAX_PIECE ? takePiece(byteSize, zeroed) : takeMapping(byteSize, zeroed);
         bytes.use(byteSize);
         return buffer;
     }
@@ -164,7 +164,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     private TensorBuffer takeMapping(long byteSize, boolean zeroed) {
-        MappedClass home = homeOf(byteSize);
+        MappedClass home = mappedClassOf(byteSize);
         Mapping mapping = home == null ? null : home.take();
         if (home == null || mapping == null) {
             hold(byteSize, byteSize);
@@ -191,10 +191,10 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
             throw refusal(capacity, capacity);
         }
         Optional<Pages> pages = Pages.system();
-        if (pages.isEmpty() || capacity <= SizeClass.LARGEST_PIECE) {
+        if (pages.isEmpty() || capacity <= SizeClass.MAX_PIECE) {
             return TensorMemory.super.reserve(capacity);
         }
-        MappedClass home = homeOf(capacity);
+        MappedClass home = mappedClassOf(capacity);
         Mapping mapping = home == null ? null : home.take();
         if (mapping == null) {
             long size = home == null ? capacity : SizeClasses.sizeOf(SizeClasses.indexOf(capacity));
@@ -214,7 +214,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (needed <= counted) {
             return Math.min(counted, capacity);
         }
-        long step = Math.clamp(counted / 4, PAGE, LARGEST_STEP);
+        long step = Math.clamp(counted / 4, PAGE, MAX_STEP);
         long wanted = Math.min(capacity, Math.max(counted + step, (needed + PAGE - 1) & -PAGE));
         if (!tryHold(wanted - counted, wanted)) {
             wanted = needed;
@@ -228,12 +228,12 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         bytes.use(change);
     }
 
-    void giveBack(Mapping mapping, @Nullable MappedClass home, long used) {
+    void release(Mapping mapping, @Nullable MappedClass home, long used) {
         if (poisoned) {
             mapping.slice(mapping.counted()).fill(POISON);
         }
         bytes.use(-used);
-        if (home == null || !home.giveBack(mapping)) {
+        if (home == null || !home.release(mapping)) {
             free(mapping);
         }
     }
@@ -286,7 +286,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     /** Frees idle memory now, and every buffer that is still handed out when it is given back. */
     @Override
     public void close() {
-        bytes.keepNothing();
+        bytes.clearIdleLimit();
         trim(Long.MAX_VALUE);
         reclaimer.close();
     }
@@ -313,8 +313,8 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         reclaimer.close(mapping);
     }
 
-    private @Nullable MappedClass homeOf(long byteSize) {
-        return byteSize > LARGEST_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
+    private @Nullable MappedClass mappedClassOf(long byteSize) {
+        return byteSize > MAX_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
     }
 
     private void holdMore(Mapping mapping, @Nullable MappedClass home, long byteSize) {
@@ -324,7 +324,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
             mapping.count(byteSize);
             held = true;
         } finally {
-            if (!held && (home == null || !home.giveBack(mapping))) {
+            if (!held && (home == null || !home.release(mapping))) {
                 free(mapping);
             }
         }
@@ -375,7 +375,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         String problem = "no memory for a tensor of " + pieceSize + " bytes: " + bytes.inUse() + " bytes of at most "
                 + bytes.limit() + " are in use";
         return bytes.canEverFit(Math.max(needed, pieceSize))
-                ? InferenceException.overloaded(problem, PAUSE)
+                ? InferenceException.overloaded(problem, RETRY_AFTER)
                 : new InferenceException(
                         ErrorCode.UNAVAILABLE, // nor will there ever be
                         problem + ". Use --tensor-memory-pool-byte-size to increase the limit.");

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The backends that plugins bring, by name. Owns the plugins and the backends. Immutable but for the backends, each of
- * which is made once, when first asked for; safe for use by any thread.
+ * Registers the backends of plugins by name. Owns the plugins and the backends. Immutable but for the backends, each
+ * of which is made once, when first asked for; safe for use by any thread.
  */
 public final class BackendRegistry implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BackendRegistry.class);
@@ -99,7 +99,7 @@ public final class BackendRegistry implements AutoCloseable {
     private void add(PluginSource source, PluginEnvironment environment) {
         try {
             Plugin plugin = Plugin.open(source, environment.spi());
-            String taken = takenName(plugin);
+            String taken = duplicateName(plugin);
             if (!taken.isEmpty()) {
                 plugin.close();
                 throw new PluginException("backend name: '" + taken + "' is the name of a backend of plugin '"
@@ -116,15 +116,15 @@ public final class BackendRegistry implements AutoCloseable {
         }
     }
 
-    private String takenName(Plugin plugin) {
+    private String duplicateName(Plugin plugin) {
         return plugin.providers().stream()
-                .map(ProviderEntry::name)
+                .map(IsolatedBackendProvider::name)
                 .filter(byName::containsKey)
                 .findFirst()
                 .orElse("");
     }
 
-    private void register(ProviderEntry entry, PluginSource source, PluginEnvironment environment) {
+    private void register(IsolatedBackendProvider entry, PluginSource source, PluginEnvironment environment) {
         byName.put(entry.name(), new BackendSlot(entry, source, environment));
         pluginOf.put(entry.name(), source.name());
         entry.platforms().forEach(platform -> nameOfPlatform.putIfAbsent(platform, entry.name()));

@@ -10,17 +10,17 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A provider and the one backend it makes. Lock-free: whoever puts a future into the empty {@code current} makes the
- * backend and completes that future, and everybody else waits for it. A failed future is taken out before it is
- * completed, so that the next caller tries again.
+ * Creates the backend of a provider on first use, once. Lock-free: whoever puts a future into the empty {@code
+ * current} makes the backend and completes that future, and everybody else waits for it. A failed future is taken out
+ * before it is completed, so that the next caller tries again.
  */
 final class BackendSlot {
-    private final ProviderEntry entry;
+    private final IsolatedBackendProvider entry;
     private final PluginSource plugin;
     private final PluginEnvironment environment;
     private final AtomicReference<@Nullable CompletableFuture<Backend>> current = new AtomicReference<>();
 
-    BackendSlot(ProviderEntry entry, PluginSource plugin, PluginEnvironment environment) {
+    BackendSlot(IsolatedBackendProvider entry, PluginSource plugin, PluginEnvironment environment) {
         this.entry = entry;
         this.plugin = plugin;
         this.environment = environment;

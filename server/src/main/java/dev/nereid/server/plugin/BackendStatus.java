@@ -3,7 +3,7 @@ package dev.nereid.server.plugin;
 import static java.util.Objects.requireNonNull;
 
 /**
- * What became of a plugin, or of one backend in it. Immutable.
+ * Status of a plugin, or of one backend in it. Immutable.
  *
  * @param backend the name of the backend; empty for a plugin of which nothing could be used
  * @param plugin the name of the plugin: its folder, or its jar without the extension

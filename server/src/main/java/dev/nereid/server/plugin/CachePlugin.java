@@ -14,7 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 
-/** Finds the cache that a plugin brings, and makes it. Static functions only. */
+/** Loads the plugin of a response cache and creates the cache. Static functions only. */
 public final class CachePlugin {
     private CachePlugin() {}
 
@@ -56,7 +56,7 @@ public final class CachePlugin {
         Runnable close = () -> boundary.close("the closing of its jars", () -> close(loader));
         boolean made = false;
         try {
-            CacheProvider provider = boundary.call("the making of its provider", () -> instantiate(loader, source));
+            CacheProvider provider = boundary.invoke("the making of its provider", () -> instantiate(loader, source));
             ResponseCache cache = new IsolatedCacheProvider(provider, boundary, close).create(context);
             made = true;
             return cache;
@@ -92,6 +92,6 @@ public final class CachePlugin {
         }
     }
 
-    /** What the cache may use of the server. Immutable. */
+    /** Services of the server for a cache. Immutable. */
     private record Context(Map<String, String> settings, System.Logger logger) implements CacheContext {}
 }

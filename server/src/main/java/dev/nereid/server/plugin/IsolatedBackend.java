@@ -8,7 +8,9 @@ import dev.nereid.spi.ModelCompletion;
 import dev.nereid.spi.ModelContext;
 import java.util.Optional;
 
-/** A plugin's backend behind its boundary. Immutable; as safe for concurrent use as the backend. */
+/**
+ * Forwards to a plugin's backend through the plugin boundary. Immutable; as safe for concurrent use as the backend.
+ */
 final class IsolatedBackend implements Backend {
     private final Backend backend;
     private final PluginBoundary boundary;
@@ -18,7 +20,7 @@ final class IsolatedBackend implements Backend {
     IsolatedBackend(Backend backend, PluginBoundary boundary) throws BackendException {
         this.backend = backend;
         this.boundary = boundary;
-        traits = boundary.call("Backend.traits", backend::traits);
+        traits = boundary.invoke("Backend.traits", backend::traits);
     }
 
     @Override
@@ -28,12 +30,12 @@ final class IsolatedBackend implements Backend {
 
     @Override
     public Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
-        return boundary.call("Backend.complete", () -> backend.complete(context));
+        return boundary.invoke("Backend.complete", () -> backend.complete(context));
     }
 
     @Override
     public Model load(ModelContext context) throws BackendException {
-        Model model = boundary.call("Backend.load", () -> backend.load(context));
+        Model model = boundary.invoke("Backend.load", () -> backend.load(context));
         try {
             return new IsolatedModel(model, boundary);
         } catch (BackendException | RuntimeException | Error e) {

@@ -8,7 +8,8 @@ import dev.nereid.spi.cache.ResponseCache;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A plugin's cache behind its boundary. Owns the plugin. Immutable; safe for use by any thread.
+ * Forwards to a plugin's response cache through the plugin boundary. Owns the plugin. Immutable; safe for use by any
+ * thread.
  *
  * <p>What a lookup or an insert throws passes as it is: the scheduler, which calls, takes it for a failure of the cache.
  */

@@ -22,7 +22,7 @@ final class IsolatedCacheProvider implements CacheProvider {
         this.provider = provider;
         this.boundary = boundary;
         this.closePlugin = closePlugin;
-        name = boundary.call("CacheProvider.name", provider::name);
+        name = boundary.invoke("CacheProvider.name", provider::name);
     }
 
     @Override
@@ -33,6 +33,6 @@ final class IsolatedCacheProvider implements CacheProvider {
     @Override
     public ResponseCache create(CacheContext context) throws BackendException {
         return new IsolatedCache(
-                boundary.call("CacheProvider.create", () -> provider.create(context)), boundary, closePlugin);
+                boundary.invoke("CacheProvider.create", () -> provider.create(context)), boundary, closePlugin);
     }
 }

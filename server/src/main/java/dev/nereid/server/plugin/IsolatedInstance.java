@@ -5,7 +5,8 @@ import dev.nereid.spi.Batch;
 import dev.nereid.spi.ModelInstance;
 
 /**
- * A plugin's instance behind its boundary. Immutable; as safe for concurrent use as the instance.
+ * Forwards to a plugin's model instance through the plugin boundary. Immutable; as safe for concurrent use as the
+ * instance.
  *
  * <p>What {@link #execute} throws passes as it is: the scheduler, which calls it, answers the batch with it.
  */
@@ -31,7 +32,7 @@ final class IsolatedInstance implements ModelInstance {
     @Override
     public boolean isReady() {
         try {
-            return boundary.call("ModelInstance.isReady", instance::isReady);
+            return boundary.invoke("ModelInstance.isReady", instance::isReady);
         } catch (BackendException e) {
             return false; // logged by the boundary
         }

@@ -10,7 +10,7 @@ import dev.nereid.spi.ModelInstance;
 import java.util.List;
 import java.util.Optional;
 
-/** A plugin's model behind its boundary. Immutable; as safe for concurrent use as the model. */
+/** Forwards to a plugin's model through the plugin boundary. Immutable; as safe for concurrent use as the model. */
 final class IsolatedModel implements Model {
     private final Model model;
     private final PluginBoundary boundary;
@@ -20,12 +20,12 @@ final class IsolatedModel implements Model {
     IsolatedModel(Model model, PluginBoundary boundary) throws BackendException {
         this.model = model;
         this.boundary = boundary;
-        execution = boundary.call("Model.execution", model::execution);
+        execution = boundary.invoke("Model.execution", model::execution);
     }
 
     @Override
     public ModelInstance newInstance(InstanceContext context) throws BackendException {
-        return new IsolatedInstance(boundary.call("Model.newInstance", () -> model.newInstance(context)), boundary);
+        return new IsolatedInstance(boundary.invoke("Model.newInstance", () -> model.newInstance(context)), boundary);
     }
 
     @Override
@@ -35,12 +35,13 @@ final class IsolatedModel implements Model {
 
     @Override
     public Optional<BatchingStrategy> batching() throws BackendException {
-        return boundary.call("Model.batching", model::batching).map(made -> new IsolatedStrategy(made, boundary));
+        return boundary.invoke("Model.batching", model::batching)
+                .map(made -> new IsolatedBatchingStrategy(made, boundary));
     }
 
     @Override
     public List<MemoryUsage> memoryUsage() throws BackendException {
-        return boundary.call("Model.memoryUsage", () -> List.copyOf(model.memoryUsage()));
+        return boundary.invoke("Model.memoryUsage", () -> List.copyOf(model.memoryUsage()));
     }
 
     @Override

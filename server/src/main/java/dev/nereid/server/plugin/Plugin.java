@@ -11,17 +11,15 @@ import java.util.Set;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * A plugin whose providers could be made. Owns the plugin's class loader. Immutable.
- */
+/** A loaded plugin with its class loader and its providers. Owns the plugin's class loader. Immutable. */
 final class Plugin implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Plugin.class);
 
     private final PluginSource source;
     private final PluginClassLoader loader;
-    private final List<ProviderEntry> providers;
+    private final List<IsolatedBackendProvider> providers;
 
-    private Plugin(PluginSource source, PluginClassLoader loader, List<ProviderEntry> providers) {
+    private Plugin(PluginSource source, PluginClassLoader loader, List<IsolatedBackendProvider> providers) {
         this.source = source;
         this.loader = loader;
         this.providers = List.copyOf(providers);
@@ -49,7 +47,7 @@ final class Plugin implements AutoCloseable {
         return source;
     }
 
-    List<ProviderEntry> providers() {
+    List<IsolatedBackendProvider> providers() {
         return providers;
     }
 
@@ -59,19 +57,19 @@ final class Plugin implements AutoCloseable {
         close(source, loader);
     }
 
-    private static List<ProviderEntry> providers(PluginSource source, PluginClassLoader loader)
+    private static List<IsolatedBackendProvider> providers(PluginSource source, PluginClassLoader loader)
             throws BackendException, PluginException {
         PluginBoundary boundary = new PluginBoundary(source.name(), loader);
-        List<BackendProvider> made = boundary.call("the making of its providers", () -> instantiate(loader));
+        List<BackendProvider> made = boundary.invoke("the making of its providers", () -> instantiate(loader));
         if (made.isEmpty()) {
             throw new PluginException("no provider: " + PluginManifest.serviceFile(BackendProvider.class)
                     + " names no class (expected: the name of a class that implements "
                     + BackendProvider.class.getName() + ")");
         }
-        List<ProviderEntry> entries = new ArrayList<>();
+        List<IsolatedBackendProvider> entries = new ArrayList<>();
         Set<String> names = new HashSet<>();
         for (BackendProvider provider : made) {
-            ProviderEntry entry = ProviderEntry.of(provider, boundary);
+            IsolatedBackendProvider entry = IsolatedBackendProvider.of(provider, boundary);
             if (!names.add(entry.name())) {
                 throw new PluginException("backend name: '" + entry.name()
                         + "' twice in one plugin (expected: a name for each provider)");

@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What one backend may use of the server. Immutable. */
+/** Services of the server for one backend. Immutable. */
 final class PluginBackendContext implements BackendContext {
     private static final Logger LOG = LoggerFactory.getLogger(PluginBackendContext.class);
     private static final String MAX_BATCH_SIZE = "default-max-batch-size";
@@ -57,7 +57,7 @@ final class PluginBackendContext implements BackendContext {
     @Override
     public Path cacheDirectory() {
         try {
-            String content = plugin.name() + "-" + PluginContent.hash(plugin.jars());
+            String content = plugin.name() + "-" + PluginDigest.hash(plugin.jars());
             Path directory = Files.createDirectories(environment.cacheRoot().resolve(content));
             if (!Files.isWritable(directory) && isEmpty(directory)) {
                 throw new AccessDeniedException(directory.toString());

@@ -9,24 +9,24 @@ import org.slf4j.LoggerFactory;
 /**
  * Isolates one plugin: sets its context class loader and converts its exceptions. Immutable.
  *
- * <p>The only class that touches the context class loader. {@link #call} and {@link #close} turn whatever the plugin
+ * <p>The only class that touches the context class loader. {@link #invoke} and {@link #close} turn whatever the plugin
  * throws into a {@link BackendException}, so that no plugin can bring down the thread that called it. Where exceptions
  * have to pass, or nothing may be allocated, {@link #enter} and {@link #exit} set the class loader alone.
  */
 final class PluginBoundary {
-    /** A call into the plugin. */
-    interface Call<T> {
+    /** Invokes a method of the plugin and returns its result. */
+    interface Invocation<T> {
         /** Calls; the result may be {@code null} although the SPI forbids it. */
         T run() throws BackendException;
     }
 
-    /** A call into the plugin that returns nothing. */
+    /** Invokes a method of the plugin that returns nothing. */
     interface Action {
         void run();
     }
 
     /** Causes may go round in circles. */
-    private static final int MOST_CAUSES = 6;
+    private static final int MAX_CAUSES = 6;
 
     private static final Logger LOG = LoggerFactory.getLogger(PluginBoundary.class);
 
@@ -65,7 +65,7 @@ final class PluginBoundary {
      * @throws BackendException what the plugin threw, or {@link ErrorCode#INTERNAL} for anything that it must not throw
      */
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
-    <T> T call(String what, Call<T> call) throws BackendException {
+    <T> T invoke(String what, Invocation<T> call) throws BackendException {
         ClassLoader before = enter();
         try {
             T result = call.run();
@@ -86,7 +86,7 @@ final class PluginBoundary {
     /** Closes something of the plugin; failures are logged, since there is nobody to tell. */
     void close(String what, Action close) {
         try {
-            call(what, () -> {
+            invoke(what, () -> {
                 close.run();
                 return true;
             });
@@ -104,7 +104,7 @@ final class PluginBoundary {
     static String describe(Throwable failure) {
         StringBuilder text = new StringBuilder();
         Throwable last = failure;
-        for (int depth = 0; last != null && depth < MOST_CAUSES; depth++) {
+        for (int depth = 0; last != null && depth < MAX_CAUSES; depth++) {
             String message = last.getMessage();
             text.append(depth == 0 ? "" : "; caused by ")
                     .append(last.getClass().getName())

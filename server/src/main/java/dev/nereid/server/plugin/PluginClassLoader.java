@@ -9,8 +9,7 @@ import java.util.Enumeration;
 import java.util.List;
 
 /**
- * The class loader of one plugin: sees the JDK, {@code dev.nereid.spi}, and the plugin's own jars, and nothing else.
- * Safe for use by any thread.
+ * Class loader of one plugin: the JDK, {@code dev.nereid.spi} and the plugin's own jars. Safe for use by any thread.
  *
  * <p>The JDK comes from the platform loader and wins over copies in the jars. The SPI always comes from the server,
  * also when a jar holds a copy of it; otherwise plugin and server would mean different types by one name.

@@ -10,8 +10,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A folder of plugins: every jar in it is one, and so is every folder of jars. Immutable; reads the disk at each call.
- * Hidden entries and other files are ignored.
+ * A directory of plugins: each jar and each subdirectory of jars is one plugin. Immutable; reads the disk at each
+ * call. Hidden entries and other files are ignored.
  */
 final class PluginDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(PluginDirectory.class);

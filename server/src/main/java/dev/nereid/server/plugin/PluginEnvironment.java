@@ -5,7 +5,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What the server gives to plugins. Immutable.
+ * Settings, directories and limits that the server passes to plugins. Immutable.
  *
  * @param spi the version of the SPI that plugins are checked against
  * @param settings the settings of the command line by backend; those for all backends under an empty name

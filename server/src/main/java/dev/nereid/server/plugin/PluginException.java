@@ -1,6 +1,6 @@
 package dev.nereid.server.plugin;
 
-/** Why a plugin cannot be used: a message for the operator. Immutable. */
+/** Reports a plugin that cannot be used, with a message for the operator. Immutable. */
 final class PluginException extends Exception {
     private static final long serialVersionUID = 1L;
 

@@ -8,7 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.spi.LoggingEventBuilder;
 
-/** The log of a backend, a model or a cache, written to the server's own. Immutable. */
+/** Logger of a backend, model or cache that writes to the server's log. Immutable. */
 public final class PluginLogger implements System.Logger {
     private final String name;
     private final Logger log;

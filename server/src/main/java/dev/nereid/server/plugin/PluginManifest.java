@@ -7,8 +7,8 @@ import java.util.jar.Manifest;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a plugin's jars say of themselves, read before any class of the plugin is loaded: a class built against another
- * SPI could fail in ways that nobody understands. Static functions only.
+ * Checks jar manifests and service files before any class of a plugin is loaded. A class built against another SPI
+ * could fail in confusing ways. Static functions only.
  */
 final class PluginManifest {
     static final String SPI_VERSION = "Backend-Spi-Version";

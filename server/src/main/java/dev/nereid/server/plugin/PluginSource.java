@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * A plugin as found on disk. Immutable.
+ * A plugin on disk: its name, directory and jars. Immutable.
  *
  * @param name the name of its folder, or of its jar without the extension
  * @param directory the folder that holds the jars

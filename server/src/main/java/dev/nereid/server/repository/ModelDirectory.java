@@ -15,21 +15,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The folder of one model. Immutable; reads the disk at each call, on control threads.
+ * The directory of one model. Immutable; reads the disk at each call, on control threads.
  *
  * @param root the repository that holds it
  * @param name the name of the folder, and of the model
  */
-record ModelDirectory(Path root, String name) {
+public record ModelDirectory(Path root, String name) {
     private static final Logger LOG = LoggerFactory.getLogger(ModelDirectory.class);
 
     /** Folders that belong to a model and are no versions. */
-    private static final Set<String> OTHER_FOLDERS = Set.of("warmup", "initial_state", "configs");
+    private static final Set<String> OTHER_DIRECTORIES = Set.of("warmup", "initial_state", "configs");
 
     private static final String CONFIG_FILE = "config.pbtxt";
     private static final Pattern DIGITS = Pattern.compile("\\d+");
 
-    Path path() {
+    public Path path() {
         return root.resolve(name);
     }
 
@@ -40,7 +40,7 @@ record ModelDirectory(Path root, String name) {
      * @return an existing file, or empty if there is none
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is a pipe or a device
      */
-    Optional<Path> configFile(String configName) {
+    public Optional<Path> configFile(String configName) {
         Path named = path().resolve("configs").resolve(configName + ".pbtxt");
         if (!configName.isEmpty() && isFile(named)) {
             return Optional.of(named);
@@ -60,18 +60,18 @@ record ModelDirectory(Path root, String name) {
     }
 
     /** Returns the folders of versions by number; other folders are ignored, with a warning if they look like one. */
-    TreeSet<Long> versions() {
+    public TreeSet<Long> versions() {
         TreeSet<Long> versions = new TreeSet<>();
         for (Path entry : entries(path())) {
             String folder = entry.getFileName().toString();
-            if (Files.isDirectory(entry) && !OTHER_FOLDERS.contains(folder)) {
+            if (Files.isDirectory(entry) && !OTHER_DIRECTORIES.contains(folder)) {
                 version(folder).ifPresent(versions::add);
             }
         }
         return versions;
     }
 
-    Path versionDirectory(long version) {
+    public Path versionDirectory(long version) {
         return path().resolve(Long.toString(version));
     }
 
@@ -79,7 +79,7 @@ record ModelDirectory(Path root, String name) {
      * Returns the names of what lies in the first version's folder, the first by name as text; those of folders end in
      * {@code /}.
      */
-    Set<String> firstVersionEntries() {
+    public Set<String> firstVersionEntries() {
         Optional<String> first =
                 versions().stream().map(String::valueOf).sorted().findFirst();
         Set<String> names = new TreeSet<>();

@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The folders that hold a server's models: every folder in one of them is a model. Immutable; reads the disk at each
- * call, on control threads.
+ * The repository directories of a server: each subdirectory is a model. Immutable; reads the disk at each call, on
+ * control threads.
  */
 public final class ModelRepository {
     private static final Logger LOG = LoggerFactory.getLogger(ModelRepository.class);
@@ -38,11 +38,11 @@ public final class ModelRepository {
      * @return what was found
      * @throws InferenceException if a folder cannot be read
      */
-    RepositoryScan scan() {
+    public RepositoryScan scan() {
         TreeMap<String, ModelDirectory> models = new TreeMap<>();
         Set<String> duplicates = new HashSet<>();
         for (Path root : roots) {
-            for (Path folder : folders(root)) {
+            for (Path folder : directories(root)) {
                 String name = folder.getFileName().toString();
                 if (name.startsWith(".")) {
                     LOG.atWarn().addKeyValue("folder", folder).log("hidden folder in model repository ignored");
@@ -55,7 +55,7 @@ public final class ModelRepository {
         return new RepositoryScan(new ArrayList<>(models.values()), duplicates);
     }
 
-    private static List<Path> folders(Path root) {
+    private static List<Path> directories(Path root) {
         try (Stream<Path> entries = Files.list(root)) {
             return entries.filter(Files::isDirectory).sorted().toList();
         } catch (IOException e) {

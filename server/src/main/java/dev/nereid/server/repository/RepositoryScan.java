@@ -4,13 +4,13 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What a repository holds at one moment. Immutable.
+ * The models in a repository at one moment. Immutable.
  *
  * @param models the models that can be told apart, by name
  * @param duplicates the names that appear in more than one folder, of which none can be served
  */
-record RepositoryScan(List<ModelDirectory> models, Set<String> duplicates) {
-    RepositoryScan {
+public record RepositoryScan(List<ModelDirectory> models, Set<String> duplicates) {
+    public RepositoryScan {
         models = List.copyOf(models);
         duplicates = Set.copyOf(duplicates);
     }

@@ -10,8 +10,8 @@ import java.util.TreeSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Which of a model's versions are served. Static functions only. */
-final class VersionPolicy {
+/** Selects the versions of a model to serve. Static functions only. */
+public final class VersionPolicy {
     private static final Logger LOG = LoggerFactory.getLogger(VersionPolicy.class);
 
     private VersionPolicy() {}
@@ -24,7 +24,7 @@ final class VersionPolicy {
      * @return some of them, at least one
      * @throws InferenceException if none is left
      */
-    static NavigableSet<Long> select(ModelConfig config, NavigableSet<Long> existing) {
+    public static NavigableSet<Long> select(ModelConfig config, NavigableSet<Long> existing) {
         ModelVersionPolicy policy = config.getVersionPolicy();
         NavigableSet<Long> selected = switch (policy.getPolicyChoiceCase()) {
             case SPECIFIC -> specific(config.getName(), policy.getSpecific().getVersionsList(), existing);

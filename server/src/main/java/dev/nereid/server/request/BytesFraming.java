@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
-/** Checks that a tensor of byte strings holds as many strings as its shape says. */
+/** Checks that a tensor of byte strings has as many strings as its shape. */
 final class BytesFraming {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final int LENGTH_BYTES = Integer.BYTES;

@@ -8,7 +8,10 @@ import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import org.jspecify.annotations.Nullable;
 
-/** What a call's claim for one input of a model must look like. Immutable; everything is looked up beforehand. */
+/**
+ * Checks one input of a request against the configuration and converts it to a tensor. Immutable; everything is
+ * looked up beforehand.
+ */
 final class InputCheck {
     private final String model;
     private final boolean modelBatches;

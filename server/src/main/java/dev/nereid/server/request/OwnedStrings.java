@@ -1,19 +1,19 @@
 package dev.nereid.server.request;
 
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
-import dev.nereid.api.TensorBuffer;
-import dev.nereid.api.TensorMemory;
-import dev.nereid.scheduler.ClientMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.request.ClientMemory;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Copies byte strings out of memory of clients, before they are checked: a client might change their lengths
- * afterwards, and backends rely on the check. Static functions only.
+ * Copies byte strings out of client memory before the check. A client could change their lengths afterwards, and
+ * backends rely on the check. Static functions only.
  */
 public final class OwnedStrings {
     private OwnedStrings() {}
@@ -27,7 +27,7 @@ public final class OwnedStrings {
      *     place
      * @throws InferenceException if there is no memory, or if the client's is gone; the call stays with the caller
      */
-    public static InferCall of(InferCall call, TensorMemory memory) {
+    public static InferRequest of(InferRequest call, TensorMemory memory) {
         List<InputTensor> inputs = call.inputs();
         for (int i = 0; i < inputs.size(); i++) {
             if (isToBeCopied(inputs.get(i))) {
@@ -41,7 +41,7 @@ public final class OwnedStrings {
         return input.data().isMapped() && input.datatype().equals(DataType.BYTES.name());
     }
 
-    private static InferCall copy(InferCall call, TensorMemory memory) {
+    private static InferRequest copy(InferRequest call, TensorMemory memory) {
         List<InputTensor> inputs = new ArrayList<>();
         List<TensorBuffer> copies = new ArrayList<>();
         boolean copied = false;
@@ -67,7 +67,7 @@ public final class OwnedStrings {
             copies.forEach(TensorBuffer::close);
             call.release().run();
         };
-        return new InferCall(
+        return new InferRequest(
                 call.model(), call.id(), inputs, call.outputs(), call.parameters(), call.options(), release);
     }
 }

@@ -1,12 +1,12 @@
 package dev.nereid.server.request;
 
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
-import dev.nereid.scheduler.CheckedCall;
-import dev.nereid.scheduler.OutputTarget;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.OutputTarget;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
@@ -21,7 +21,7 @@ import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
- * Checks calls against the configuration of one model version and turns them into what schedulers take. Immutable, safe
+ * Checks requests against the configuration of a model version and converts them for its scheduler. Immutable, safe
  * for use by any thread; called on event loops.
  *
  * <p>A valid call costs a few comparisons for each tensor; only the content of byte strings is walked over. Where a
@@ -30,7 +30,7 @@ import java.util.stream.IntStream;
  */
 public final class RequestChecks {
     /** Names are compared one by one up to this number, which is faster than hashing. */
-    private static final int FEW = 8;
+    private static final int MAX_LINEAR_NAMES = 8;
 
     private static final int UNKNOWN = -1;
 
@@ -77,13 +77,13 @@ public final class RequestChecks {
      * @return the call as schedulers take it, sharing the memory of the inputs
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the call does not fit the configuration
      */
-    public CheckedCall check(InferCall call) {
+    public CheckedRequest check(InferRequest call) {
         String id = call.id();
         int[] slots = inputSlots(id, call.inputs());
         List<String> outputs = outputs(id, call.outputs());
         checkCount(id, call.inputs(), slots);
         long batch = batch(id, call.inputs(), slots);
-        return new CheckedCall(
+        return new CheckedRequest(
                 model,
                 version,
                 (int) Math.max(batch, 1),
@@ -264,7 +264,7 @@ public final class RequestChecks {
     }
 
     /**
-     * The names of a model's inputs or outputs, for finding the place of one.
+     * Names of a model's inputs or outputs, with fast lookup of their positions.
      *
      * @param all the names in the order of the configuration
      * @param places the place of each; empty if there are few
@@ -273,7 +273,7 @@ public final class RequestChecks {
         static Names of(List<TensorSpec> specs) {
             List<String> all = specs.stream().map(TensorSpec::name).toList();
             Map<String, Integer> places = new HashMap<>();
-            for (int i = 0; all.size() > FEW && i < all.size(); i++) {
+            for (int i = 0; all.size() > MAX_LINEAR_NAMES && i < all.size(); i++) {
                 places.put(all.get(i), i);
             }
             return new Names(all, Map.copyOf(places));

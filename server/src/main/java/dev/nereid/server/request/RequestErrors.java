@@ -9,8 +9,8 @@ import dev.nereid.spi.Shape;
 import java.util.List;
 
 /**
- * The texts with which calls are refused. Clients match on them, so they are the reference server's to the letter: most
- * start with the call's id, those of unknown names do not.
+ * Creates the exceptions of invalid requests, with the texts of the reference server. Clients match on them, so they
+ * are the reference server's to the letter: most start with the call's id, those of unknown names do not.
  */
 final class RequestErrors {
     private static final String BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a"

@@ -1,5 +1,5 @@
 /**
- * The checks that every call passes before it is scheduled.
+ * Validation of requests before they are scheduled.
  *
  * <p>Starting point: {@link dev.nereid.server.request.RequestChecks}, made once for each model version.
  */

@@ -1,7 +1,7 @@
 package dev.nereid.server.shared;
 
-import dev.nereid.api.SharedMemory;
-import dev.nereid.api.SharedMemory.Region;
+import dev.nereid.api.memory.SharedMemory;
+import dev.nereid.api.memory.SharedMemory.Region;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -15,7 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A region and its mapping, with two counts. Lock-free; safe for use by any thread.
+ * Reference-counted mapping of a shared memory region, with a second count for its registration. Lock-free; safe for
+ * use by any thread.
  *
  * <p>The users are the registry and each lease; the last one to go unmaps the region. The holders are the registration
  * and each lease that was taken before the client unregistered the region, until its last response is about to be
@@ -32,8 +33,8 @@ final class MappedRegion {
     private final Arena arena;
     private final MemorySegment memory;
     private final Consumer<MappedRegion> registry;
-    private final AtomicInteger users = new AtomicInteger(1);
-    private final AtomicInteger holders = new AtomicInteger(1);
+    private final AtomicInteger references = new AtomicInteger(1);
+    private final AtomicInteger registrationHolds = new AtomicInteger(1);
     private final AtomicBoolean unregistered = new AtomicBoolean();
 
     private MappedRegion(
@@ -78,17 +79,17 @@ final class MappedRegion {
     /** Unregisters the region: now, or when the last lease taken before is answered. Later calls do nothing. */
     void unregister() {
         if (unregistered.compareAndSet(false, true)) {
-            releaseHold();
+            releaseRegistration();
         }
     }
 
     /** Adds a holder, unless the region was unregistered. */
-    private boolean hold() {
-        return !unregistered.get() && increment(holders);
+    private boolean holdRegistration() {
+        return !unregistered.get() && increment(registrationHolds);
     }
 
-    private void releaseHold() {
-        if (holders.decrementAndGet() == 0) {
+    private void releaseRegistration() {
+        if (registrationHolds.decrementAndGet() == 0) {
             registry.accept(this);
             release();
         }
@@ -100,7 +101,7 @@ final class MappedRegion {
 
     /** Takes a user away; the last one unmaps the region. */
     void release() {
-        if (users.decrementAndGet() > 0) {
+        if (references.decrementAndGet() > 0) {
             return;
         }
         try (segment) {
@@ -111,23 +112,23 @@ final class MappedRegion {
     }
 
     /**
-     * Begins a use of the region by a request. To be ended by {@link Use#end}.
+     * Begins a use of the region by a request. To be ended by {@link Reference#release}.
      *
      * @return the use; {@code null} if the region is no longer mapped
      */
     @Nullable
-    Use use() {
-        return increment(users) ? new Use(this, hold()) : null;
+    Reference acquire() {
+        return increment(references) ? new Reference(this, holdRegistration()) : null;
     }
 
-    /** A use of a region. Lock-free; safe for use by any thread. */
-    static final class Use {
+    /** A request's reference to a region. Lock-free; safe for use by any thread. */
+    static final class Reference {
         private final MappedRegion region;
-        private final AtomicBoolean holds;
+        private final AtomicBoolean holdsRegistration;
 
-        private Use(MappedRegion region, boolean holds) {
+        private Reference(MappedRegion region, boolean holds) {
             this.region = region;
-            this.holds = new AtomicBoolean(holds);
+            this.holdsRegistration = new AtomicBoolean(holds);
         }
 
         MappedRegion region() {
@@ -140,27 +141,27 @@ final class MappedRegion {
         }
 
         /** Has the use keep the region registered no longer. */
-        void letGo() {
-            if (holds.compareAndSet(true, false)) {
-                region.releaseHold();
+        void releaseRegistration() {
+            if (holdsRegistration.compareAndSet(true, false)) {
+                region.releaseRegistration();
             }
         }
 
         /** Ends the use; to be called once. */
-        void end() {
-            letGo();
+        void release() {
+            releaseRegistration();
             region.release();
         }
     }
 
-    /** A part of a region in use. */
+    /** A leased part of a region. */
     private static final class Part implements SharedMemory.Lease {
-        private final Use use;
+        private final Reference reference;
         private final MemorySegment part;
         private final AtomicBoolean closed = new AtomicBoolean();
 
-        Part(Use use, MemorySegment part) {
-            this.use = use;
+        Part(Reference use, MemorySegment part) {
+            this.reference = use;
             this.part = part;
         }
 
@@ -170,8 +171,8 @@ final class MappedRegion {
         }
 
         @Override
-        public void answered() {
-            use.letGo();
+        public void releaseRegistration() {
+            reference.releaseRegistration();
         }
 
         @Override
@@ -179,7 +180,7 @@ final class MappedRegion {
             if (!closed.compareAndSet(false, true)) {
                 throw new IllegalStateException("lease: given back twice (expected: once)");
             }
-            use.end();
+            reference.release();
         }
     }
 }

@@ -10,11 +10,11 @@ import java.nio.file.StandardOpenOption;
 import java.util.regex.Pattern;
 
 /**
- * Finds segments by their keys, as {@code shm_open} does: files of one folder. Immutable.
+ * Opens shared memory segments by key, as {@code shm_open} does: files in one directory. Immutable.
  *
- * @param folder the folder that the system keeps segments in
+ * @param directory the folder that the system keeps segments in
  */
-record SegmentFiles(Path folder) {
+record SegmentFiles(Path directory) {
     /** Where the system keeps segments. */
     static final SegmentFiles OF_THE_SYSTEM = new SegmentFiles(Path.of("/dev/shm"));
 
@@ -43,7 +43,7 @@ record SegmentFiles(Path folder) {
         if (name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('/') >= 0 || name.indexOf(0) >= 0) {
             throw new FileSystemException(name, null, "no name of a segment");
         }
-        Path file = folder.resolve(name);
+        Path file = directory.resolve(name);
         // A link, a pipe or a folder must not even be opened; what is opened cannot be a link whoever replaces it.
         if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
             throw new FileSystemException(name, null, "no segment");

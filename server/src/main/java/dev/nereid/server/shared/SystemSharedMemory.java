@@ -3,7 +3,7 @@ package dev.nereid.server.shared;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RefusalCause;
-import dev.nereid.api.SharedMemory;
+import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.concurrent.ConcurrentSkipListMap;
 
 /**
- * The POSIX shared memory that clients registered, for a server without graphics processors. Lock-free; safe for use by
- * any thread.
+ * Registry of POSIX shared memory regions of clients, without CUDA shared memory. Lock-free; safe for use by any
+ * thread.
  *
  * <p>A region that is unregistered stays registered until the requests have ended that used it before, and mapped as
  * long as a request uses it: see {@link MappedRegion}. Its owner may cut the segment
@@ -85,7 +85,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
                 }
             }
         } catch (IOException e) {
-            throw InferenceException.clientMistake(
+            throw InferenceException.clientError(
                     "Unable to open shared memory region: '" + Quoted.text(region.key()) + "'");
         }
     }
@@ -135,7 +135,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     @Override
     public Lease lease(String name, long offset, long byteSize) {
         MappedRegion found = regions.get(name);
-        MappedRegion.Use use = found == null ? null : found.use();
+        MappedRegion.Reference use = found == null ? null : found.acquire();
         if (use == null) {
             throw unknown("shared memory region: '" + Quoted.text(name) + "'");
         }
@@ -147,7 +147,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
             return lease;
         } finally {
             if (!leased) {
-                use.end();
+                use.release();
             }
         }
     }

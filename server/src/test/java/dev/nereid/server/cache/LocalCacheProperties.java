@@ -24,20 +24,20 @@ final class LocalCacheProperties {
     private static final class Model {
         private final SequencedSet<Integer> keys = new LinkedHashSet<>();
         private final Map<Integer, Integer> units = new HashMap<>();
-        private final int most;
+        private final int maxUnits;
 
         Model(int most) {
-            this.most = most;
+            this.maxUnits = most;
         }
 
         String insert(int key, int size) {
-            if (size > most) {
+            if (size > maxUnits) {
                 return "refused";
             }
             if (keys.contains(key)) {
                 return "exists";
             }
-            while (units() + size > most) {
+            while (units() + size > maxUnits) {
                 units.remove(keys.removeFirst());
             }
             keys.add(key);
@@ -65,7 +65,7 @@ final class LocalCacheProperties {
     }
 
     @Property(tries = 500)
-    void dropsWhatWasNotUsedForLongest(
+    void evictsTheLeastRecentlyUsedEntry(
             @ForAll @IntRange(min = 1, max = 20) int most,
             @ForAll @Size(max = 200) List<@IntRange(max = 40 * 22 - 1) Integer> steps) {
         Model model = new Model(most);
@@ -73,7 +73,7 @@ final class LocalCacheProperties {
         for (int step : steps) {
             int key = step % 20;
             int units = step / 40; // 0 to 21: the latter never fits
-            Told told = new Told();
+            RecordingCacheObserver told = new RecordingCacheObserver();
             if (step / 20 % 2 == 0) {
                 cache.lookup(new CacheKey(key, 0), told);
                 assertThat(told.word()).isEqualTo(model.lookup(key) ? "found" : "missing");

@@ -70,7 +70,7 @@ final class LocalCacheTest {
     }
 
     @Test
-    void dropsWhatWasNotUsedForLongest() {
+    void evictsTheLeastRecentlyUsedEntry() {
         for (int key = 1; key <= 4; key++) {
             insert(key, content(SIZE / 4, key));
         }
@@ -85,7 +85,7 @@ final class LocalCacheTest {
     }
 
     @Test
-    void keepsWhatCameLastWhateverWasUsedOften() {
+    void keepsTheNewestEntryHoweverOftenOthersWereUsed() {
         for (int key = 0; key < 100; key++) {
             insert(key, content(64, key));
             for (int use = 0; use < 10; use++) {
@@ -177,7 +177,7 @@ final class LocalCacheTest {
     }
 
     private static String insert(LocalCache cache, long key, MemorySegment content) {
-        Told told = new Told();
+        RecordingCacheObserver told = new RecordingCacheObserver();
         cache.insert(new CacheKey(key, 0), content, told);
         return told.word();
     }
@@ -202,19 +202,19 @@ final class LocalCacheTest {
     }
 
     private static Optional<CacheEntry> find(LocalCache cache, long key) {
-        Told told = new Told();
+        RecordingCacheObserver told = new RecordingCacheObserver();
         cache.lookup(new CacheKey(key, 0), told);
         return told.entry();
     }
 
     /** Reads an entry and looks whether every byte is that of its key. */
-    private record Reading(int key, List<String> mistakes) implements LookupObserver {
+    private record Reading(int key, List<String> mismatches) implements LookupObserver {
         @Override
         public void found(CacheEntry entry) {
             MemorySegment content = entry.content();
             for (long at = 0; at < content.byteSize(); at++) {
                 if (content.get(ValueLayout.JAVA_BYTE, at) != (byte) key) {
-                    mistakes.add("key " + key + " at " + at);
+                    mismatches.add("key " + key + " at " + at);
                 }
             }
             entry.close();
@@ -225,7 +225,7 @@ final class LocalCacheTest {
 
         @Override
         public void failed(String reason) {
-            mistakes.add(reason);
+            mismatches.add(reason);
         }
     }
 }

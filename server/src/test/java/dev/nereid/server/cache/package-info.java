@@ -1,4 +1,4 @@
-/** Tests of the cache of responses. */
+/** The response cache of the server: local, or from a plugin. */
 @NullMarked
 package dev.nereid.server.cache;
 

@@ -27,7 +27,7 @@ final class ClassifyingObserverTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory(1_000);
 
-    private final Heard heard = new Heard();
+    private final RecordedResponses responses = new RecordedResponses();
     private int cancelled;
 
     @Test
@@ -39,43 +39,44 @@ final class ClassifyingObserverTest {
         observer.onResponse(first);
         observer.onResponse(last);
 
-        assertThat(heard.texts("A")).containsExactly(List.of("3.000000:1:b", "2.000000:2"), List.of("5.000000:0:a"));
-        assertThat(heard.responses).extracting(InferResponse::isLast).containsExactly(false, true);
-        assertThat(heard.responses.getFirst().outputs().get(1))
+        assertThat(responses.texts("A"))
+                .containsExactly(List.of("3.000000:1:b", "2.000000:2"), List.of("5.000000:0:a"));
+        assertThat(responses.responses).extracting(InferResponse::isFinal).containsExactly(false, true);
+        assertThat(responses.responses.getFirst().outputs().get(1))
                 .isSameAs(first.outputs().get(1));
         assertThat(memory.buffersInUse()).isEqualTo(2);
         assertThat(first.timesClosed()).isZero();
-        heard.responses.forEach(InferResponse::close);
-        heard.responses.forEach(InferResponse::close);
+        responses.responses.forEach(InferResponse::close);
+        responses.responses.forEach(InferResponse::close);
         assertThat(first.timesClosed() + last.timesClosed()).isEqualTo(2);
         assertThat(cancelled).isZero();
     }
 
     @Test
-    void endsACallWhoseClassesCannotBeHadAndTellsTheModel() {
+    void failsARequestThatCannotBeClassifiedAndCancelsItsExecution() {
         ClassifyingObserver observer = observer(RequestedOutput.classified("A", 1_000_000));
         FakeResponse tooLong = FakeResponse.of(false, floats("A", new float[100]));
         FakeResponse later = FakeResponse.of(true, floats("A", 1));
 
         observer.onResponse(tooLong);
         observer.onResponse(later);
-        observer.onEnd();
+        observer.onCompleted();
         observer.onError(new InferenceException(ErrorCode.CANCELLED, "withdrawn"));
 
-        assertThat(heard.responses).isEmpty();
-        assertThat(heard.errors).extracting(InferenceException::code).containsExactly(ErrorCode.UNAVAILABLE);
-        assertThat(heard.ends).isZero();
+        assertThat(responses.responses).isEmpty();
+        assertThat(responses.errors).extracting(InferenceException::code).containsExactly(ErrorCode.UNAVAILABLE);
+        assertThat(responses.ends).isZero();
         assertThat(tooLong.timesClosed() + later.timesClosed()).isEqualTo(2);
         assertThat(cancelled).isEqualTo(1);
     }
 
     @Test
-    void withdrawsACallThatFailedBeforeItsHandleWasKnown() {
+    void cancelsARequestThatFailedBeforeItsHandleWasSet() {
         ClassifyingObserver observer =
-                new ClassifyingObserver(classifier(), List.of(RequestedOutput.classified("A", 1_000_000)), heard);
+                new ClassifyingObserver(classifier(), List.of(RequestedOutput.classified("A", 1_000_000)), responses);
 
         observer.onResponse(FakeResponse.of(false, floats("A", new float[100])));
-        observer.observes(() -> cancelled++);
+        observer.attach(() -> cancelled++);
 
         assertThat(cancelled).isEqualTo(1);
     }
@@ -86,7 +87,7 @@ final class ClassifyingObserverTest {
 
         observer.onResponse(FakeResponse.of(true, floats("A", new float[1_000_001])));
 
-        assertThat(heard.errors).singleElement().satisfies(error -> {
+        assertThat(responses.errors).singleElement().satisfies(error -> {
             assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(error).hasMessage("classification output tensor too large");
         });
@@ -99,31 +100,31 @@ final class ClassifyingObserverTest {
 
         observer.onResponse(FakeResponse.of(true, floats("A")));
 
-        NamedTensor output = heard.responses.getFirst().outputs().getFirst();
+        NamedTensor output = responses.responses.getFirst().outputs().getFirst();
         assertThat(output.tensor().shape()).isEqualTo(Shape.of(0));
         assertThat(output.tensor().byteSize()).isZero();
-        heard.responses.getFirst().close();
+        responses.responses.getFirst().close();
     }
 
     @Test
-    void hearsEndsAndErrorsAsTheyAre() {
-        observer(RequestedOutput.classified("A", 3)).onEnd();
+    void passesOnCompletionAndErrors() {
+        observer(RequestedOutput.classified("A", 3)).onCompleted();
         observer(RequestedOutput.classified("A", 3)).onError(new InferenceException(ErrorCode.INTERNAL, "no"));
         observer(RequestedOutput.classified("A", 3))
                 .onFailedResponse(new InferenceException(ErrorCode.INTERNAL, "not this one"));
 
-        assertThat(heard.failedResponses)
+        assertThat(responses.failedResponses)
                 .singleElement()
                 .satisfies(error -> assertThat(error).hasMessage("not this one"));
-        assertThat(heard.ends).isEqualTo(1);
-        assertThat(heard.errors)
+        assertThat(responses.ends).isEqualTo(1);
+        assertThat(responses.errors)
                 .singleElement()
                 .satisfies(error -> assertThat(error).hasMessage("no"));
     }
 
     private ClassifyingObserver observer(RequestedOutput... outputs) {
-        ClassifyingObserver observer = new ClassifyingObserver(classifier(), List.of(outputs), heard);
-        observer.observes(() -> cancelled++);
+        ClassifyingObserver observer = new ClassifyingObserver(classifier(), List.of(outputs), responses);
+        observer.attach(() -> cancelled++);
         return observer;
     }
 
@@ -145,7 +146,7 @@ final class ClassifyingObserverTest {
     }
 
     /** What the caller was told. */
-    private static final class Heard implements ResponseObserver {
+    private static final class RecordedResponses implements ResponseObserver {
         private final List<InferResponse> responses = new ArrayList<>();
         private final List<InferenceException> errors = new ArrayList<>();
         private final List<InferenceException> failedResponses = new ArrayList<>();
@@ -162,7 +163,7 @@ final class ClassifyingObserverTest {
         }
 
         @Override
-        public void onEnd() {
+        public void onCompleted() {
             ends++;
         }
 

@@ -1,4 +1,4 @@
-/** Tests of the tensor pool. */
+/** Classification: replaces an output by its largest elements, with their indices and labels. */
 @NullMarked
 package dev.nereid.server.classification;
 

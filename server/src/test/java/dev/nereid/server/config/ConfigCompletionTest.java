@@ -45,7 +45,7 @@ class ConfigCompletionTest {
             backend: 'identity'                       | model.onnx         | ''                    | identity    | ''
             platform: 'ensemble'                      | model.onnx         | ensemble              | ''          | ''
             """)
-    void tellsTheBackendFromTheFiles(String config, String entry, String platform, String backend, String filename) {
+    void derivesTheBackendFromTheFiles(String config, String entry, String platform, String backend, String filename) {
         ModelConfig completed = ConfigCompletion.fromFiles(
                 Configs.config(config == null ? "" : config), "m", entry == null ? Set.of() : Set.of(entry));
 
@@ -57,7 +57,7 @@ class ConfigCompletionTest {
 
     @ParameterizedTest
     @CsvSource({"model.plan/", "model.pt/", "model.pt2/", "model.graphdef/", "model.savedmodel"})
-    void doesNotTakeAFolderForAFileNorAFileForAFolder(String entry) {
+    void doesNotTakeADirectoryForAFileNorAFileForADirectory(String entry) {
         assertThatThrownBy(() -> ConfigCompletion.fromFiles(Configs.config(""), "m", Set.of(entry)))
                 .hasMessageStartingWith("Invalid model name: ");
     }
@@ -72,7 +72,7 @@ class ConfigCompletionTest {
     }
 
     @Test
-    void refusesAModelWhoseBackendNothingTells() {
+    void refusesAModelWithoutAnyHintOfItsBackend() {
         assertThatThrownBy(() -> ConfigCompletion.fromFiles(Configs.config(""), "m", Set.of("weights.bin")))
                 .hasMessage("Invalid model name: Could not determine backend for model 'm' with no backend in model"
                         + " configuration. Expected model name of the form 'model.<backend_name>'.");

@@ -69,7 +69,7 @@ class ModelConfigReaderTest {
 
     @ParameterizedTest
     @FieldSource("ERRORS")
-    void saysWhereAndWhatWasExpected(String text, String message) {
+    void reportsPositionAndExpectation(String text, String message) {
         InferenceException error = failure(text);
 
         assertThat(error.publicMessage()).startsWith(START + message).doesNotContain("\n");
@@ -156,7 +156,7 @@ class ModelConfigReaderTest {
     }
 
     @Test
-    void tellsAMissingFileFromABrokenOne(@TempDir Path repository) throws IOException {
+    void distinguishesAMissingFileFromABrokenOne(@TempDir Path repository) throws IOException {
         Path model = Files.createDirectories(repository.resolve("simple"));
         Path file = model.resolve("config.pbtxt");
 

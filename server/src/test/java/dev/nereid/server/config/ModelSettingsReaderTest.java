@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.ModelDescription;
+import dev.nereid.api.ModelMetadata;
 import dev.nereid.scheduler.BatchingPolicy;
-import dev.nereid.scheduler.PriorityPolicy;
-import dev.nereid.scheduler.QueuePolicy;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.queue.QueuePolicy;
 import dev.nereid.spi.BatchInput;
 import dev.nereid.spi.BatchOutput;
 import dev.nereid.spi.DataType;
@@ -79,7 +79,7 @@ class ModelSettingsReaderTest {
     }
 
     @Test
-    void tellsWhatIsDerivedFromABatch() {
+    void reportsWhatIsDerivedFromABatch() {
         StringBuilder text = new StringBuilder("name: 'm' ");
         List<BatchInput> expected = new ArrayList<>();
         for (BatchInput.Kind kind : BatchInput.Kind.values()) {
@@ -185,7 +185,7 @@ class ModelSettingsReaderTest {
     @Test
     void describesAModelToClients() {
         assertThat(ModelSettingsReader.description(CONFIG, List.of(1L, 3L)))
-                .isEqualTo(new ModelDescription(
+                .isEqualTo(new ModelMetadata(
                         "m",
                         List.of(1L, 3L),
                         "b",

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 
 /** The record of the reference server, beside this repository. */
 final class Golden {
-    private static final Path FOLDER = Path.of("..", "..", "shared", "golden");
+    private static final Path DIRECTORY = Path.of("..", "..", "shared", "golden");
 
     /**
      * A recorded case.
@@ -23,9 +23,9 @@ final class Golden {
      * @param part which part of the record it is in; empty if there is one only
      * @param title what it tries
      * @param request the request as text
-     * @param answer the answer as text
+     * @param response the answer as text
      */
-    record Case(int number, String part, String title, String request, String answer) {
+    record Case(int number, String part, String title, String request, String response) {
         @Override
         public String toString() {
             return number + " " + title;
@@ -36,7 +36,7 @@ final class Golden {
 
     /** Returns a file or folder of the record, and skips the test if there is none. */
     static Path path(String name) {
-        Path path = FOLDER.resolve(name);
+        Path path = DIRECTORY.resolve(name);
         assumeTrue(Files.exists(path), () -> "no recorded exchanges: " + path + " does not exist");
         return path;
     }

@@ -30,10 +30,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 class GoldenConfigTest {
     private static final Pattern CONFIG_ROUTE = Pattern.compile("^GET /v2/models/([^/]+)(?:/versions/1)?/config ");
 
-    static List<Golden.Case> configAnswers() {
+    static List<Golden.Case> configResponses() {
         return Golden.cases("http.jsonl", "body").stream()
                 .filter(one -> CONFIG_ROUTE.matcher(one.request()).find())
-                .filter(one -> !one.answer().startsWith("{\"error\""))
+                .filter(one -> !one.response().startsWith("{\"error\""))
                 .toList();
     }
 
@@ -45,12 +45,12 @@ class GoldenConfigTest {
 
         String json = ModelConfigJson.write(loaded(Golden.path("models").resolve(route.group(1))));
 
-        assertThat(json).isEqualTo(recorded.answer());
+        assertThat(json).isEqualTo(recorded.response());
     }
 
     @Test
-    void theRecordHoldsConfigAnswers() {
-        assertThat(configAnswers()).hasSizeGreaterThan(10);
+    void theRecordHoldsConfigResponses() {
+        assertThat(configResponses()).hasSizeGreaterThan(10);
     }
 
     static List<Path> models() {

@@ -5,13 +5,13 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.TextFormat;
-import dev.nereid.api.CallOptions;
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
-import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.server.config.ModelConfigReader;
 import dev.nereid.server.config.ModelSettingsReader;
 import dev.nereid.server.request.RequestChecks;
@@ -48,7 +48,7 @@ class GoldenRequestTest {
 
         /** Whether the answer is one of the checks': refused by them, or served. */
         boolean isOfChecks() {
-            String answer = one.answer();
+            String answer = one.response();
             return answer.startsWith("OK")
                     || answer.startsWith(REFUSED + "[request id: ")
                     || answer.startsWith(REFUSED + "unexpected inference ");
@@ -80,34 +80,34 @@ class GoldenRequestTest {
 
     @ParameterizedTest
     @MethodSource("recorded")
-    void saysWhatTheReferenceSays(Recorded recorded) {
+    void reportsTheErrorsOfTheReference(Recorded recorded) {
         ModelInferRequest request = recorded.request();
-        String answer = recorded.one().answer();
+        String answer = recorded.one().response();
         RequestChecks checks = RequestChecks.forModel(ModelSettingsReader.settings(
                 ModelConfigReader.read(
                         Golden.path("models").resolve(request.getModelName()).resolve("config.pbtxt")),
                 1));
 
         if (answer.startsWith("OK")) {
-            CheckedCall checked = checks.check(call(request));
+            CheckedRequest checked = checks.check(request(request));
             assertThat(checked.inputs()).hasSize(request.getInputsCount());
         } else {
             InferenceException error =
-                    catchThrowableOfType(InferenceException.class, () -> checks.check(call(request)));
+                    catchThrowableOfType(InferenceException.class, () -> checks.check(request(request)));
             assertThat(error).isNotNull();
             assertThat(REFUSED + error.publicMessage()).isEqualTo(answer);
         }
     }
 
     @Test
-    void theRecordHoldsRefusalsAndAnswers() throws TextFormat.ParseException {
+    void theRecordHoldsRefusalsAndResponses() throws TextFormat.ParseException {
         assertThat(recorded()).hasSizeGreaterThan(30);
         assertThat(recorded())
-                .filteredOn(one -> one.one().answer().startsWith(REFUSED))
+                .filteredOn(one -> one.one().response().startsWith(REFUSED))
                 .hasSizeGreaterThan(15);
     }
 
-    private static InferCall call(ModelInferRequest request) {
+    private static InferRequest request(ModelInferRequest request) {
         List<InputTensor> inputs = new ArrayList<>();
         for (int i = 0; i < request.getInputsCount(); i++) {
             ModelInferRequest.InferInputTensor input = request.getInputs(i);
@@ -123,13 +123,13 @@ class GoldenRequestTest {
                 .map(ModelInferRequest.InferRequestedOutputTensor::getName)
                 .map(RequestedOutput::of)
                 .toList();
-        return new InferCall(
+        return new InferRequest(
                 ModelRef.latest(request.getModelName()),
                 request.getId(),
                 inputs,
                 outputs,
                 Map.of(),
-                CallOptions.DEFAULT,
+                RequestOptions.DEFAULT,
                 () -> {});
     }
 }

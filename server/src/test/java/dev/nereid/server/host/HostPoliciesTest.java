@@ -3,7 +3,7 @@ package dev.nereid.server.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import dev.nereid.scheduler.ThreadPlacement;
+import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.spi.Device;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -129,7 +129,7 @@ final class HostPoliciesTest {
     }
 
     @Test
-    void takesAnyProcessorWhereTheSystemTellsNone() throws IOException {
+    void takesAnyProcessorWhereTheSystemListsNone() throws IOException {
         Files.delete(machine.resolve("cpu/online"));
 
         assertThat(HostPolicies.processors(settings("p,cpu-cores=99"), machine))

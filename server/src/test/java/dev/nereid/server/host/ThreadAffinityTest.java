@@ -3,16 +3,16 @@ package dev.nereid.server.host;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import dev.nereid.api.CallOptions;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.BatchingPolicy;
-import dev.nereid.scheduler.CheckedCall;
-import dev.nereid.scheduler.InstanceSlot;
 import dev.nereid.scheduler.ModelPlan;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.SchedulerEnvironment;
-import dev.nereid.scheduler.ThreadPlacement;
-import dev.nereid.scheduler.WarmupSample;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.ThreadPlacement;
+import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
@@ -42,8 +42,8 @@ final class ThreadAffinityTest {
         ThreadPlacement placement = HostPolicies.of(
                         List.of(new HostSetting("p", HostSetting.CPU_CORES, one.toString())))
                 .placement("p");
-        CheckedCall call = new CheckedCall(
-                "m", 1, 1, "", List.of(), List.of(), List.of(), Map.of(), CallOptions.DEFAULT, () -> {});
+        CheckedRequest call = new CheckedRequest(
+                "m", 1, 1, "", List.of(), List.of(), List.of(), Map.of(), RequestOptions.DEFAULT, () -> {});
         ModelSettings model = ModelSettings.builder("m", 1).build();
 
         try (TimerThread timer = new TimerThread(System::nanoTime);
@@ -63,7 +63,7 @@ final class ThreadAffinityTest {
     }
 
     @Test
-    void saysWhichErrorTheSystemGives() throws InterruptedException {
+    void reportsWhichErrorTheSystemGives() throws InterruptedException {
         assumeThat(STATUS).exists();
         List<Optional<String>> problems = new CopyOnWriteArrayList<>();
 

@@ -1,4 +1,4 @@
-/** Tests of host policies. */
+/** Host policies: the processors on which the threads of instances run. */
 @NullMarked
 package dev.nereid.server.host;
 

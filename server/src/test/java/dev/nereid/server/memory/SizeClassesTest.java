@@ -31,7 +31,7 @@ class SizeClassesTest {
 
     @Test
     void growsByAtMostAQuarterAndStaysAligned() {
-        for (int index = 4; index <= SizeClasses.indexOf(TensorPool.LARGEST_POOLED); index++) {
+        for (int index = 4; index <= SizeClasses.indexOf(TensorPool.MAX_POOLED); index++) {
             long smaller = SizeClasses.sizeOf(index - 1);
             long size = SizeClasses.sizeOf(index);
             assertThat(size).isGreaterThan(smaller).isLessThanOrEqualTo(smaller + smaller / 4);

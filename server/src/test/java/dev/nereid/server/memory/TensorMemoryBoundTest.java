@@ -28,7 +28,7 @@ class TensorMemoryBoundTest {
 
     @ParameterizedTest
     @CsvSource({"512, 512", "512, 1024", "600, 512", "0, 512"})
-    void takesTheLeastAndSaysSoWhereTheHeapLeavesTooLittle(long memory, long heap) {
+    void takesTheMinimumAndReportsItWhereTheHeapLeavesTooLittle(long memory, long heap) {
         TensorMemoryBound derived = TensorMemoryBound.derive(memory * MIB, heap * MIB);
 
         assertThat(derived.bytes()).isEqualTo(64 * MIB);

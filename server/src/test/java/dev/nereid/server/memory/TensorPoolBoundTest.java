@@ -3,9 +3,9 @@ package dev.nereid.server.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.GrowingBuffer;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.GrowingBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -53,7 +53,7 @@ class TensorPoolBoundTest {
     }
 
     @Test
-    void saysWhenToTryAgainOnlyWhereThatMayHelp() {
+    void suggestsARetryOnlyWhereItMayHelp() {
         try (TensorPool pool = new TensorPool(8 * MIB, 0);
                 TensorBuffer held = pool.allocate(5 * MIB)) {
             assertThat(held.segment().byteSize()).isEqualTo(5 * MIB);
@@ -94,7 +94,7 @@ class TensorPoolBoundTest {
     }
 
     @Test
-    void takesNothingForAClaimAndLittleMoreThanArrives() {
+    void reservesNothingForADeclaredSizeAndLittleMoreThanArrives() {
         try (TensorPool pool = new TensorPool(64 * MIB, 0);
                 GrowingBuffer buffer = pool.reserve(50 * MIB)) {
             assertThat(pool.bytesHeld()).isZero();

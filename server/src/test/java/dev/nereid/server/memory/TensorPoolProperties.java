@@ -2,9 +2,9 @@ package dev.nereid.server.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.nereid.api.GrowingBuffer;
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.GrowingBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;

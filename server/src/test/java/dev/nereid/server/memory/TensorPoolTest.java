@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -27,7 +27,7 @@ class TensorPoolTest {
 
     @ParameterizedTest
     @ValueSource(longs = {0, 1, 63, 64, 65, 1024, 1025, 600 * 1024, 64 * MIB, 64 * MIB + 1})
-    void givesExactlyTheSizeAskedForAligned(long size) {
+    void allocatesExactlyTheRequestedSizeAligned(long size) {
         try (TensorPool pool = new TensorPool(256 * MIB, MIB);
                 TensorBuffer buffer = pool.allocate(size)) {
             assertThat(buffer.segment().byteSize()).isEqualTo(size);
@@ -107,7 +107,7 @@ class TensorPoolTest {
     }
 
     @Test
-    void answersUnavailableWhenTheSystemHasNoMemory() {
+    void failsWithUnavailableWhenTheSystemHasNoMemory() {
         try (TensorPool pool = new TensorPool(Long.MAX_VALUE, MIB)) {
             assertThatThrownBy(() -> pool.allocate(1L << 47))
                     .isInstanceOfSatisfying(

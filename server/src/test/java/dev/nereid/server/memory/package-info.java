@@ -1,4 +1,4 @@
-/** Tests of the tensor pool. */
+/** Pooled tensor memory outside the heap. */
 @NullMarked
 package dev.nereid.server.memory;
 

@@ -31,7 +31,7 @@ final class BackendSlotTest {
     private Path root;
 
     @Test
-    void makesOneBackendForAllThatAskAtOnce() throws Exception {
+    void createsOneBackendForConcurrentCallers() throws Exception {
         CountDownLatch making = new CountDownLatch(1);
         CountDownLatch asked = new CountDownLatch(3);
         CountingProvider provider = new CountingProvider(context -> {
@@ -75,7 +75,7 @@ final class BackendSlotTest {
     }
 
     @Test
-    void turnsWhateverAPluginThrowsIntoAnInternalError() {
+    void convertsAnyThrowableOfAPluginToAnInternalError() {
         BackendSlot slot = slot(new CountingProvider(context -> {
             throw new NoClassDefFoundError("com/example/Driver");
         }));
@@ -169,7 +169,7 @@ final class BackendSlotTest {
                     root.resolve("cache"),
                     3);
             return new BackendSlot(
-                    ProviderEntry.of(provider, boundary),
+                    IsolatedBackendProvider.of(provider, boundary),
                     new PluginSource("test", root.resolve("test"), List.of(jars)),
                     environment);
         } catch (BackendException | PluginException e) {

@@ -54,11 +54,11 @@ final class CachePluginTest {
             """;
 
     @TempDir
-    Path folder;
+    Path directory;
 
     @Test
     void makesTheCacheOfItsNameBehindABoundary() {
-        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(folder.resolve("shop/shop.jar"));
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(directory.resolve("shop/shop.jar"));
         List<String> told = new ArrayList<>();
 
         try (ResponseCache cache = open("shop", Map.of("open", "yes"))) {
@@ -80,8 +80,8 @@ final class CachePluginTest {
     }
 
     @Test
-    void tellsWhatThePluginFindsWrong() {
-        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(folder.resolve("shop.jar"));
+    void reportsTheErrorOfThePlugin() {
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(directory.resolve("shop.jar"));
 
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> open("shop", Map.of()))
@@ -89,10 +89,10 @@ final class CachePluginTest {
     }
 
     @Test
-    void tellsOfAPluginThatIsMissingOrBroken() {
-        PluginJar.of(SOURCE).write(folder.resolve("mute.jar"));
-        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").spiVersion("2.0").write(folder.resolve("young.jar"));
-        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(folder.resolve("alias.jar"));
+    void reportsAMissingOrBrokenPlugin() {
+        PluginJar.of(SOURCE).write(directory.resolve("mute.jar"));
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").spiVersion("2.0").write(directory.resolve("young.jar"));
+        PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(directory.resolve("alias.jar"));
 
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> open("other", Map.of()))
@@ -109,6 +109,6 @@ final class CachePluginTest {
     }
 
     private ResponseCache open(String name, Map<String, String> settings) {
-        return CachePlugin.open(name, settings, List.of(folder, folder.resolve("none")), SPI);
+        return CachePlugin.open(name, settings, List.of(directory, directory.resolve("none")), SPI);
     }
 }

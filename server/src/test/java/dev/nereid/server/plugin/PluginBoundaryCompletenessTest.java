@@ -261,7 +261,7 @@ final class PluginBoundaryCompletenessTest {
             }
         };
 
-        assertThat(List.copyOf(ProviderEntry.of(provider, boundary).platforms()))
+        assertThat(List.copyOf(IsolatedBackendProvider.of(provider, boundary).platforms()))
                 .containsExactly("y");
         assertThat(List.copyOf(new IsolatedModel(model, boundary).memoryUsage()))
                 .hasSize(1);
@@ -328,12 +328,12 @@ final class PluginBoundaryCompletenessTest {
 
     private Object wrapper(Class<?> type, FakePlugin plugin) throws Exception {
         return switch (plugin.as(type)) {
-            case BackendProvider provider -> ProviderEntry.of(provider, boundary);
+            case BackendProvider provider -> IsolatedBackendProvider.of(provider, boundary);
             case Backend backend -> new IsolatedBackend(backend, boundary);
             case Model model -> new IsolatedModel(model, boundary);
             case ModelInstance instance -> new IsolatedInstance(instance, boundary);
-            case BatchingStrategy strategy -> new IsolatedStrategy(strategy, boundary);
-            case FormingBatch batch -> new IsolatedStrategy(() -> batch, boundary).begin();
+            case BatchingStrategy strategy -> new IsolatedBatchingStrategy(strategy, boundary);
+            case FormingBatch batch -> new IsolatedBatchingStrategy(() -> batch, boundary).begin();
             case CacheProvider provider -> new IsolatedCacheProvider(provider, boundary, () -> {});
             case ResponseCache cache -> new IsolatedCache(cache, boundary, () -> {});
             case CacheEntry entry -> new IsolatedCacheEntry(entry, boundary);

@@ -19,9 +19,9 @@ final class PluginTest {
     private Path plugins;
 
     @Test
-    void findsJarsAndFoldersOfJarsByName() throws IOException {
-        telling("b_backend", "\"\"").write(plugins.resolve("zeta.jar"));
-        telling("a_backend", "\"\"").write(plugins.resolve("alpha/any.jar"));
+    void findsJarsAndDirectoriesOfJarsByName() throws IOException {
+        reporting("b_backend", "\"\"").write(plugins.resolve("zeta.jar"));
+        reporting("a_backend", "\"\"").write(plugins.resolve("alpha/any.jar"));
         Files.writeString(plugins.resolve("README.md"), "not a plugin");
         Files.writeString(plugins.resolve(".hidden.jar"), "not a plugin");
 
@@ -32,7 +32,7 @@ final class PluginTest {
 
     @Test
     void hidesTheServerAndItsLibrariesFromPlugins() {
-        telling(
+        reporting(
                         "probe",
                         "seen(\"dev.nereid.server.plugin.BackendRegistry\")"
                                 + " + seen(\"dev.nereid.api.InferenceServer\")"
@@ -47,7 +47,7 @@ final class PluginTest {
 
     @Test
     void hidesTheServersResourcesFromPlugins() {
-        telling(
+        reporting(
                         "probe",
                         "Probe.class.getClassLoader().getResource(\"dev/nereid/server/build.properties\")"
                                 + " + \" \" + Probe.class.getClassLoader().getResource(\"own.txt\").getProtocol()")
@@ -59,7 +59,7 @@ final class PluginTest {
 
     @Test
     void givesTheServersSpiToAPluginThatBringsACopy() {
-        telling(
+        reporting(
                         "probe",
                         "dev.nereid.spi.Shape.of(1, 2).toString() + dev.nereid.spi.Shape.class.getClassLoader().equals("
                                 + "dev.nereid.spi.BackendProvider.class.getClassLoader())")
@@ -78,7 +78,7 @@ final class PluginTest {
                             + " return \"library " + version + "\"; } }")
                     .spiVersion("")
                     .write(folder.resolve("lib.jar"));
-            telling("backend" + version, "lib.Greeting.text()")
+            reporting("backend" + version, "lib.Greeting.text()")
                     .compiledAgainst(library)
                     .write(folder.resolve("plugin.jar"));
         }
@@ -87,8 +87,8 @@ final class PluginTest {
     }
 
     @Test
-    void callsPluginsWithTheirOwnContextClassLoader() {
-        telling("probe", "\"\" + (Thread.currentThread().getContextClassLoader() == Probe.class.getClassLoader())")
+    void invokesPluginsWithTheirOwnContextClassLoader() {
+        reporting("probe", "\"\" + (Thread.currentThread().getContextClassLoader() == Probe.class.getClassLoader())")
                 .write(plugins.resolve("probe.jar"));
         ClassLoader before = Thread.currentThread().getContextClassLoader();
 
@@ -99,14 +99,14 @@ final class PluginTest {
     @ParameterizedTest
     @CsvSource({"1.0", "1.0.7"})
     void acceptsVersionsOfTheSpiThatItHas(String version) {
-        telling("probe", "\"\"").spiVersion(version).write(plugins.resolve("probe.jar"));
+        reporting("probe", "\"\"").spiVersion(version).write(plugins.resolve("probe.jar"));
 
         assertThat(open()).extracting(BackendStatus::state).containsExactly(BackendStatus.State.AVAILABLE);
     }
 
     @Test
     void reportsAPluginForANewerSpi() {
-        telling("probe", "\"\"").spiVersion("1.1").write(plugins.resolve("probe.jar"));
+        reporting("probe", "\"\"").spiVersion("1.1").write(plugins.resolve("probe.jar"));
 
         assertThat(brokenReason())
                 .isEqualTo(
@@ -116,7 +116,7 @@ final class PluginTest {
 
     @Test
     void reportsAPluginForAnOlderSpi() {
-        telling("probe", "\"\"").spiVersion("0.9").write(plugins.resolve("probe.jar"));
+        reporting("probe", "\"\"").spiVersion("0.9").write(plugins.resolve("probe.jar"));
 
         assertThat(brokenReason())
                 .isEqualTo("probe.jar: Backend-Spi-Version: 0.9 (expected: 1.0 to 1.0); build the plugin again against"
@@ -125,7 +125,7 @@ final class PluginTest {
 
     @Test
     void reportsAPluginWithoutSpiVersion() {
-        telling("probe", "\"\"").spiVersion("").write(plugins.resolve("probe.jar"));
+        reporting("probe", "\"\"").spiVersion("").write(plugins.resolve("probe.jar"));
 
         assertThat(brokenReason())
                 .startsWith("probe.jar: its manifest has no Backend-Spi-Version (expected: ")
@@ -134,14 +134,14 @@ final class PluginTest {
 
     @Test
     void reportsAnSpiVersionThatIsNone() {
-        telling("probe", "\"\"").spiVersion("one").write(plugins.resolve("probe.jar"));
+        reporting("probe", "\"\"").spiVersion("one").write(plugins.resolve("probe.jar"));
 
         assertThat(brokenReason()).isEqualTo("probe.jar: Backend-Spi-Version: one (expected: a version such as 1.0)");
     }
 
     @Test
     void checksTheSpiVersionBeforeItLoadsAClass() {
-        telling("probe", "\"\"").spiVersion("2.0").without("Probe").write(plugins.resolve("probe.jar"));
+        reporting("probe", "\"\"").spiVersion("2.0").without("Probe").write(plugins.resolve("probe.jar"));
 
         assertThat(brokenReason()).contains("Backend-Spi-Version: 2.0");
     }
@@ -154,7 +154,7 @@ final class PluginTest {
     }
 
     @Test
-    void reportsAFolderWithoutJars() throws IOException {
+    void reportsADirectoryWithoutJars() throws IOException {
         Files.createDirectories(plugins.resolve("probe"));
 
         assertThat(brokenReason()).isEqualTo("no file *.jar in its folder (expected: the plugin's jars)");
@@ -209,8 +209,8 @@ final class PluginTest {
     }
 
     @Test
-    void reportsANameThatNoModelCouldAskFor() {
-        telling("Not A Name", "\"\"").write(plugins.resolve("probe.jar"));
+    void reportsANameThatNoModelCanUse() {
+        reporting("Not A Name", "\"\"").write(plugins.resolve("probe.jar"));
 
         assertThat(brokenReason())
                 .isEqualTo("Probe: name: 'Not A Name' (expected: lower-case letters, digits, _ and -)");
@@ -229,8 +229,8 @@ final class PluginTest {
 
     @Test
     void reportsTheSecondOfTwoBackendsOfOneName() {
-        telling("same", "\"\"").write(plugins.resolve("first.jar"));
-        telling("same", "\"\"").write(plugins.resolve("second.jar"));
+        reporting("same", "\"\"").write(plugins.resolve("first.jar"));
+        reporting("same", "\"\"").write(plugins.resolve("second.jar"));
 
         List<BackendStatus> statuses = open();
 
@@ -246,8 +246,8 @@ final class PluginTest {
     @Test
     void keepsWorkingPluginsBesideBrokenOnes() throws IOException {
         Files.writeString(plugins.resolve("a.jar"), "this is no zip file");
-        telling("probe", "\"\"").write(plugins.resolve("b.jar"));
-        telling("other", "\"\"").spiVersion("9.0").write(plugins.resolve("c.jar"));
+        reporting("probe", "\"\"").write(plugins.resolve("b.jar"));
+        reporting("other", "\"\"").spiVersion("9.0").write(plugins.resolve("c.jar"));
 
         assertThat(open())
                 .extracting(BackendStatus::plugin, BackendStatus::state)
@@ -282,7 +282,7 @@ final class PluginTest {
     }
 
     /** A plugin whose provider gives the value of an expression as the reason why it is unavailable. */
-    private static PluginJar telling(String name, String expression) {
+    private static PluginJar reporting(String name, String expression) {
         return PluginJar.of("public class Probe implements dev.nereid.spi.BackendProvider { "
                         + "static String seen(String c) { try { Class.forName(c); return \"y\"; }"
                         + " catch (ClassNotFoundException e) { return \"n\"; } } "

@@ -1,5 +1,5 @@
 /**
- * Tests of plugins, with plugins that are compiled by the tests.
+ * Plugins: discovery, class loaders, isolation, and the backends and caches in them.
  *
  * <p>Starting point: {@link dev.nereid.server.plugin.PluginJar}.
  */

@@ -16,8 +16,8 @@ final class ModelRepositoryTest {
     private Path root;
 
     @Test
-    void listsFoldersByNameAndNothingElse() throws IOException {
-        folders("b/1", "a/1", ".hidden/1");
+    void listsDirectoriesByNameAndNothingElse() throws IOException {
+        directories("b/1", "a/1", ".hidden/1");
         Files.writeString(root.resolve("README.md"), "not a model");
 
         RepositoryScan scan = new ModelRepository(List.of(root)).scan();
@@ -28,7 +28,7 @@ final class ModelRepositoryTest {
 
     @Test
     void keepsModelsApartThatAppearTwice() throws IOException {
-        folders("one/a/1", "one/b/1", "two/b/1", "two/c/1", "three/b/1");
+        directories("one/a/1", "one/b/1", "two/b/1", "two/c/1", "three/b/1");
 
         RepositoryScan scan =
                 new ModelRepository(List.of(root.resolve("one"), root.resolve("two"), root.resolve("three"))).scan();
@@ -49,8 +49,8 @@ final class ModelRepositoryTest {
 
     @Test
     void takesWholeNumbersForVersions() throws IOException {
-        folders("m/1", "m/10", "m/2", "m/0", "m/01", "m/3abc", "m/-4", "m/warmup", "m/initial_state", "m/configs");
-        folders("m/99999999999999999999", "m/.5");
+        directories("m/1", "m/10", "m/2", "m/0", "m/01", "m/3abc", "m/-4", "m/warmup", "m/initial_state", "m/configs");
+        directories("m/99999999999999999999", "m/.5");
         Files.writeString(root.resolve("m/7"), "a file");
 
         assertThat(model("m").versions()).containsExactly(0L, 1L, 2L, 10L);
@@ -58,7 +58,7 @@ final class ModelRepositoryTest {
 
     @Test
     void listsTheFilesOfTheFirstVersionByText() throws IOException {
-        folders("m/10/model.savedmodel", "m/2");
+        directories("m/10/model.savedmodel", "m/2");
         Files.writeString(root.resolve("m/10/model.onnx"), "");
         Files.writeString(root.resolve("m/2/model.plan"), "");
 
@@ -67,14 +67,14 @@ final class ModelRepositoryTest {
 
     @Test
     void findsNoFilesWithoutAVersion() throws IOException {
-        folders("m/warmup");
+        directories("m/warmup");
 
         assertThat(model("m").firstVersionEntries()).isEmpty();
     }
 
     @Test
     void prefersTheNamedConfiguration() throws IOException {
-        folders("m/configs");
+        directories("m/configs");
         assertThat(model("m").configFile("")).isEmpty();
 
         Files.writeString(root.resolve("m/config.pbtxt"), "");
@@ -89,7 +89,7 @@ final class ModelRepositoryTest {
         return new ModelDirectory(root, name);
     }
 
-    private void folders(String... names) throws IOException {
+    private void directories(String... names) throws IOException {
         for (String name : names) {
             Files.createDirectories(root.resolve(name));
         }

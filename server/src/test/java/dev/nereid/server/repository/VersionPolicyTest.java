@@ -20,7 +20,7 @@ final class VersionPolicyTest {
     }
 
     @Test
-    void takesAsManyOfTheHighestAsAskedFor() {
+    void takesAsManyOfTheHighestAsConfigured() {
         assertThat(select("version_policy { latest { num_versions: 2 } }", 1L, 3L, 20L))
                 .containsExactly(3L, 20L);
         assertThat(select("version_policy { latest { num_versions: 4000000000 } }", 1L, 3L, 20L))

@@ -1,4 +1,4 @@
-/** Tests of repositories and of the life of models. */
+/** Model repositories on disk: directories, configuration files and versions. */
 @NullMarked
 package dev.nereid.server.repository;
 

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
-import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
@@ -44,10 +44,10 @@ class RequestChecksProperties {
                 .maxBatchSize(maxBatchSize)
                 .input(TensorSpec.of("a", type, Shape.of(variable)))
                 .build());
-        InputTensor claim = Calls.zeros("a", type.name(), byteSize, dims);
+        InputTensor claim = InferRequests.zeros("a", type.name(), byteSize, dims);
 
         try {
-            CheckedCall checked = checks.check(Calls.call(claim));
+            CheckedRequest checked = checks.check(InferRequests.request(claim));
 
             Tensor tensor = checked.inputs().getFirst().tensor();
             assertThat(tensor.shape().toArray()).isEqualTo(dims);
@@ -63,10 +63,10 @@ class RequestChecksProperties {
         RequestChecks checks = RequestChecks.forModel(ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("a", DataType.BYTES, Shape.of(-1)))
                 .build());
-        InputTensor claim = Calls.input("a", "BYTES", MemorySegment.ofArray(data), strings);
+        InputTensor claim = InferRequests.input("a", "BYTES", MemorySegment.ofArray(data), strings);
 
         try {
-            assertThat(checks.check(Calls.call(claim))
+            assertThat(checks.check(InferRequests.request(claim))
                             .inputs()
                             .getFirst()
                             .tensor()

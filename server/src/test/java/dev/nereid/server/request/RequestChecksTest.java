@@ -1,22 +1,22 @@
 package dev.nereid.server.request;
 
-import static dev.nereid.server.request.Calls.bytes;
-import static dev.nereid.server.request.Calls.call;
-import static dev.nereid.server.request.Calls.input;
-import static dev.nereid.server.request.Calls.strings;
-import static dev.nereid.server.request.Calls.zeros;
+import static dev.nereid.server.request.InferRequests.bytes;
+import static dev.nereid.server.request.InferRequests.input;
+import static dev.nereid.server.request.InferRequests.request;
+import static dev.nereid.server.request.InferRequests.strings;
+import static dev.nereid.server.request.InferRequests.zeros;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import dev.nereid.api.CallOptions;
-import dev.nereid.api.InferCall;
+import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
-import dev.nereid.scheduler.CheckedCall;
+import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
@@ -83,166 +83,173 @@ class RequestChecksTest {
     static final List<Arguments> REFUSED = List.of(
             Arguments.of(
                     SIMPLE,
-                    call(),
+                    request(),
                     UNKNOWN_ID + "expected 2 inputs but got 0 inputs for model 'm'. Got input(s) [], but missing"
                             + " required input(s) ['a','b']. Please provide all required input(s)."),
             Arguments.of(
                     SIMPLE,
-                    call(simple("a", 1)),
+                    request(simple("a", 1)),
                     UNKNOWN_ID + "expected 2 inputs but got 1 inputs for model 'm'. Got input(s) ['a'], but missing"
                             + " required input(s) ['b']. Please provide all required input(s)."),
             Arguments.of(
                     SIMPLE,
-                    call(simple("a", 1), simple("b", 1), simple("c", 1)),
+                    request(simple("a", 1), simple("b", 1), simple("c", 1)),
                     UNKNOWN_ID + "expected 2 inputs but got 3 inputs for model 'm'. Got input(s) ['c','b','a'], but"
                             + " missing required input(s) ]. Please provide all required input(s)."),
             Arguments.of(
                     OPTIONAL,
-                    call(),
+                    request(),
                     UNKNOWN_ID + "expected number of inputs between 1 and 3 but got 0 inputs for model 'm'. Got"
                             + " input(s) [], but missing required input(s) ['a']. Please provide all required"
                             + " input(s)."),
             Arguments.of(
                     OPTIONAL,
-                    call(zeros("b", "FP32", 4, 1, 1)),
+                    request(zeros("b", "FP32", 4, 1, 1)),
                     UNKNOWN_ID + "expected number of inputs between 1 and 3 but got 1 inputs for model 'm'. Got"
                             + " input(s) ['b'], but missing required input(s) ['a']. Please provide all required"
                             + " input(s)."),
             Arguments.of(
                     OPTIONAL,
-                    call(zeros("a", "FP32", 4, 1, 1), zeros("d", "FP32", 4, 1, 1)),
+                    request(zeros("a", "FP32", 4, 1, 1), zeros("d", "FP32", 4, 1, 1)),
                     "unexpected inference input 'd' for model 'm'"),
-            Arguments.of(SIMPLE, call(simple("a", 1), simple("c", 1)), "unexpected inference input 'c' for model 'm'"),
             Arguments.of(
-                    SIMPLE, call(simple("a", 1), simple("a", 1)), UNKNOWN_ID + "input 'a' already exists in request"),
+                    SIMPLE, request(simple("a", 1), simple("c", 1)), "unexpected inference input 'c' for model 'm'"),
             Arguments.of(
                     SIMPLE,
-                    call(simple("a", 1), simple("q", 1), simple("q", 1), simple("p", 1)),
+                    request(simple("a", 1), simple("a", 1)),
+                    UNKNOWN_ID + "input 'a' already exists in request"),
+            Arguments.of(
+                    SIMPLE,
+                    request(simple("a", 1), simple("q", 1), simple("q", 1), simple("p", 1)),
                     UNKNOWN_ID + "input 'q' already exists in request"),
             Arguments.of(SIMPLE, outputs("x", "nope"), "unexpected inference output 'nope' for model 'm'"),
             Arguments.of(SIMPLE, outputs("x", "y", "x"), UNKNOWN_ID + "output 'x' already exists in request"),
             Arguments.of(SIMPLE, outputs("no", "x", "no"), UNKNOWN_ID + "output 'no' already exists in request"),
             Arguments.of(
                     SIMPLE,
-                    call(zeros("a", "INT32", 64, 1, 16), zeros("b", "INT32", 4)),
+                    request(zeros("a", "INT32", 64, 1, 16), zeros("b", "INT32", 4)),
                     UNKNOWN_ID + "input 'b' has no shape but model requires batch dimension for 'm'"),
             Arguments.of(
                     SIMPLE,
-                    call(simple("a", 2), simple("b", 1)),
+                    request(simple("a", 2), simple("b", 1)),
                     UNKNOWN_ID + "input 'a' batch size does not match other inputs for 'm'"),
             Arguments.of(
                     SIMPLE,
-                    call(simple("a", 9), simple("b", 9)),
+                    request(simple("a", 9), simple("b", 9)),
                     UNKNOWN_ID + "inference request batch-size must be <= 8 for 'm'"),
             Arguments.of(
                     SIMPLE,
-                    call(zeros("a", "INT32", 64, 1L << 32, 16), zeros("b", "INT32", 64, 1L << 32, 16)),
+                    request(zeros("a", "INT32", 64, 1L << 32, 16), zeros("b", "INT32", 64, 1L << 32, 16)),
                     UNKNOWN_ID + "inference request batch-size must be <= 8 for 'm'"),
             Arguments.of(
-                    VARIABLE, call(floats(4, -1, 4)), UNKNOWN_ID + "inference request batch-size must be <= 4 for 'm'"),
+                    VARIABLE,
+                    request(floats(4, -1, 4)),
+                    UNKNOWN_ID + "inference request batch-size must be <= 4 for 'm'"),
             Arguments.of(
                     VARIABLE,
-                    call(zeros("a", "INT32", 16, 1, 4)),
+                    request(zeros("a", "INT32", 16, 1, 4)),
                     UNKNOWN_ID + "inference input 'a' data-type is 'INT32', but model 'm' expects 'FP32'"),
             Arguments.of(
                     VARIABLE,
-                    call(zeros("a", "TYPE_FP32", 16, 1, 4)),
+                    request(zeros("a", "TYPE_FP32", 16, 1, 4)),
                     UNKNOWN_ID + "inference input 'a' data-type is '<invalid>', but model 'm' expects 'FP32'"),
             Arguments.of(
                     SIMPLE,
-                    call(zeros("a", "INT32", 60, 1, 15), simple("b", 1)),
+                    request(zeros("a", "INT32", 60, 1, 15), simple("b", 1)),
                     UNKNOWN_ID + "unexpected shape for input 'a' for model 'm'. Expected [-1,16], got [1,15]. " + NOTE),
             Arguments.of(
                     VARIABLE,
-                    call(floats(4, 4)),
+                    request(floats(4, 4)),
                     UNKNOWN_ID + "unexpected shape for input 'a' for model 'm'. Expected [-1,-1], got [4]. " + NOTE),
             Arguments.of(
                     UNBATCHED,
-                    call(floats(4, 1, 4)),
+                    request(floats(4, 1, 4)),
                     UNKNOWN_ID + "unexpected shape for input 'a' for model 'm'. Expected [-1], got [1,4]. "),
             Arguments.of(
                     UNBATCHED,
-                    call(floats(1)),
+                    request(floats(1)),
                     UNKNOWN_ID + "unexpected shape for input 'a' for model 'm'. Expected [-1], got []. "),
             Arguments.of(
                     VARIABLE,
-                    call(floats(4, 1, -1)),
+                    request(floats(4, 1, -1)),
                     UNKNOWN_ID + "All input dimensions should be specified for input 'a' for model 'm', got [1,-1]"),
             Arguments.of(
                     VARIABLE,
-                    call(floats(4, 1, -4)),
+                    request(floats(4, 1, -4)),
                     "invalid shape for input 'a': shape [1,-4] contains one or more invalid dimensions"),
             Arguments.of(
                     VARIABLE,
-                    call(floats(3, 1, 4)),
+                    request(floats(3, 1, 4)),
                     UNKNOWN_ID + "input byte size mismatch for input 'a' for model 'm'. Expected 16, got 12"),
             Arguments.of(
                     VARIABLE,
-                    call(zeros("a", "FP32", 15, 1, 4)),
+                    request(zeros("a", "FP32", 15, 1, 4)),
                     UNKNOWN_ID + "input byte size mismatch for input 'a' for model 'm'. Expected 16, got 15"),
             Arguments.of(
                     VARIABLE,
-                    call(floats(0, 0, 4)),
+                    request(floats(0, 0, 4)),
                     UNKNOWN_ID + "input byte size mismatch for input 'a' for model 'm'. Expected 16, got 0"),
             Arguments.of(
-                    VARIABLE, call(floats(4, 0, 4)), UNKNOWN_ID + "inference request batch-size must be >= 1 for 'm'"),
+                    VARIABLE,
+                    request(floats(4, 0, 4)),
+                    UNKNOWN_ID + "inference request batch-size must be >= 1 for 'm'"),
             Arguments.of(
                     VARIABLE,
-                    call(floats(4, 4, 1L << 62)),
+                    request(floats(4, 4, 1L << 62)),
                     "invalid shape for input 'a': shape [4,4611686018427387904] causes total element count to exceed"
                             + " maximum size of 9223372036854775807"),
             Arguments.of(
                     VARIABLE,
-                    call(floats(4, 1, 1L << 62)),
+                    request(floats(4, 1, 1L << 62)),
                     "byte size overflow for input 'a': element count (4611686018427387904) * data type size (4)"
                             + " exceeds maximum allowed size (9223372036854775807)"),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", bytes(2, 0, 0, 0, 'a', 'b', 1, 0), 1, 2)),
+                    request(input("a", "BYTES", bytes(2, 0, 0, 0, 'a', 'b', 1, 0), 1, 2)),
                     UNKNOWN_ID + "incomplete string length indicator for inference input 'a' for model 'm', expecting"
                             + " 4 bytes but only 2 bytes available. Please make sure the string length indicator is in"
                             + " one buffer."),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", bytes(1, 0, 0, 0, 'a', 'd', 0, 0, 0, 'a'), 1, 2)),
+                    request(input("a", "BYTES", bytes(1, 0, 0, 0, 'a', 'd', 0, 0, 0, 'a'), 1, 2)),
                     UNKNOWN_ID + "incomplete string data for inference input 'a' for model 'm', expecting string of"
                             + " length 100 but only 1 bytes available."),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", bytes(255, 255, 255, 255), 1, 1)),
+                    request(input("a", "BYTES", bytes(255, 255, 255, 255), 1, 1)),
                     UNKNOWN_ID + "incomplete string data for inference input 'a' for model 'm', expecting string of"
                             + " length 4294967295 but only 0 bytes available."),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", strings("a"), 1, 0)),
+                    request(input("a", "BYTES", strings("a"), 1, 0)),
                     UNKNOWN_ID + "unexpected number of string elements 1 for inference input 'a' for model 'm',"
                             + " expecting 0"),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", strings("a", "b", "c"), 1, 2)),
+                    request(input("a", "BYTES", strings("a", "b", "c"), 1, 2)),
                     UNKNOWN_ID + "unexpected number of string elements 3 for inference input 'a' for model 'm',"
                             + " expecting 2"),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", strings("a"), 1, 2)),
+                    request(input("a", "BYTES", strings("a"), 1, 2)),
                     UNKNOWN_ID + "expected 2 string elements for inference input 'a' for model 'm', got 1"),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", strings(), 1, 1)),
+                    request(input("a", "BYTES", strings(), 1, 1)),
                     UNKNOWN_ID + "expected 1 string elements for inference input 'a' for model 'm', got 0"),
             Arguments.of(
                     TEXT,
-                    call(input("a", "BYTES", strings("a"), 4, 1L << 62)),
+                    request(input("a", "BYTES", strings("a"), 4, 1L << 62)),
                     "invalid shape for input 'a': shape [4,4611686018427387904] causes total element count to exceed"
                             + " maximum size of 9223372036854775807"));
 
-    private static InferCall outputs(String... outputs) {
-        return call("", List.of(simple("a", 1), simple("b", 1)), List.of(outputs));
+    private static InferRequest outputs(String... outputs) {
+        return request("", List.of(simple("a", 1), simple("b", 1)), List.of(outputs));
     }
 
     @ParameterizedTest
     @FieldSource("REFUSED")
-    void refusesWhatDoesNotFitInTheReferencesWords(RequestChecks checks, InferCall call, String message) {
+    void refusesWhatDoesNotFitInTheReferencesWords(RequestChecks checks, InferRequest call, String message) {
         InferenceException error = refusal(checks, call);
 
         assertThat(error.publicMessage()).isEqualTo(message);
@@ -251,28 +258,29 @@ class RequestChecksTest {
 
     @Test
     void startsWithTheIdThatTheCallerGave() {
-        InferenceException error = refusal(VARIABLE, call("7", List.of(floats(3, 1, 4)), List.of()));
+        InferenceException error = refusal(VARIABLE, request("7", List.of(floats(3, 1, 4)), List.of()));
 
         assertThat(error.publicMessage())
                 .isEqualTo("[request id: 7] input byte size mismatch for input 'a' for model 'm'. Expected 16, got 12");
     }
 
     @Test
-    void tellsTheEarliestOfSeveralErrors() {
+    void reportsTheFirstOfSeveralErrors() {
         List<InputTensor> wrongInputs = List.of(zeros("q", "INT8", 1, 99), zeros("q", "INT8", 1, 99));
 
-        assertThat(refusal(SIMPLE, call("", wrongInputs, List.of("no", "no"))).publicMessage())
+        assertThat(refusal(SIMPLE, request("", wrongInputs, List.of("no", "no")))
+                        .publicMessage())
                 .isEqualTo(UNKNOWN_ID + "input 'q' already exists in request");
-        assertThat(refusal(SIMPLE, call("", wrongInputs.subList(0, 1), List.of("no", "no")))
+        assertThat(refusal(SIMPLE, request("", wrongInputs.subList(0, 1), List.of("no", "no")))
                         .publicMessage())
                 .isEqualTo(UNKNOWN_ID + "output 'no' already exists in request");
-        assertThat(refusal(SIMPLE, call("", wrongInputs.subList(0, 1), List.of("no", "ni")))
+        assertThat(refusal(SIMPLE, request("", wrongInputs.subList(0, 1), List.of("no", "ni")))
                         .publicMessage())
                 .isEqualTo("unexpected inference output 'ni' for model 'm'");
-        assertThat(refusal(SIMPLE, call(zeros("a", "INT8", 1, 99), zeros("b", "INT8", 1, 1)))
+        assertThat(refusal(SIMPLE, request(zeros("a", "INT8", 1, 99), zeros("b", "INT8", 1, 1)))
                         .publicMessage())
                 .isEqualTo(UNKNOWN_ID + "input 'a' batch size does not match other inputs for 'm'");
-        assertThat(refusal(SIMPLE, call(zeros("a", "INT8", 1, 1), zeros("b", "INT32", 1, 1, 15)))
+        assertThat(refusal(SIMPLE, request(zeros("a", "INT8", 1, 1), zeros("b", "INT32", 1, 1, 15)))
                         .publicMessage())
                 .startsWith(UNKNOWN_ID + "unexpected shape for input 'b' for model 'm'.");
     }
@@ -282,10 +290,10 @@ class RequestChecksTest {
         InputTensor a = simple("a", 2);
         InputTensor b = simple("b", 2);
         Runnable release = () -> {};
-        CallOptions options = new CallOptions(1, 2, OptionalLong.of(3), Optional.empty());
+        RequestOptions options = new RequestOptions(1, 2, OptionalLong.of(3), Optional.empty());
         Map<String, ParameterValue> parameters = Map.of("p", new ParameterValue.Int(1));
 
-        CheckedCall checked = SIMPLE.check(new InferCall(
+        CheckedRequest checked = SIMPLE.check(new InferRequest(
                 new ModelRef("m", 3),
                 "id",
                 List.of(b, a),
@@ -315,14 +323,14 @@ class RequestChecksTest {
 
     @Test
     void leavesOutOptionalInputs() {
-        CheckedCall checked = OPTIONAL.check(call(zeros("c", "FP32", 4, 1, 1), zeros("a", "FP32", 4, 1, 1)));
+        CheckedRequest checked = OPTIONAL.check(request(zeros("c", "FP32", 4, 1, 1), zeros("a", "FP32", 4, 1, 1)));
 
         assertThat(checked.inputs()).extracting(NamedTensor::name).containsExactly("a", "c");
     }
 
     @Test
-    void countsACallToAModelThatDoesNotBatchAsOne() {
-        CheckedCall checked = UNBATCHED.check(call(floats(3, 3)));
+    void countsARequestToAModelThatDoesNotBatchAsOne() {
+        CheckedRequest checked = UNBATCHED.check(request(floats(3, 3)));
 
         assertThat(checked.batchSize()).isEqualTo(1);
         assertThat(shape(checked)).isEqualTo(Shape.of(3));
@@ -330,9 +338,9 @@ class RequestChecksTest {
 
     @Test
     void takesTensorsWithoutElements() {
-        assertThat(shape(VARIABLE.check(call(floats(0, 2, 0))))).isEqualTo(Shape.of(2, 0));
-        assertThat(shape(UNBATCHED.check(call(floats(0, 0))))).isEqualTo(Shape.of(0));
-        assertThat(shape(TEXT.check(call(input("a", "BYTES", strings(), 1, 0)))))
+        assertThat(shape(VARIABLE.check(request(floats(0, 2, 0))))).isEqualTo(Shape.of(2, 0));
+        assertThat(shape(UNBATCHED.check(request(floats(0, 0))))).isEqualTo(Shape.of(0));
+        assertThat(shape(TEXT.check(request(input("a", "BYTES", strings(), 1, 0)))))
                 .isEqualTo(Shape.of(1, 0));
     }
 
@@ -352,7 +360,7 @@ class RequestChecksTest {
         RequestChecks checks = one(8, TensorSpec.of("a", DataType.FP32, dims).withReshape(reshape));
         int bytes = (int) seen.byteSize(DataType.FP32);
 
-        CheckedCall checked = checks.check(call(zeros("a", "FP32", bytes, claimed)));
+        CheckedRequest checked = checks.check(request(zeros("a", "FP32", bytes, claimed)));
 
         assertThat(shape(checked)).isEqualTo(seen);
     }
@@ -362,7 +370,7 @@ class RequestChecksTest {
         RequestChecks checks =
                 one(8, TensorSpec.of("a", DataType.FP32, Shape.of(-1)).withReshape(Shape.of(1, -1)));
 
-        assertThat(refusal(checks, call(floats(4, 1, 5))).publicMessage()).endsWith("Expected 20, got 16");
+        assertThat(refusal(checks, request(floats(4, 1, 5))).publicMessage()).endsWith("Expected 20, got 16");
     }
 
     @Test
@@ -373,7 +381,7 @@ class RequestChecksTest {
                 .input(TensorSpec.of("s", DataType.INT32, Shape.of(3)).with(TensorSpec.Trait.SHAPE_TENSOR))
                 .build());
 
-        CheckedCall checked = checks.check(call(floats(6, 3, 2), zeros("s", "INT32", 12, 3)));
+        CheckedRequest checked = checks.check(request(floats(6, 3, 2), zeros("s", "INT32", 12, 3)));
 
         assertThat(checked.batchSize()).isEqualTo(3);
         assertThat(checked.inputs().getLast().tensor().shape()).isEqualTo(Shape.of(3));
@@ -383,7 +391,7 @@ class RequestChecksTest {
     void countsStringsOfAnyContent() {
         MemorySegment data = strings("", "a\0b", "\u00e9", "x".repeat(300));
 
-        CheckedCall checked = TEXT.check(call(input("a", "BYTES", data, 2, 2)));
+        CheckedRequest checked = TEXT.check(request(input("a", "BYTES", data, 2, 2)));
 
         assertThat(checked.inputs().getFirst().tensor().data()).isSameAs(data);
     }
@@ -391,7 +399,7 @@ class RequestChecksTest {
     @Test
     void quotesNoMoreThanABeginningOfLongNames() {
         String name = "x".repeat(10_000_000);
-        InferCall call = call(name, List.of(input(name, "FP32", strings(), 1, 1)), List.of());
+        InferRequest call = request(name, List.of(input(name, "FP32", strings(), 1, 1)), List.of());
 
         assertThatThrownBy(() -> TEXT.check(call))
                 .hasMessageContaining("'" + "x".repeat(256) + "…'")
@@ -404,7 +412,7 @@ class RequestChecksTest {
         InputTensor claim =
                 InputTensor.of("a", "BYTES", new long[] {1, 7}, device, new MemoryPlace(MemoryPlace.Kind.GPU, 0));
 
-        assertThat(shape(TEXT.check(call(claim)))).isEqualTo(Shape.of(1, 7));
+        assertThat(shape(TEXT.check(request(claim)))).isEqualTo(Shape.of(1, 7));
     }
 
     @ParameterizedTest
@@ -420,17 +428,17 @@ class RequestChecksTest {
             names.add("in" + i);
         }
 
-        CheckedCall checked = RequestChecks.forModel(settings.build()).check(call("", inputs, List.of("out0")));
+        CheckedRequest checked = RequestChecks.forModel(settings.build()).check(request("", inputs, List.of("out0")));
 
         assertThat(checked.inputs()).extracting(NamedTensor::name).isEqualTo(names);
         assertThat(checked.outputs()).containsExactly("out0");
     }
 
-    private static Shape shape(CheckedCall checked) {
+    private static Shape shape(CheckedRequest checked) {
         return checked.inputs().getFirst().tensor().shape();
     }
 
-    private static InferenceException refusal(RequestChecks checks, InferCall call) {
+    private static InferenceException refusal(RequestChecks checks, InferRequest call) {
         return catchThrowableOfType(InferenceException.class, () -> checks.check(call));
     }
 }

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.SharedMemory;
-import dev.nereid.api.TensorBuffer;
+import dev.nereid.api.memory.SharedMemory;
+import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -31,13 +31,13 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The texts are those of the recorded exchanges of the reference server. */
 final class SystemSharedMemoryTest {
     @TempDir
-    private Path folder;
+    private Path directory;
 
     private SystemSharedMemory memory;
 
     @BeforeEach
     void setUp() throws IOException {
-        memory = SystemSharedMemory.in(Files.createDirectory(folder.resolve("shm")));
+        memory = SystemSharedMemory.in(Files.createDirectory(directory.resolve("shm")));
         segment("seg", 64);
     }
 
@@ -57,7 +57,7 @@ final class SystemSharedMemoryTest {
             assertThat(lease.segment().isMapped()).isTrue();
         }
 
-        assertThat(ByteBuffer.wrap(Files.readAllBytes(folder.resolve("shm/seg")))
+        assertThat(ByteBuffer.wrap(Files.readAllBytes(directory.resolve("shm/seg")))
                         .order(java.nio.ByteOrder.nativeOrder())
                         .getLong(16))
                 .isEqualTo(42);
@@ -75,7 +75,7 @@ final class SystemSharedMemoryTest {
     void takesPartsThatDoNotBeginAtAPage() throws IOException {
         segment("large", 10_000);
         try (RandomAccessFile file =
-                new RandomAccessFile(folder.resolve("shm/large").toFile(), "rw")) {
+                new RandomAccessFile(directory.resolve("shm/large").toFile(), "rw")) {
             file.write(new byte[] {1, 2, 3, 4, 5, 6, 7, 8});
         }
         memory.register("g", "large", 3, 9_997);
@@ -108,10 +108,10 @@ final class SystemSharedMemoryTest {
     @ParameterizedTest
     @ValueSource(strings = {"/nope", "/../etc/passwd", "..", "/..", ".", "a/b", "a\0b", "/dir", "/link", "/dangling"})
     void opensNothingButSegments(String key) throws IOException {
-        Files.createDirectory(folder.resolve("shm/dir"));
-        Files.writeString(folder.resolve("etc"), "secret");
-        Files.createSymbolicLink(folder.resolve("shm/link"), folder.resolve("etc"));
-        Files.createSymbolicLink(folder.resolve("shm/dangling"), folder.resolve("nowhere"));
+        Files.createDirectory(directory.resolve("shm/dir"));
+        Files.writeString(directory.resolve("etc"), "secret");
+        Files.createSymbolicLink(directory.resolve("shm/link"), directory.resolve("etc"));
+        Files.createSymbolicLink(directory.resolve("shm/dangling"), directory.resolve("nowhere"));
 
         assertError(
                 () -> memory.register("h", key, 0, 4),
@@ -153,7 +153,7 @@ final class SystemSharedMemoryTest {
                 () -> memory.register("h", "/seg", offset, byteSize),
                 ErrorCode.INVALID_ARGUMENT,
                 "failed to register shared memory region 'h': invalid args");
-        assertThat(folder.resolve("shm/seg")).hasSize(64);
+        assertThat(directory.resolve("shm/seg")).hasSize(64);
     }
 
     @Test
@@ -195,7 +195,7 @@ final class SystemSharedMemoryTest {
 
     @ParameterizedTest
     @CsvSource({"1, -1, 18446744073709551615", "32, -32, 18446744073709551584"})
-    void refusesPartsWhoseEndNoNumberTells(long offset, long byteSize, String unsigned) {
+    void refusesPartsWhoseEndOverflows(long offset, long byteSize, String unsigned) {
         memory.register("g", "/seg", 0, 64);
 
         assertError(
@@ -266,14 +266,14 @@ final class SystemSharedMemoryTest {
     }
 
     @Test
-    void unregistersARegionWhenTheLastCallIsAnsweredAndKeepsItMapped() {
+    void unregistersARegionWhenTheLastRequestCompletesAndKeepsItMapped() {
         memory.register("g", "/seg", 0, 64);
         SharedMemory.Lease lease = memory.lease("g", 0, 8);
         MemorySegment part = lease.segment();
         memory.unregister("g");
 
-        lease.answered();
-        lease.answered();
+        lease.releaseRegistration();
+        lease.releaseRegistration();
 
         assertThat(memory.regions()).isEmpty();
         part.set(ValueLayout.JAVA_BYTE, 0, (byte) 1);
@@ -343,7 +343,7 @@ final class SystemSharedMemoryTest {
     }
 
     @Test
-    void answersAsAServerWithoutGraphicsProcessors() {
+    void behavesAsAServerWithoutGraphicsProcessors() {
         assertError(
                 () -> memory.registerCuda("x", ByteBuffer.allocate(64), 0, 64),
                 ErrorCode.INVALID_ARGUMENT,
@@ -355,12 +355,12 @@ final class SystemSharedMemoryTest {
     }
 
     private Path segment(String name, int size) throws IOException {
-        return Files.write(folder.resolve("shm").resolve(name), new byte[size]);
+        return Files.write(directory.resolve("shm").resolve(name), new byte[size]);
     }
 
     private void cut(String name, int size) throws IOException {
         try (RandomAccessFile file =
-                new RandomAccessFile(folder.resolve("shm").resolve(name).toFile(), "rw")) {
+                new RandomAccessFile(directory.resolve("shm").resolve(name).toFile(), "rw")) {
             file.setLength(size);
         }
     }

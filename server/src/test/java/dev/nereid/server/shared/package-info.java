@@ -1,4 +1,4 @@
-/** Tests of shared memory. */
+/** Shared memory of clients: POSIX segments, mapped into the process. */
 @NullMarked
 package dev.nereid.server.shared;
 

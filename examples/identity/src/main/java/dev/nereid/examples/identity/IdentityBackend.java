@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
- * Loads models that answer {@code OUTPUT<i>} = {@code INPUT<i>}. Immutable.
+ * Loads models with {@code OUTPUT<i>} = {@code INPUT<i>}. Immutable.
  *
  * <p>Passing a tensor on takes no time at all, so the thread that brings a request may do it. The instances of a model
  * that asks for a delay get threads of their own, which may wait.

@@ -4,7 +4,7 @@ import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendProvider;
 
-/** Brings the backend {@code identity}. Immutable. */
+/** Provider of the backend {@code identity}. Immutable. */
 public final class IdentityBackendProvider implements BackendProvider {
     @Override
     public String name() {

@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
-/** Answers each request with its own inputs, where they lie: nothing is copied. Confined to the instance's thread. */
+/** Returns the inputs of each request as its outputs, without a copy. Confined to the instance's thread. */
 final class IdentityInstance implements ModelInstance {
     private final IdentityModel model;
     private final LongSupplier nanoTime;
@@ -30,20 +30,20 @@ final class IdentityInstance implements ModelInstance {
         for (int i = 0; i < requests.size(); i++) {
             InferenceRequest request = requests.get(i);
             try {
-                answer(request);
+                respond(request);
             } catch (BackendException e) {
                 request.fail(e);
             }
         }
     }
 
-    private void answer(InferenceRequest request) throws BackendException {
+    private void respond(InferenceRequest request) throws BackendException {
         List<String> names = request.inputs();
         for (int i = 0; i < names.size(); i++) {
             String output = model.outputs().get(names.get(i));
             Optional<Tensor> input = request.input(names.get(i));
             if (output != null && input.isPresent()) {
-                request.response().put(output, input.get(), IdentityInstance::giveBackNothing);
+                request.response().put(output, input.get(), IdentityInstance::noRelease);
             }
         }
     }
@@ -60,5 +60,5 @@ final class IdentityInstance implements ModelInstance {
     }
 
     /** Inputs belong to the server, which keeps them until the response was sent. */
-    private static void giveBackNothing() {}
+    private static void noRelease() {}
 }

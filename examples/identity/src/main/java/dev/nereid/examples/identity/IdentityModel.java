@@ -10,7 +10,7 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What the configuration of an identity model asks for. Immutable.
+ * Outputs and delay of an identity model, read from its configuration. Immutable.
  *
  * @param outputs the output of each input, by the input's name
  * @param delayNanos how long each execution takes at least, in nanoseconds

@@ -1,5 +1,5 @@
 /**
- * An example backend that answers every input with itself.
+ * An example backend that returns its inputs.
  *
  * <p>Starting points: {@link dev.nereid.examples.identity.IdentityBackendProvider}, named in the jar's
  * {@code META-INF/services}, which leads to the backend, the model and its instances.

@@ -25,8 +25,8 @@ final class IdentityInstanceTest {
 
         instance(0, 0).execute(new OneRequestBatch(request));
 
-        assertThat(request.answered.get("OUTPUT0")).isSameAs(numbers);
-        assertThat(request.answered.get("OUTPUT1")).isSameAs(text);
+        assertThat(request.completed.get("OUTPUT0")).isSameAs(numbers);
+        assertThat(request.completed.get("OUTPUT1")).isSameAs(text);
         assertThat(request.failures).isEmpty();
     }
 
@@ -37,7 +37,7 @@ final class IdentityInstanceTest {
 
         instance(0, 0).execute(new OneRequestBatch(request));
 
-        assertThat(request.answered).containsOnlyKeys("OUTPUT1");
+        assertThat(request.completed).containsOnlyKeys("OUTPUT1");
     }
 
     @Test
@@ -62,7 +62,7 @@ final class IdentityInstanceTest {
                 .isInstanceOfSatisfying(
                         BackendException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE));
         assertThat(Thread.interrupted()).isTrue();
-        assertThat(request.answered).isEmpty();
+        assertThat(request.completed).isEmpty();
     }
 
     private static IdentityInstance instance(long delayNanos, long now) {

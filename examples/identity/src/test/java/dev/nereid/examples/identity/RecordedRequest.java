@@ -19,7 +19,7 @@ import java.util.OptionalLong;
 
 /** A request that remembers how it was answered. Confined to the test's thread. */
 final class RecordedRequest implements InferenceRequest, InferenceResponse {
-    final Map<String, Tensor> answered = new HashMap<>();
+    final Map<String, Tensor> completed = new HashMap<>();
     final List<BackendException> failures = new ArrayList<>();
 
     private final Map<String, Tensor> tensors;
@@ -110,7 +110,7 @@ final class RecordedRequest implements InferenceRequest, InferenceResponse {
 
     @Override
     public void put(String output, Tensor tensor, Runnable release) {
-        answered.put(output, tensor);
+        completed.put(output, tensor);
         release.run();
     }
 

@@ -12,7 +12,7 @@ import dev.nereid.spi.TensorSpec;
 import java.util.Optional;
 import java.util.function.LongSupplier;
 
-/** Loads models that answer each element of {@code IN} on its own. Immutable. */
+/** Loads models that send one response for each element of {@code IN}. Immutable. */
 final class RepeatBackend implements Backend {
     static final String IN = "IN";
     static final String DELAY = "DELAY";

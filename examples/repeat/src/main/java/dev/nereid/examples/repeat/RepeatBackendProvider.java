@@ -6,7 +6,7 @@ import dev.nereid.spi.BackendProvider;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** Brings the backend {@code repeat}. Immutable. */
+/** Provider of the backend {@code repeat}. Immutable. */
 public final class RepeatBackendProvider implements BackendProvider {
     @Override
     public String name() {

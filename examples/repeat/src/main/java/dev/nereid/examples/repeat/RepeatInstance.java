@@ -12,8 +12,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Begins the responses to each request, and waits as long as the request asks before the execution returns; the
- * responses may come later than that. Confined to the instance's thread.
+ * Starts the responses to each request. The execution returns after the wait in the request; responses may follow
+ * later. Confined to the instance's thread.
  */
 final class RepeatInstance implements ModelInstance {
     private final Timer timer;
@@ -28,14 +28,14 @@ final class RepeatInstance implements ModelInstance {
     public void execute(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             try {
-                answer(request);
+                respond(request);
             } catch (BackendException e) {
                 request.sender().fail(e);
             }
         }
     }
 
-    private void answer(InferenceRequest request) throws BackendException {
+    private void respond(InferenceRequest request) throws BackendException {
         Tensor in = input(request, RepeatBackend.IN);
         Tensor delay = input(request, RepeatBackend.DELAY);
         if (!in.shape().equals(delay.shape())) {

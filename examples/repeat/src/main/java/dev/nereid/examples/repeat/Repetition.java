@@ -13,8 +13,8 @@ import java.nio.ByteOrder;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The responses to one request, one for each element of its input. Owned by one thread at a time, that of the next
- * step.
+ * Sends the responses to one request, one for each element of its input. Owned by one thread at a time, that of the
+ * next step.
  *
  * <p>Between two steps {@code waiting} is set, and whoever takes it back takes the next step: the timer, or the thread
  * that withdraws the request, so that a withdrawn request ends at once. Only a step ends the sender, so that inputs are
@@ -47,11 +47,11 @@ final class Repetition {
      */
     static void begin(InferenceRequest request, Tensor in, Tensor delay, Timer timer) {
         Repetition repetition = new Repetition(request.sender(), in, delay, timer);
-        request.onCancel(repetition::goOn);
+        request.onCancel(repetition::resume);
         repetition.advance(false);
     }
 
-    private void goOn() {
+    private void resume() {
         if (waiting.compareAndSet(true, false)) {
             advance(true);
         }
@@ -84,9 +84,9 @@ final class Repetition {
         }
         long delayMillis = Integer.toUnsignedLong(delay.data().getAtIndex(INT, next));
         waiting.set(true);
-        timer.run(this::goOn, delayMillis);
+        timer.run(this::resume, delayMillis);
         if (sender.isCancelled()) {
-            goOn(); // withdrawn before the wait began: nobody else goes on before the time is over
+            resume(); // withdrawn before the wait began: nobody else goes on before the time is over
         }
     }
 

@@ -37,7 +37,7 @@ final class RepeatInstanceTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
     private final FakeSender sender = new FakeSender(memory);
 
-    private final Alarms alarms = new Alarms();
+    private final ManualTimer timer = new ManualTimer();
     private long now;
 
     @AfterEach
@@ -47,15 +47,15 @@ final class RepeatInstanceTest {
     }
 
     @Test
-    void answersEachElementAfterItsDelay() {
+    void sendsEachElementAfterItsDelay() {
         execute(request(new int[] {5, 6}, new int[] {10, 20}, 0));
 
         assertThat(sender.responses()).isEmpty();
-        assertThat(alarms.next()).isEqualTo(10);
-        alarms.ring();
+        assertThat(timer.next()).isEqualTo(10);
+        timer.fire();
         assertThat(sender.responses()).hasSize(1);
-        assertThat(alarms.next()).isEqualTo(20);
-        alarms.ring();
+        assertThat(timer.next()).isEqualTo(20);
+        timer.fire();
         assertThat(sender.responses())
                 .extracting(response -> number(response, "OUT"))
                 .containsExactly(5, 6);
@@ -63,15 +63,15 @@ final class RepeatInstanceTest {
                 .extracting(response -> number(response, "IDX"))
                 .containsExactly(0, 1);
         assertThat(sender.hasEnded()).isTrue();
-        assertThat(alarms.isEmpty()).isTrue();
+        assertThat(timer.isEmpty()).isTrue();
     }
 
     @Test
     void takesDelaysAsUnsigned() {
         execute(request(new int[] {1}, new int[] {-1}, 0));
 
-        assertThat(alarms.next()).isEqualTo(0xFFFF_FFFFL);
-        alarms.ring();
+        assertThat(timer.next()).isEqualTo(0xFFFF_FFFFL);
+        timer.fire();
         assertThat(sender.hasEnded()).isTrue();
     }
 
@@ -87,15 +87,15 @@ final class RepeatInstanceTest {
     void endsAsSoonAsTheClientIsGone() {
         FakeRequest request = request(new int[] {5, 6, 7}, new int[] {10, 1_000_000, 1}, 0);
         execute(request);
-        alarms.ring();
+        timer.fire();
 
         request.cancel();
 
         assertThat(sender.hasEnded()).isTrue();
         assertThat(sender.responses()).hasSize(1);
-        alarms.ring();
+        timer.fire();
         assertThat(sender.responses()).hasSize(1);
-        assertThat(alarms.isEmpty()).isTrue();
+        assertThat(timer.isEmpty()).isTrue();
     }
 
     @Test
@@ -106,7 +106,7 @@ final class RepeatInstanceTest {
     }
 
     @Test
-    void waitsForNobodyOnceTheClientIsGone() {
+    void stopsWaitingOnceTheRequestIsCancelled() {
         FakeRequest request = request(new int[] {1}, new int[] {1}, -1);
         request.cancel();
 
@@ -132,7 +132,7 @@ final class RepeatInstanceTest {
         try (little;
                 FakeSender failing = new FakeSender(little)) {
             execute(request(new int[] {1}, new int[] {1}, 0).with(failing));
-            alarms.ring();
+            timer.fire();
 
             assertThat(failing.failure()).isPresent();
         }
@@ -174,31 +174,31 @@ final class RepeatInstanceTest {
 
     private void execute(FakeRequest request) {
         try (FakeBatch batch = new FakeBatch(MODEL, memory, request)) {
-            new RepeatInstance(alarms, () -> now += 1_000_000).execute(batch);
+            new RepeatInstance(timer, () -> now += 1_000_000).execute(batch);
         }
     }
 
     /** A timer that the test runs. Confined to its thread. */
-    private static final class Alarms implements Timer {
-        private record Alarm(Runnable action, long delayMillis) {}
+    private static final class ManualTimer implements Timer {
+        private record ScheduledAction(Runnable action, long delayMillis) {}
 
-        private final ArrayDeque<Alarm> alarms = new ArrayDeque<>();
+        private final ArrayDeque<ScheduledAction> actions = new ArrayDeque<>();
 
         @Override
         public void run(Runnable action, long delayMillis) {
-            alarms.add(new Alarm(action, delayMillis));
+            actions.add(new ScheduledAction(action, delayMillis));
         }
 
         long next() {
-            return alarms.getFirst().delayMillis();
+            return actions.getFirst().delayMillis();
         }
 
-        void ring() {
-            alarms.removeFirst().action().run();
+        void fire() {
+            actions.removeFirst().action().run();
         }
 
         boolean isEmpty() {
-            return alarms.isEmpty();
+            return actions.isEmpty();
         }
     }
 }

@@ -11,7 +11,7 @@ import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.Optional;
 
-/** Loads models that answer {@code IN} = n with n responses. Immutable. */
+/** Loads models that send n responses to a request with {@code IN} = n. Immutable. */
 final class SquareBackend implements Backend {
     static final String IN = "IN";
     static final String OUT = "OUT";

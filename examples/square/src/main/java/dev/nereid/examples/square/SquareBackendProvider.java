@@ -4,7 +4,7 @@ import dev.nereid.spi.Backend;
 import dev.nereid.spi.BackendContext;
 import dev.nereid.spi.BackendProvider;
 
-/** Brings the backend {@code square}. Immutable. */
+/** Provider of the backend {@code square}. Immutable. */
 public final class SquareBackendProvider implements BackendProvider {
     @Override
     public String name() {

@@ -14,8 +14,8 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * Answers the number n with n responses that hold n, and then with the end of the responses; with the end alone if n is
- * 0 or less. Confined to the instance's thread.
+ * Sends n responses with the value n, then the end of the responses. Sends the end alone if n is 0 or less. Confined
+ * to the instance's thread.
  */
 final class SquareInstance implements ModelInstance {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -25,7 +25,7 @@ final class SquareInstance implements ModelInstance {
     public void execute(Batch batch) {
         for (InferenceRequest request : batch.requests()) {
             try {
-                answer(request);
+                respond(request);
             } catch (BackendException e) {
                 request.sender().fail(e);
             } catch (RuntimeException | Error e) {
@@ -36,7 +36,7 @@ final class SquareInstance implements ModelInstance {
         }
     }
 
-    private static void answer(InferenceRequest request) throws BackendException {
+    private static void respond(InferenceRequest request) throws BackendException {
         int number = number(request);
         ResponseSender sender = request.sender();
         // A client that went away needs no more responses: there may be two billion of them.

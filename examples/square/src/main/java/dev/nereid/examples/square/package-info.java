@@ -1,5 +1,5 @@
 /**
- * An example of a decoupled backend: it answers the number n with n responses.
+ * An example of a decoupled backend that sends n responses for the number n.
  *
  * <p>Starting points: {@link dev.nereid.examples.square.SquareBackendProvider}, named in the jar's
  * {@code META-INF/services}, and {@link dev.nereid.examples.square.SquareInstance}, which does the work.

@@ -35,8 +35,8 @@ final class SquareBackendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 3, 100})
-    void answersANumberAsOftenAsItSays(int number) {
-        try (FakeSender sender = answer(number)) {
+    void sendsNResponsesForN(int number) {
+        try (FakeSender sender = respond(number)) {
             assertThat(sender.responses()).hasSize(number).allSatisfy(outputs -> {
                 assertThat(outputs).containsOnlyKeys("OUT");
                 assertThat(outputs.get("OUT").shape()).isEqualTo(Shape.of(1));
@@ -50,8 +50,8 @@ final class SquareBackendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, -1, Integer.MIN_VALUE})
-    void answersNumbersThatCountNothingWithTheEndAlone(int number) {
-        try (FakeSender sender = answer(number)) {
+    void sendsOnlyTheFinalResponseForZeroOrLess(int number) {
+        try (FakeSender sender = respond(number)) {
             assertThat(sender.responses()).isEmpty();
             assertThat(sender.hasEnded()).isTrue();
         }
@@ -99,7 +99,7 @@ final class SquareBackendTest {
                 .hasMessage(message);
     }
 
-    private FakeSender answer(int number) {
+    private FakeSender respond(int number) {
         FakeSender sender = new FakeSender(memory);
         execute(request(number).with(sender));
         return sender;

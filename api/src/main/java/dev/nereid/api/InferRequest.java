@@ -1,0 +1,53 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.ParameterValue;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * One inference request to one model, as received and unchecked. Immutable as a view of its memory.
+ *
+ * <p>Nothing is checked against the model yet. The tensors' memory belongs to whoever holds the call;
+ * {@link InferenceServer#infer} takes it over, and {@code release} gives it back.
+ *
+ * @param model which model
+ * @param id the caller's name for the call; empty for none
+ * @param inputs the inputs as the caller claims them, in any order
+ * @param outputs the outputs wanted, and in which form; empty for all as the model makes them
+ * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
+ * @param options how the call is to be scheduled
+ * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
+ */
+public record InferRequest(
+        ModelRef model,
+        String id,
+        List<InputTensor> inputs,
+        List<RequestedOutput> outputs,
+        Map<String, ParameterValue> parameters,
+        RequestOptions options,
+        Runnable release) {
+    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+    public InferRequest {
+        requireNonNull(model, "model");
+        requireNonNull(id, "id");
+        requireNonNull(inputs, "inputs");
+        requireNonNull(outputs, "outputs");
+        requireNonNull(parameters, "parameters");
+        requireNonNull(options, "options");
+        requireNonNull(release, "release");
+    }
+
+    /**
+     * Asks for all outputs of a model, without id, parameters or options.
+     *
+     * @param model which model
+     * @param inputs the inputs
+     * @param release frees the memory of the inputs
+     * @return the call
+     */
+    public static InferRequest of(ModelRef model, List<InputTensor> inputs, Runnable release) {
+        return new InferRequest(model, "", List.copyOf(inputs), List.of(), Map.of(), RequestOptions.DEFAULT, release);
+    }
+}

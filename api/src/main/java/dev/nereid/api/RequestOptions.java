@@ -1,0 +1,27 @@
+package dev.nereid.api;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.spi.Sequence;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * Scheduling options of a request: priority, timeout, deadline and sequence. Immutable.
+ *
+ * @param priority 1 for the highest, 0 for the model's default; unsigned
+ * @param timeoutMicros how long the call may wait in a queue, in microseconds; 0 for the model's default; unsigned
+ * @param deadlineNanos when the caller loses interest, on the scale of {@link System#nanoTime()}
+ * @param sequence the call's place in a sequence
+ */
+public record RequestOptions(
+        long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence) {
+    /** No priority, no time-out, no deadline, no sequence. */
+    public static final RequestOptions DEFAULT = new RequestOptions(0, 0, OptionalLong.empty(), Optional.empty());
+
+    /** Checks the components. */
+    public RequestOptions {
+        requireNonNull(deadlineNanos, "deadlineNanos");
+        requireNonNull(sequence, "sequence");
+    }
+}

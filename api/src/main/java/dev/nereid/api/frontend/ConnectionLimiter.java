@@ -1,0 +1,142 @@
+package dev.nereid.api.frontend;
+
+import static java.util.Objects.requireNonNull;
+
+import java.net.InetAddress;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Bounds the number of open connections, in all and for each client address. Safe for use by any thread: atomic
+ * counters, and a concurrent map where addresses are bounded.
+ *
+ * <p>Front ends that share one limiter share its bounds. A connection is counted from {@link #tryOpen} to
+ * {@link #closed}; the bounds are never exceeded, not even for a moment. Addresses are remembered only while they have
+ * an open connection, and only if their number is bounded.
+ */
+public final class ConnectionLimiter {
+    private final int max;
+    private final int maxPerAddress;
+    private final AtomicInteger open = new AtomicInteger();
+    private final AtomicLong refused = new AtomicLong();
+    private final ConcurrentHashMap<InetAddress, Integer> openByAddress = new ConcurrentHashMap<>();
+
+    /**
+     * Creates a limiter without open connections.
+     *
+     * @param max how many connections may be open at a time; 0 for any number
+     * @param maxPerAddress how many of them may come from one client address; 0 for any number
+     */
+    public ConnectionLimiter(int max, int maxPerAddress) {
+        if (max < 0 || maxPerAddress < 0) {
+            throw new IllegalArgumentException(
+                    "connections: " + max + ", " + maxPerAddress + " per address (expected: each 0 or more)");
+        }
+        this.max = max;
+        this.maxPerAddress = maxPerAddress;
+    }
+
+    /**
+     * Creates a limiter that refuses nothing.
+     *
+     * @return the limiter
+     */
+    public static ConnectionLimiter unlimited() {
+        return new ConnectionLimiter(0, 0);
+    }
+
+    /**
+     * Counts a new connection if both bounds allow it. Never blocks.
+     *
+     * @param client the address of the client
+     * @return whether the connection was counted; the caller then calls {@link #closed} once at its end. If not, the
+     *     caller closes the connection without serving it.
+     */
+    public boolean tryOpen(InetAddress client) {
+        requireNonNull(client, "client");
+        if (!tryCount()) {
+            refused.incrementAndGet();
+            return false;
+        }
+        if (maxPerAddress > 0 && !tryCountOf(client)) {
+            open.decrementAndGet();
+            refused.incrementAndGet();
+            return false;
+        }
+        return true;
+    }
+
+    /**
+     * Ends the count of a connection for which {@link #tryOpen} returned {@code true}. Never blocks.
+     *
+     * @param client the address that was given there
+     */
+    public void closed(InetAddress client) {
+        requireNonNull(client, "client");
+        if (maxPerAddress > 0) {
+            openByAddress.computeIfPresent(client, (_, count) -> count == 1 ? null : count - 1);
+        }
+        open.decrementAndGet();
+    }
+
+    /**
+     * Returns how many connections are open.
+     *
+     * @return the number at this moment
+     */
+    public int open() {
+        return open.get();
+    }
+
+    /**
+     * Returns how many connections may be open.
+     *
+     * @return the bound, or {@link Integer#MAX_VALUE} if there is none
+     */
+    public int max() {
+        return max == 0 ? Integer.MAX_VALUE : max;
+    }
+
+    /**
+     * Says whether the bound on the connections of one client leaves room for another one.
+     *
+     * @param client the address of the client
+     * @return whether it may have one more connection, as far as its own number goes
+     */
+    public boolean isBelowAddressLimit(InetAddress client) {
+        requireNonNull(client, "client");
+        return maxPerAddress == 0 || openByAddress.getOrDefault(client, 0) < maxPerAddress;
+    }
+
+    /**
+     * Returns how many connections were refused.
+     *
+     * @return the number since the start
+     */
+    public long refused() {
+        return refused.get();
+    }
+
+    private boolean tryCount() {
+        while (true) {
+            int before = open.get();
+            if (max > 0 && before >= max) {
+                return false;
+            }
+            if (open.compareAndSet(before, before + 1)) {
+                return true;
+            }
+        }
+    }
+
+    private boolean tryCountOf(InetAddress client) {
+        boolean[] counted = new boolean[1];
+        openByAddress.compute(client, (_, count) -> {
+            int before = count == null ? 0 : count;
+            counted[0] = before < maxPerAddress;
+            return counted[0] ? Integer.valueOf(before + 1) : count;
+        });
+        return counted[0];
+    }
+}

@@ -1,0 +1,41 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.backend.onnx.ort.OrtThreads;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import java.util.Optional;
+
+/**
+ * Options of the backend from {@code --backend-config}. Immutable.
+ *
+ * @param processors how many processors the server may use
+ * @param intraOp threads for one operator, 0 to size them by the processors
+ * @param interOp threads for operators that run at the same time, 0 to size them by the processors
+ * @param globalThreadPool whether all models share one pool of threads
+ * @param defaultMaxBatchSize the largest batch of a model that can batch and whose configuration does not say
+ */
+record OnnxBackendOptions(int processors, int intraOp, int interOp, boolean globalThreadPool, int defaultMaxBatchSize) {
+    private static final int DEFAULT_MAX_BATCH_SIZE = 4;
+
+    /** Reads the options. */
+    static OnnxBackendOptions of(BackendContext context) throws BackendException {
+        OptionValues values = new OptionValues(context.settings(), "backend-config onnxruntime,");
+        return new OnnxBackendOptions(
+                context.processors(),
+                values.number(OnnxModelOptions.INTRA_OP).orElse(0),
+                values.number(OnnxModelOptions.INTER_OP).orElse(0),
+                values.truth("enable-global-threadpool").orElse(false),
+                values.number("default-max-batch-size").orElse(DEFAULT_MAX_BATCH_SIZE));
+    }
+
+    /** Returns the sizes of the pools that all models share, if they are to. */
+    Optional<OrtThreads> sharedThreads() {
+        if (!globalThreadPool) {
+            return Optional.empty();
+        }
+        return Optional.of(new OrtThreads(
+                intraOp > 0 ? intraOp : processors,
+                interOp > 0 ? interOp : processors,
+                OnnxModelOptions.SHARED_POOL_SPINS));
+    }
+}

@@ -1,0 +1,239 @@
+package dev.nereid.backend.onnx;
+
+import dev.nereid.backend.onnx.ort.OrtLog;
+import dev.nereid.backend.onnx.ort.OrtSessionOptions;
+import dev.nereid.backend.onnx.ort.OrtThreads;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelSettings;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Supplier;
+
+/**
+ * Session and run options of one model. Immutable.
+ *
+ * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread works along with it.
+ * So that n instances at work keep all processors busy and no more, the pool is sized for {@code processors - n + 1}
+ * threads, the instance's own among them; with as many instances as processors there is no pool at all, and each
+ * instance computes alone.
+ *
+ * @param session the options of the session
+ * @param run the run config entries of every execution
+ */
+record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
+    static final String INTRA_OP = "intra_op_thread_count";
+    static final String INTER_OP = "inter_op_thread_count";
+    /** Whether the threads of a pool that all sessions share spin between runs: they would, whoever runs. */
+    static final boolean SHARED_POOL_SPINS = false;
+
+    /**
+     * How idle threads of a session wait, unless the model says otherwise: for the next operator of a run they spin,
+     * for a tenth of a millisecond at most, and with the end of the run they sleep. A graph has dozens of operators,
+     * and waking a sleeping thread for each costs more than many of them; a thread that spins longer, as by ONNX
+     * Runtime's own default, keeps the processor from the threads that read requests and write answers. Measured with
+     * SqueezeNet and two threads on two processors, medians of a run: asleep 4.7 ms, spinning like this 4.1 ms; with
+     * two other busy processes 6.1 to 8.0 ms asleep, 7.5 to 7.8 ms like this, and 8.9 to 9.2 ms if the spinning is not
+     * bounded.
+     */
+    private static final Map<String, String> WAITING = Map.of(
+            "session.intra_op.allow_spinning", "1",
+            "session.intra_op.spin_duration_us", "100",
+            "session.inter_op.allow_spinning", "0",
+            "session.force_spinning_stop", "1");
+
+    private static final String EXECUTION_MODE = "execution_mode";
+    private static final String ARENA = "enable_mem_arena";
+    private static final String PATTERN = "enable_mem_pattern";
+    private static final String SHRINKAGE = "memory.enable_memory_arena_shrinkage";
+    private static final String DEVICE_ALLOCATOR = "session.use_device_allocator_for_initializers";
+    private static final String CPU_ARENA = "cpu:0";
+    private static final String SESSION_PREFIX = "session.";
+
+    /** Reads the options, and refuses those that need a device or an accelerator that is not there. */
+    static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) throws BackendException {
+        ModelSettings settings = context.settings();
+        OptionValues values =
+                new OptionValues(settings.parameters(), "unable to load model '" + settings.name() + "', parameter ");
+        refuseAccelerators(context);
+        refuseDevices(context);
+        report(context);
+        boolean parallel = isParallel(values);
+        boolean arena = values.truth(ARENA).orElse(true);
+        OrtSessionOptions session = new OrtSessionOptions(
+                threads(values, backend, context.instances().size()),
+                new OrtSessionOptions.Execution(parallel, graphLevel(settings)),
+                new OrtSessionOptions.Memory(arena, values.truth(PATTERN).orElse(true)),
+                sessionConfig(values),
+                operatorLibraries(context),
+                logging(context));
+        return new OnnxModelOptions(session, runConfig(values, arena));
+    }
+
+    OnnxModelOptions {
+        run = Map.copyOf(run);
+    }
+
+    /** Returns the options of a session that is only asked for inputs and outputs: the quickest to open. */
+    OrtSessionOptions forReadingTheSignature() {
+        Map<String, String> config = new HashMap<>(session.config());
+        config.put("session.disable_prepacking", "1");
+        return new OrtSessionOptions(
+                new OrtThreads(1, 1, false),
+                new OrtSessionOptions.Execution(false, OrtSessionOptions.GraphLevel.DISABLED),
+                session.memory(),
+                config,
+                session.customOps(),
+                session.logging());
+    }
+
+    private static OrtThreads threads(OptionValues values, OnnxBackendOptions backend, int instances)
+            throws BackendException {
+        int sized = Math.max(1, backend.processors() - Math.max(1, instances) + 1);
+        int intraOp = values.number(INTRA_OP).orElse(0);
+        int interOp = values.number(INTER_OP).orElse(0);
+        return new OrtThreads(
+                first(intraOp, backend.intraOp(), sized), first(interOp, backend.interOp(), sized), SHARED_POOL_SPINS);
+    }
+
+    /** The first number that is not 0. */
+    private static int first(int configured, int common, int sized) {
+        if (configured > 0) {
+            return configured;
+        }
+        return common > 0 ? common : sized;
+    }
+
+    private static boolean isParallel(OptionValues values) throws BackendException {
+        int mode = values.number(EXECUTION_MODE).orElse(0);
+        if (mode != 0 && mode != 1) {
+            throw values.refused(
+                    "Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got "
+                            + mode + " .",
+                    EXECUTION_MODE,
+                    "0 for one operator after another, or 1 for several at a time");
+        }
+        return mode == 1;
+    }
+
+    /** As on the reference server, any other level means all optimizations. */
+    private static OrtSessionOptions.GraphLevel graphLevel(ModelSettings settings) {
+        return switch (settings.graphLevel().orElse(0)) {
+            case -1 -> OrtSessionOptions.GraphLevel.BASIC;
+            case 1 -> OrtSessionOptions.GraphLevel.EXTENDED;
+            case 2 -> OrtSessionOptions.GraphLevel.DISABLED;
+            default -> OrtSessionOptions.GraphLevel.ALL;
+        };
+    }
+
+    private static Map<String, String> sessionConfig(OptionValues values) {
+        Map<String, String> config = new HashMap<>(WAITING);
+        values.values().forEach((key, value) -> {
+            if (key.startsWith(SESSION_PREFIX)) {
+                config.put(key, value);
+            }
+        });
+        return config;
+    }
+
+    /** ONNX Runtime looks at the entry when a model is run, and fails each run if there is no such arena. */
+    private static Map<String, String> runConfig(OptionValues values, boolean arena) throws BackendException {
+        String shrinkage = values.values().get(SHRINKAGE);
+        if (shrinkage == null || shrinkage.isBlank()) {
+            return Map.of();
+        }
+        if (!shrinkage.strip().equals(CPU_ARENA)) {
+            throw values.refused(SHRINKAGE, CPU_ARENA + ", the only arena on a machine without GPUs");
+        }
+        if (!arena) {
+            throw values.refused(SHRINKAGE, "none, since " + ARENA + " is false");
+        }
+        return Map.of(SHRINKAGE, CPU_ARENA);
+    }
+
+    private static List<Path> operatorLibraries(ModelContext context) throws BackendException {
+        List<Path> libraries = new ArrayList<>();
+        for (String filename : context.settings().operatorLibraries()) {
+            libraries.add(OnnxModelPath.operatorLibrary(context, filename));
+        }
+        return libraries;
+    }
+
+    private static OrtSessionOptions.Logging logging(ModelContext context) {
+        System.Logger logger = context.logger();
+        OrtLog.Severity threshold =
+                logger.isLoggable(System.Logger.Level.DEBUG) ? OrtLog.Severity.INFO : OrtLog.Severity.WARNING;
+        return new OrtSessionOptions.Logging(
+                context.settings().name(),
+                threshold,
+                (severity, location, message) -> logger.log(level(severity), message));
+    }
+
+    /** An error is a failed call too, and told to its caller: the log has it for those who look closer. */
+    private static System.Logger.Level level(OrtLog.Severity severity) {
+        return switch (severity) {
+            case VERBOSE -> System.Logger.Level.TRACE;
+            case INFO, ERROR -> System.Logger.Level.DEBUG;
+            case WARNING -> System.Logger.Level.WARNING;
+            case FATAL -> System.Logger.Level.ERROR;
+        };
+    }
+
+    /** Accelerators of GPUs are for instances on GPUs; the reference server does not look at them for others. */
+    private static void refuseAccelerators(ModelContext context) throws BackendException {
+        boolean hasGpu = context.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU);
+        for (ModelSettings.Accelerator accelerator : context.settings().accelerators()) {
+            if (accelerator.kind() == Device.Kind.GPU && !hasGpu) {
+                logAtLoad(
+                        context,
+                        System.Logger.Level.WARNING,
+                        () -> "execution accelerator '" + accelerator.name()
+                                + "' for GPUs has no effect: no instance runs on one");
+                continue;
+            }
+            throw OnnxErrors.invalid("unknown Execution Accelerator '" + accelerator.name() + "' is requested; for "
+                    + accelerator.kind() + " (expected: none, this ONNX Runtime computes on the CPU alone)");
+        }
+    }
+
+    /** Reports options in words that scripts look for. */
+    private static void report(ModelContext context) {
+        Map<String, String> parameters = context.settings().parameters();
+        for (String name : List.of(ARENA, PATTERN, SHRINKAGE)) {
+            if (parameters.containsKey(name)) {
+                logAtLoad(
+                        context,
+                        System.Logger.Level.DEBUG,
+                        () -> "Configuring " + name + " to " + parameters.get(name));
+            }
+        }
+        if (parameters.containsKey(DEVICE_ALLOCATOR)) {
+            logAtLoad(
+                    context,
+                    System.Logger.Level.DEBUG,
+                    () -> "Configuring '" + DEVICE_ALLOCATOR + "' to '" + parameters.get(DEVICE_ALLOCATOR) + "' for '"
+                            + context.settings().name() + "'");
+        }
+    }
+
+    /** Logs a text, but not while the configuration is completed, when there are no instances yet. */
+    private static void logAtLoad(ModelContext context, System.Logger.Level level, Supplier<String> text) {
+        if (!context.instances().isEmpty()) {
+            context.logger().log(level, text);
+        }
+    }
+
+    private static void refuseDevices(ModelContext context) throws BackendException {
+        for (Device device : context.instances()) {
+            if (device.kind() == Device.Kind.GPU) {
+                throw OnnxErrors.cannotLoad(
+                        context.settings().name(),
+                        "instance on " + device + " (expected: KIND_CPU, this ONNX Runtime computes on the CPU alone)");
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package dev.nereid.backend.onnx.ort;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.JarURLConnection;
+import java.net.URL;
+import java.net.URLConnection;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.jar.JarFile;
+import java.util.zip.CRC32;
+import java.util.zip.CheckedInputStream;
+import java.util.zip.ZipEntry;
+
+/**
+ * Unpacks ONNX Runtime's native library into a directory, once per content. Stateless; safe from several processes.
+ */
+public final class NativeLibraryFile {
+    private NativeLibraryFile() {}
+
+    /**
+     * Returns the unpacked library of {@code platform}, unpacking it first where {@code directory} does not have it.
+     *
+     * <p>The file lies in a folder named by its checksum and size, so that two versions never meet. It appears by an
+     * atomic move: another process sees a whole file or none.
+     *
+     * @throws IOException if the artifact has no library for the platform, or it cannot be written
+     */
+    public static Path unpack(NativePlatform platform, ClassLoader artifact, Path directory) throws IOException {
+        URL resource = artifact.getResource(platform.resource());
+        if (resource == null) {
+            throw new IOException(platform.resource() + ": not on the class path (expected: ONNX Runtime's artifact)");
+        }
+        Fingerprint fingerprint = Fingerprint.of(resource);
+        Path folder = Files.createDirectories(directory.resolve("onnxruntime-" + fingerprint.name()));
+        Path library = folder.resolve(platform.libraryFile());
+        if (!Files.isRegularFile(library) || Files.size(library) != fingerprint.size()) {
+            write(resource, library);
+        }
+        return library;
+    }
+
+    private static void write(URL resource, Path library) throws IOException {
+        Path folder = library.toAbsolutePath().getParent();
+        Path partial = Files.createTempFile(folder, library.getFileName().toString(), ".partial");
+        try {
+            try (InputStream in = open(resource).getInputStream()) {
+                Files.copy(in, partial, StandardCopyOption.REPLACE_EXISTING);
+            }
+            Files.move(partial, library, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(partial);
+        }
+    }
+
+    /** Opens without the JDK's cache of jar files, which would keep the jar open after its class loader was closed. */
+    private static URLConnection open(URL resource) throws IOException {
+        URLConnection connection = resource.openConnection();
+        connection.setUseCaches(false);
+        return connection;
+    }
+
+    /** Checksum and size of a resource. A jar knows both, so that nothing is inflated when the server starts. */
+    private record Fingerprint(long checksum, long size) {
+        static Fingerprint of(URL resource) throws IOException {
+            URLConnection connection = open(resource);
+            if (connection instanceof JarURLConnection jar) {
+                try (JarFile file = jar.getJarFile()) {
+                    ZipEntry entry = file.getEntry(jar.getEntryName());
+                    return new Fingerprint(entry.getCrc(), entry.getSize());
+                }
+            }
+            try (var in = new CheckedInputStream(connection.getInputStream(), new CRC32())) {
+                long size = in.transferTo(OutputStream.nullOutputStream());
+                return new Fingerprint(in.getChecksum().getValue(), size);
+            }
+        }
+
+        String name() {
+            return "%08x-%x".formatted(checksum, size);
+        }
+    }
+}

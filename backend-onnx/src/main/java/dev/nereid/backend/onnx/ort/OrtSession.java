@@ -1,0 +1,156 @@
+package dev.nereid.backend.onnx.ort;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/**
+ * A loaded model. Any thread may use it, several at a time; each runs it through an {@link OrtExecution} of its own.
+ *
+ * <p>Closing it lets no further execution be created. The model is released when the last execution is closed, on the
+ * thread that does so.
+ */
+public final class OrtSession implements AutoCloseable {
+    private final OrtLibrary library;
+    private final Arena arena;
+    private final long handle;
+    private final List<OrtTensorInfo> inputs;
+    private final int requiredInputs;
+    private final List<OrtTensorInfo> outputs;
+    private final MemorySegment inputNames;
+    private final MemorySegment outputNames;
+    private final ReferenceCount references;
+
+    private OrtSession(OrtLibrary library, Arena arena, long handle, String name) throws OrtException {
+        this.library = library;
+        this.arena = arena;
+        this.handle = handle;
+        OrtSessionReader reader = new OrtSessionReader(library, handle);
+        List<OrtTensorInfo> required = reader.inputs();
+        requiredInputs = required.size();
+        inputs =
+                Stream.concat(required.stream(), reader.initializers().stream()).toList();
+        outputs = reader.outputs();
+        inputNames = names(inputs);
+        outputNames = names(outputs);
+        references = new ReferenceCount(name, this::unload);
+    }
+
+    /**
+     * Loads the model in the file {@code model}; its external data is looked for beside it.
+     *
+     * @throws OrtException if ONNX Runtime cannot load it
+     * @throws IllegalStateException if the library was closed
+     */
+    public static OrtSession open(OrtLibrary library, Path model, OrtSessionOptions options) throws OrtException {
+        library.references().retain();
+        Arena arena = Arena.ofShared();
+        long handle = 0;
+        try {
+            handle = create(library, arena, model, options);
+            return new OrtSession(library, arena, handle, options.logging().id());
+        } catch (OrtException | RuntimeException e) {
+            release(library, arena, handle);
+            throw e;
+        }
+    }
+
+    private static long create(OrtLibrary library, Arena arena, Path model, OrtSessionOptions options)
+            throws OrtException {
+        OrtApi api = library.api();
+        long nativeOptions = options.create(library, arena);
+        try (Arena scratch = Arena.ofConfined()) {
+            MemorySegment out = scratch.allocate(JAVA_LONG);
+            long path = CStrings.writePath(scratch, model, library.platform());
+            api.call(OrtFunction.CreateSession, library.environment(), path, nativeOptions, out.address());
+            return out.get(JAVA_LONG, 0);
+        } finally {
+            api.release(OrtFunction.ReleaseSessionOptions, nativeOptions);
+        }
+    }
+
+    private MemorySegment names(List<OrtTensorInfo> infos) {
+        MemorySegment pointers = arena.allocate(JAVA_LONG, Math.max(1, infos.size()));
+        for (int i = 0; i < infos.size(); i++) {
+            pointers.setAtIndex(JAVA_LONG, i, CStrings.write(arena, infos.get(i).name()));
+        }
+        return pointers;
+    }
+
+    /**
+     * Returns what the model says about its inputs, in its order: first those of {@link #requiredInputs()}, then those
+     * that have a value in the model and may be left out.
+     */
+    public List<OrtTensorInfo> inputs() {
+        return inputs;
+    }
+
+    /** Returns what the model says about the inputs that have no value of their own, in its order. */
+    public List<OrtTensorInfo> requiredInputs() {
+        return inputs.subList(0, requiredInputs);
+    }
+
+    /** Returns what the model says about its outputs, in its order. */
+    public List<OrtTensorInfo> outputs() {
+        return outputs;
+    }
+
+    /**
+     * Creates a way to run the model, for one thread at a time.
+     *
+     * @param runConfig run config entries by ONNX Runtime's own keys, such as
+     *     {@code memory.enable_memory_arena_shrinkage}
+     * @throws IllegalStateException if the session was closed
+     */
+    public OrtExecution newExecution(Map<String, String> runConfig) throws OrtException {
+        return new OrtExecution(this, runConfig);
+    }
+
+    /** Returns the library that the session belongs to. */
+    OrtLibrary library() {
+        return library;
+    }
+
+    /** Returns who decides when the model is released. Executions acquire it for as long as they live. */
+    ReferenceCount references() {
+        return references;
+    }
+
+    /** Returns the handle; valid between {@link ReferenceCount#retain()} and {@link ReferenceCount#release()} only. */
+    long handle() {
+        return handle;
+    }
+
+    /** Returns the address of the name of input {@code index}; valid as long as the handle. */
+    long inputName(int index) {
+        return inputNames.getAtIndex(JAVA_LONG, index);
+    }
+
+    /** Returns the address of the name of output {@code index}; valid as long as the handle. */
+    long outputName(int index) {
+        return outputNames.getAtIndex(JAVA_LONG, index);
+    }
+
+    /** Lets no further execution be created, and releases the model when none is left. */
+    @Override
+    public void close() {
+        references.close();
+    }
+
+    private void unload() {
+        release(library, arena, handle);
+    }
+
+    private static void release(OrtLibrary library, Arena arena, long handle) {
+        if (handle != 0) {
+            library.api().release(OrtFunction.ReleaseSession, handle);
+        }
+        arena.close(); // after the session: the function of its log lives here
+        library.references().release();
+    }
+}

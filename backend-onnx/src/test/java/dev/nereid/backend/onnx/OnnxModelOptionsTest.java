@@ -1,0 +1,260 @@
+package dev.nereid.backend.onnx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.nereid.backend.onnx.ort.OrtSessionOptions;
+import dev.nereid.backend.onnx.ort.OrtThreads;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ModelSettingsBuilder;
+import dev.nereid.testkit.FakeModelContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class OnnxModelOptionsTest {
+    /** A pool and n instances that work along with it keep every processor busy, and no more. */
+    @ParameterizedTest
+    @CsvSource({"1, 1, 1", "2, 1, 2", "2, 2, 1", "2, 8, 1", "8, 1, 8", "8, 2, 7", "8, 8, 1", "16, 4, 13"})
+    void sizesThreadsByProcessorsAndInstances(int processors, int instances, int threads) throws BackendException {
+        OrtThreads sized = of(settings(), processors, 0, 0, instances).session().threads();
+
+        assertThat(sized).isEqualTo(new OrtThreads(threads, threads, OnnxModelOptions.SHARED_POOL_SPINS));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"3, 5, 3", "0, 5, 5", "3, 0, 3", "0, 0, 7"})
+    void takesThreadCountsOfTheModelThenOfTheBackendThenItsOwn(int model, int backend, int expected)
+            throws BackendException {
+        ModelSettingsBuilder settings = settings()
+                .parameter("intra_op_thread_count", Integer.toString(model))
+                .parameter("inter_op_thread_count", Integer.toString(model));
+
+        OrtThreads threads = of(settings, 8, backend, backend, 2).session().threads();
+
+        assertThat(threads.intraOp()).isEqualTo(expected);
+        assertThat(threads.interOp()).isEqualTo(expected);
+    }
+
+    @Test
+    void readsEveryOption() throws BackendException {
+        OnnxModelOptions options = of(settings()
+                .graphLevel(1)
+                .parameter("execution_mode", "1")
+                .parameter("enable_mem_pattern", "FALSE")
+                .parameter("memory.enable_memory_arena_shrinkage", "cpu:0")
+                .parameter("session.use_device_allocator_for_initializers", "1")
+                .parameter("session.intra_op.allow_spinning", "0")
+                .parameter("gpu_mem_limit", "1")
+                .parameter("anything", "else"));
+
+        assertThat(options.session().execution())
+                .isEqualTo(new OrtSessionOptions.Execution(true, OrtSessionOptions.GraphLevel.EXTENDED));
+        assertThat(options.session().memory()).isEqualTo(new OrtSessionOptions.Memory(true, false));
+        assertThat(options.session().config())
+                .isEqualTo(Map.of(
+                        "session.use_device_allocator_for_initializers", "1",
+                        "session.intra_op.allow_spinning", "0",
+                        "session.intra_op.spin_duration_us", "100",
+                        "session.inter_op.allow_spinning", "0",
+                        "session.force_spinning_stop", "1"));
+        assertThat(options.run()).isEqualTo(Map.of("memory.enable_memory_arena_shrinkage", "cpu:0"));
+    }
+
+    @Test
+    void optimizesFullyAndKeepsMemoryByDefaultOtherwise() throws BackendException {
+        OnnxModelOptions options = of(settings());
+
+        assertThat(options.session().execution())
+                .isEqualTo(new OrtSessionOptions.Execution(false, OrtSessionOptions.GraphLevel.ALL));
+        assertThat(options.session().memory()).isEqualTo(new OrtSessionOptions.Memory(true, true));
+        assertThat(options.session().customOps()).isEmpty();
+        assertThat(options.run()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"-1, BASIC", "0, ALL", "1, EXTENDED", "2, DISABLED", "3, ALL", "-2, ALL"})
+    void mapsGraphLevels(int level, OrtSessionOptions.GraphLevel expected) throws BackendException {
+        assertThat(of(settings().graphLevel(level)).session().execution().level())
+                .isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "intra_op_thread_count | two | failed to convert 'two' to integral number; PREFIX (expected: a whole"
+                        + " number)",
+                "inter_op_thread_count | 2147483648 | failed to convert '2147483648' to integral number; PREFIX"
+                        + " (expected: a whole number)",
+                "execution_mode | 2 | Invalid configuration value provided. Expected values for  execution_mode are 0"
+                        + " or 1 but got 2 .; PREFIX (expected: 0 for one operator after another, or 1 for several at a"
+                        + " time)",
+                "enable_mem_arena | yes | failed to convert 'yes' to boolean; PREFIX (expected: true or false)",
+                "enable_mem_pattern | '' | failed to convert '' to boolean; PREFIX (expected: true or false)",
+            })
+    void refusesValuesInTheWordsOfTheReference(String name, String value, String message) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> of(settings().parameter(name, value)))
+                .withMessage(message.replace("PREFIX", "unable to load model 'm', parameter " + name))
+                .extracting(BackendException::code)
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    @Test
+    void readsNumbersAsTheReferenceDoes() throws BackendException {
+        OrtThreads threads = of(settings()
+                        .parameter("intra_op_thread_count", " 3 of them")
+                        .parameter("inter_op_thread_count", "-1"))
+                .session()
+                .threads();
+
+        assertThat(threads.intraOp()).isEqualTo(3);
+        assertThat(threads.interOp())
+                .isEqualTo(of(settings()).session().threads().interOp());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "memory.enable_memory_arena_shrinkage, cpu:0;gpu:0, 'cpu:0, the only arena on a machine without GPUs'",
+    })
+    void refusesValuesThatMakeNoSense(String name, String value, String expected) {
+        assertRefused(
+                settings().parameter(name, value),
+                "parameter " + name + ": '" + value + "' (expected: " + expected + ")");
+    }
+
+    @Test
+    void refusesToShrinkAnArenaThatIsOff() {
+        assertRefused(
+                settings()
+                        .parameter("enable_mem_arena", "0")
+                        .parameter("memory.enable_memory_arena_shrinkage", "cpu:0"),
+                "parameter memory.enable_memory_arena_shrinkage: 'cpu:0' (expected: none, since enable_mem_arena is"
+                        + " false)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"openvino", "anything"})
+    void refusesAcceleratorsThatAreNotThere(String name) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() ->
+                        of(settings().accelerator(new ModelSettings.Accelerator(Device.Kind.CPU, name, Map.of()))))
+                .withMessage("unknown Execution Accelerator '" + name + "' is requested; for CPU (expected: none, this"
+                        + " ONNX Runtime computes on the CPU alone)");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"tensorrt", "cuda", "anything"})
+    void looksAtAcceleratorsOfGpusOnlyForInstancesOnThem(String name) throws BackendException {
+        ModelSettings settings = settings()
+                .accelerator(new ModelSettings.Accelerator(Device.Kind.GPU, name, Map.of()))
+                .build();
+        OnnxBackendOptions options = new OnnxBackendOptions(2, 0, 0, false, 4);
+        FakeModelContext context = TestBackend.model(settings, 1);
+
+        assertThat(OnnxModelOptions.of(context, options).session()).isNotNull();
+        assertThat(context.logger().lines())
+                .containsExactly(
+                        "WARNING execution accelerator '" + name + "' for GPUs has no effect: no instance runs on one");
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() ->
+                        OnnxModelOptions.of(TestBackend.model(settings, new Device(Device.Kind.GPU, 0)), options))
+                .withMessageStartingWith("unknown Execution Accelerator '" + name + "' is requested");
+    }
+
+    @Test
+    void reportsOptionsThatScriptsLookFor() throws BackendException {
+        FakeModelContext context = TestBackend.model(
+                settings()
+                        .parameter("enable_mem_arena", "1")
+                        .parameter("enable_mem_pattern", "1")
+                        .parameter("memory.enable_memory_arena_shrinkage", "cpu:0")
+                        .parameter("session.use_device_allocator_for_initializers", "1")
+                        .build(),
+                1);
+
+        OnnxModelOptions.of(context, new OnnxBackendOptions(2, 0, 0, false, 4));
+
+        assertThat(context.logger().lines())
+                .containsExactly(
+                        "DEBUG Configuring enable_mem_arena to 1",
+                        "DEBUG Configuring enable_mem_pattern to 1",
+                        "DEBUG Configuring memory.enable_memory_arena_shrinkage to cpu:0",
+                        "DEBUG Configuring 'session.use_device_allocator_for_initializers' to '1' for 'm'");
+    }
+
+    @Test
+    void refusesInstancesOnAGraphicsProcessor() {
+        FakeModelContext context = TestBackend.model(settings().build(), Device.CPU, new Device(Device.Kind.GPU, 1));
+
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxModelOptions.of(context, new OnnxBackendOptions(2, 0, 0, false, 4)))
+                .withMessage(
+                        "unable to load model 'm', instance on gpu1 (expected: KIND_CPU, this ONNX Runtime computes"
+                                + " on the CPU alone)");
+    }
+
+    @Test
+    void findsLibrariesOfOperatorsInTheDirectoryOfTheModel(@TempDir Path directory) throws Exception {
+        Path library = Files.createFile(directory.resolve("operators.so"));
+        ModelSettings settings = settings().operatorLibrary("operators.so").build();
+
+        OnnxModelOptions options = OnnxModelOptions.of(
+                new FakeModelContext(settings, directory), new OnnxBackendOptions(2, 0, 0, false, 4));
+
+        assertThat(options.session().customOps()).containsExactly(library.toAbsolutePath());
+    }
+
+    @Test
+    void refusesLibrariesOfOperatorsThatLieElsewhere(@TempDir Path directory) throws IOException {
+        Path folder = Files.createDirectory(directory.resolve("model"));
+        Files.createFile(directory.resolve("operators.so"));
+
+        assertRefused(
+                new FakeModelContext(
+                        settings().operatorLibrary("../operators.so").build(), folder),
+                ErrorCode.INVALID_ARGUMENT,
+                "op_library_filename: '../operators.so' (expected: a path within the model's folder)");
+        assertRefused(
+                new FakeModelContext(settings().operatorLibrary("operators.so").build(), folder),
+                ErrorCode.NOT_FOUND,
+                "op_library_filename: 'operators.so' (expected: a file in the model's folder)");
+    }
+
+    private static void assertRefused(ModelSettingsBuilder settings, String message) {
+        assertRefused(TestBackend.model(settings.build(), 1), ErrorCode.INVALID_ARGUMENT, message);
+    }
+
+    private static void assertRefused(FakeModelContext context, ErrorCode code, String message) {
+        assertThatExceptionOfType(BackendException.class)
+                .isThrownBy(() -> OnnxModelOptions.of(context, new OnnxBackendOptions(2, 0, 0, false, 4)))
+                .withMessage("unable to load model 'm', " + message)
+                .extracting(BackendException::code)
+                .isEqualTo(code);
+    }
+
+    private static OnnxModelOptions of(ModelSettingsBuilder settings) throws BackendException {
+        return of(settings, 2, 0, 0, 1);
+    }
+
+    private static OnnxModelOptions of(
+            ModelSettingsBuilder settings, int processors, int intraOp, int interOp, int instances)
+            throws BackendException {
+        return OnnxModelOptions.of(
+                TestBackend.model(settings.build(), instances),
+                new OnnxBackendOptions(processors, intraOp, interOp, false, 4));
+    }
+
+    private static ModelSettingsBuilder settings() {
+        return ModelSettings.builder("m", 1);
+    }
+}

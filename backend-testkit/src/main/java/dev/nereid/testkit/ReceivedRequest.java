@@ -1,0 +1,230 @@
+package dev.nereid.testkit;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A request received by a {@link FakeInferenceServer}, completed by the test. Safe for use by any thread, except that
+ * responses of one call are given one at a time. The first terminal answer counts; what comes after it is ignored.
+ */
+public final class ReceivedRequest implements Cancellation {
+    private final InferRequest request;
+    private final ResponseObserver observer;
+    private final AtomicBoolean completed = new AtomicBoolean();
+    private final CountDownLatch cancelled = new CountDownLatch(1);
+    /** One for the call until it is answered, one for each response until it is closed. */
+    private final AtomicInteger users = new AtomicInteger(1);
+
+    ReceivedRequest(InferRequest call, ResponseObserver observer) {
+        this.request = call;
+        this.observer = observer;
+    }
+
+    /**
+     * Returns what was asked.
+     *
+     * @return the call; its memory may be read until the call was answered and every response closed
+     */
+    public InferRequest request() {
+        return request;
+    }
+
+    /**
+     * Returns an input as a tensor.
+     *
+     * @param index its place in the call
+     * @param name the name to give to it
+     * @return a view of the input
+     * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if type, shape and size contradict each other
+     */
+    public NamedTensor input(int index, String name) {
+        var input = request.inputs().get(index);
+        try {
+            DataType type = DataType.ofName(input.datatype()).orElseThrow();
+            return new NamedTensor(name, Tensor.of(type, Shape.of(input.dims()), input.data(), input.place()));
+        } catch (RuntimeException e) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "fake model: " + input + " with " + input.data().byteSize() + " bytes");
+        }
+    }
+
+    /** Answers with the inputs, each called OUTPUT instead of INPUT, those that the call asks for. */
+    public void respondWithInputs() {
+        List<NamedTensor> outputs = new ArrayList<>(request.inputs().size());
+        try {
+            for (int i = 0; i < request.inputs().size(); i++) {
+                String name = request.inputs().get(i).name().replace("INPUT", "OUTPUT");
+                if (request.outputs().isEmpty()
+                        || request.outputs().stream()
+                                .anyMatch(output -> output.name().equals(name))) {
+                    outputs.add(input(i, name));
+                }
+            }
+        } catch (InferenceException e) {
+            fail(e.code(), e.publicMessage());
+            return;
+        }
+        respond(outputs, Map.of(), true);
+    }
+
+    /**
+     * Gives a response.
+     *
+     * @param outputs the outputs; their memory may be the inputs', or stays valid by the test's own doing
+     * @param parameters the parameters
+     * @param last whether this response ends the call
+     */
+    public void respond(List<NamedTensor> outputs, Map<String, ParameterValue> parameters, boolean last) {
+        if (last ? completed.compareAndSet(false, true) : !completed.get()) {
+            users.incrementAndGet();
+            observer.onResponse(new Response(this, List.copyOf(outputs), parameters, last));
+            if (last) {
+                release();
+            }
+        }
+    }
+
+    /**
+     * Gives a failed response, after which others may follow.
+     *
+     * @param code the kind of error
+     * @param message the text for the client
+     */
+    public void respondWithError(ErrorCode code, String message) {
+        if (!completed.get()) {
+            observer.onFailedResponse(new InferenceException(code, message));
+        }
+    }
+
+    /** Ends the call without a response. */
+    public void end() {
+        if (completed.compareAndSet(false, true)) {
+            observer.onCompleted();
+            release();
+        }
+    }
+
+    /**
+     * Ends the call with an error.
+     *
+     * @param code the kind of error
+     * @param message the text for the client
+     */
+    public void fail(ErrorCode code, String message) {
+        if (completed.compareAndSet(false, true)) {
+            observer.onError(new InferenceException(code, message));
+            release();
+        }
+    }
+
+    /**
+     * Refuses the call; to be called by a model's way of answering, as long as the front end waits for it.
+     *
+     * @param code the kind of error
+     * @param message the text for the client
+     */
+    public void refuse(ErrorCode code, String message) {
+        if (completed.compareAndSet(false, true)) {
+            observer.onRefused(new InferenceException(code, message));
+            release();
+        }
+    }
+
+    /**
+     * Says how many responses the front end holds.
+     *
+     * @return how many were given and not closed
+     */
+    public int openResponses() {
+        return Math.max(0, users.get() - (completed.get() ? 0 : 1));
+    }
+
+    /**
+     * Says whether the front end withdrew the call.
+     *
+     * @return whether {@link #cancel()} was called
+     */
+    public boolean isCancelled() {
+        return cancelled.getCount() == 0;
+    }
+
+    /**
+     * Waits until the front end withdraws the call.
+     *
+     * @param patience how long to wait at most
+     * @return whether {@link #cancel()} was called
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public boolean awaitCancel(Duration patience) throws InterruptedException {
+        return cancelled.await(patience.toNanos(), TimeUnit.NANOSECONDS);
+    }
+
+    @Override
+    public void cancel() {
+        cancelled.countDown();
+        fail(ErrorCode.CANCELLED, "request was cancelled");
+    }
+
+    private void release() {
+        if (users.decrementAndGet() == 0) {
+            request.release().run();
+        }
+    }
+
+    /** A response, confined to its observer except {@link #close()}. */
+    private record Response(
+            ReceivedRequest owner,
+            List<NamedTensor> outputs,
+            Map<String, ParameterValue> parameters,
+            boolean isFinal,
+            AtomicBoolean closed)
+            implements InferResponse {
+        Response(
+                ReceivedRequest owner,
+                List<NamedTensor> outputs,
+                Map<String, ParameterValue> parameters,
+                boolean isLast) {
+            this(owner, outputs, parameters, isLast, new AtomicBoolean());
+        }
+
+        @Override
+        public String model() {
+            return owner.request.model().name();
+        }
+
+        @Override
+        public long version() {
+            return Math.max(1, owner.request.model().version());
+        }
+
+        @Override
+        public String id() {
+            return owner.request.id();
+        }
+
+        @Override
+        public void close() {
+            if (closed.compareAndSet(false, true)) {
+                owner.release();
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package dev.nereid.benchmarks.load;
+
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ResponseObserver;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * Sends one request after another to a server within this process. The next one starts on the thread that tells the
+ * answer to the last one; the first one starts on the thread that measures. Confined to them in this order: the
+ * server hands each call on safely.
+ */
+public final class EmbeddedLane {
+    /** Outcomes of a request that are counted. */
+    public enum Ending {
+        /** It is answered. */
+        RESPONSE,
+        /** It waited too long. */
+        TIMEOUT
+    }
+
+    private static final String TIMED_OUT = "Request timeout expired";
+
+    private final InferenceServer server;
+    private final InferRequest request;
+    private final Ending counted;
+    private final LatencyHistogram latencies = new LatencyHistogram();
+    private String failure = "";
+    private CountDownLatch done = new CountDownLatch(0);
+    private long endNanos;
+
+    /**
+     * Creates a lane.
+     *
+     * @param server who is asked
+     * @param call what it is asked, over and over; its release does nothing
+     * @param counted which calls count
+     */
+    EmbeddedLane(InferenceServer server, InferRequest call, Ending counted) {
+        this.server = server;
+        this.request = call;
+        this.counted = counted;
+    }
+
+    /**
+     * Begins a period of load.
+     *
+     * @param end when no further call is counted nor started, on the scale of {@link System#nanoTime()}
+     * @param ended counted down when the last call has ended
+     */
+    void start(long end, CountDownLatch ended) {
+        latencies.clear();
+        failure = "";
+        endNanos = end;
+        done = ended;
+        request();
+    }
+
+    /** Returns the latencies of the period. To be read when the period has ended. */
+    LatencyHistogram latencies() {
+        return latencies;
+    }
+
+    /** Returns what made the lane stop before its time. To be read when the period has ended. */
+    Optional<String> failure() {
+        return failure.isEmpty() ? Optional.empty() : Optional.of(failure);
+    }
+
+    private void request() {
+        server.infer(request, new Observer(System.nanoTime()));
+    }
+
+    private void ended(Ending ending, long startNanos) {
+        long now = System.nanoTime();
+        if (now - endNanos >= 0) {
+            done.countDown();
+            return;
+        }
+        if (ending == counted) {
+            latencies.record(now - startNanos);
+        }
+        request();
+    }
+
+    private void fail(String reason) {
+        failure = reason;
+        done.countDown();
+    }
+
+    private final class Observer implements ResponseObserver {
+        private final long startNanos;
+
+        Observer(long startNanos) {
+            this.startNanos = startNanos;
+        }
+
+        @Override
+        public void onResponse(InferResponse response) {
+            response.close();
+            ended(Ending.RESPONSE, startNanos);
+        }
+
+        @Override
+        public void onCompleted() {
+            fail("an end without a response (expected: one response)");
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            if (counted == Ending.TIMEOUT && TIMED_OUT.equals(error.getMessage())) {
+                ended(Ending.TIMEOUT, startNanos);
+            } else {
+                fail(error.code() + ": " + error.getMessage());
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+package dev.nereid.benchmarks.load;
+
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.benchmarks.report.Sample;
+import dev.nereid.benchmarks.run.Workload;
+import dev.nereid.spi.MemoryPlace;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/**
+ * Workload on a server within this process, with a fixed number of requests in flight. Owned by, and confined to, the
+ * thread that measures.
+ */
+public final class EmbeddedLoad implements Workload, AutoCloseable {
+    /** How long calls may take to end after the period of load. */
+    private static final long GRACE_SECONDS = 30;
+
+    private final String name;
+    private final Arena arena = Arena.ofShared();
+    private final List<EmbeddedLane> lanes;
+
+    /**
+     * Prepares a load.
+     *
+     * @param name what the table calls it
+     * @param server who is asked
+     * @param model which model
+     * @param body what it is asked
+     * @param inFlight how many calls are in flight
+     * @param counted which calls count
+     */
+    public EmbeddedLoad(
+            String name,
+            InferenceServer server,
+            String model,
+            InferBody body,
+            int inFlight,
+            EmbeddedLane.Ending counted) {
+        this.name = name;
+        MemorySegment content = MemorySegment.ofBuffer(body.tensor());
+        MemorySegment data = arena.allocate(content.byteSize()).copyFrom(content);
+        List<InputTensor> inputs =
+                List.of(InputTensor.of(body.input(), InferBody.TYPE, body.shape(), data, MemoryPlace.HOST));
+        InferRequest call = InferRequest.of(ModelRef.latest(model), inputs, () -> {});
+        lanes = Stream.generate(() -> new EmbeddedLane(server, call, counted))
+                .limit(inFlight)
+                .toList();
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public Sample load(Duration time) throws IOException, InterruptedException {
+        CountDownLatch ended = new CountDownLatch(lanes.size());
+        long end = System.nanoTime() + time.toNanos();
+        lanes.forEach(lane -> lane.start(end, ended));
+        if (!ended.await(time.toSeconds() + GRACE_SECONDS, TimeUnit.SECONDS)) {
+            throw new IOException(
+                    name + ": " + ended.getCount() + " calls not answered within " + GRACE_SECONDS + " s");
+        }
+        LatencyHistogram latencies = new LatencyHistogram();
+        lanes.forEach(lane -> latencies.add(lane.latencies()));
+        Optional<String> failure = lanes.stream()
+                .map(EmbeddedLane::failure)
+                .flatMap(Optional::stream)
+                .findFirst();
+        if (failure.isPresent() || latencies.total() == 0) {
+            throw new IOException(name + ": " + failure.orElse("no call was answered in time"));
+        }
+        double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
+        return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}

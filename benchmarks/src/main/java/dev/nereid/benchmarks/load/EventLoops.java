@@ -1,0 +1,61 @@
+package dev.nereid.benchmarks.load;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFactory;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.ServerChannel;
+import io.vertx.core.Vertx;
+import io.vertx.core.VertxOptions;
+import io.vertx.core.internal.VertxInternal;
+
+/** The event loops of one process, native ones where available. Owned by whoever started them. */
+public final class EventLoops implements AutoCloseable {
+    private final VertxInternal vertx;
+    private final int count;
+
+    private EventLoops(VertxInternal vertx, int count) {
+        this.vertx = vertx;
+        this.count = count;
+    }
+
+    public static EventLoops start(int count) {
+        VertxOptions options = new VertxOptions().setEventLoopPoolSize(count).setPreferNativeTransport(true);
+        return new EventLoops((VertxInternal) Vertx.vertx(options), count);
+    }
+
+    /** Returns how many there are. */
+    int count() {
+        return count;
+    }
+
+    /** Returns the loops as Vert.x has them. */
+    public Vertx vertx() {
+        return vertx;
+    }
+
+    /** Returns the loop that accepts connections. */
+    public EventLoopGroup acceptors() {
+        return vertx.acceptorEventLoopGroup();
+    }
+
+    /** Returns the loops that serve connections. */
+    public EventLoopGroup workers() {
+        return vertx.nettyEventLoopGroup();
+    }
+
+    /** Returns what makes the sockets of servers. */
+    public ChannelFactory<? extends ServerChannel> serverChannels() {
+        return vertx.transport().serverChannelFactory(false);
+    }
+
+    /** Returns what makes the sockets of clients. */
+    ChannelFactory<? extends Channel> clientChannels() {
+        return vertx.transport().channelFactory(false);
+    }
+
+    /** Ends the loops. Blocks. */
+    @Override
+    public void close() {
+        vertx.close().await();
+    }
+}

@@ -1,0 +1,58 @@
+package dev.nereid.benchmarks.load;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.charset.StandardCharsets;
+import java.util.OptionalInt;
+import javax.net.SocketFactory;
+
+/** One HTTP exchange on a connection of its own, cheap enough for polling. */
+public final class Exchange {
+    private static final int TIMEOUT_MILLIS = 10_000;
+    private static final int STATUS_AT = "HTTP/1.1 ".length();
+    private static final int STATUS_END = STATUS_AT + "200".length();
+
+    private Exchange() {}
+
+    /** Returns a question for a path. */
+    public static byte[] get(String path) {
+        return bytes("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    }
+
+    /** Returns a question with a JSON body. */
+    public static byte[] post(String path, String json) {
+        return bytes("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                + "Content-Type: application/json\r\nContent-Length: " + bytes(json).length + "\r\n\r\n" + json);
+    }
+
+    /**
+     * Asks. Blocks.
+     *
+     * @param sockets makes the connection
+     * @param port where on this machine
+     * @param question what
+     * @return the status of the answer; empty if nobody listens or the connection ends without one
+     */
+    public static OptionalInt status(SocketFactory sockets, int port, byte[] question) throws IOException {
+        try (Socket socket = sockets.createSocket(InetAddress.getLoopbackAddress(), port)) {
+            socket.setSoTimeout(TIMEOUT_MILLIS);
+            socket.getOutputStream().write(question);
+            BufferedReader reader =
+                    new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
+            String line = reader.readLine();
+            return line == null || line.length() < STATUS_END
+                    ? OptionalInt.empty()
+                    : OptionalInt.of(Integer.parseInt(line.substring(STATUS_AT, STATUS_END)));
+        } catch (SocketException nobodyListens) {
+            return OptionalInt.empty();
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+}

@@ -1,0 +1,116 @@
+package dev.nereid.benchmarks.load;
+
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * Sends one gRPC call after another. The next one starts where the answer to the last one ended, on the channel's
+ * event loop; the first one starts on the thread that measures. Confined to them in this order: each call is started
+ * by one thread and ends, by way of the channel's queue, on the other.
+ */
+final class GrpcLane {
+    private final Channel channel;
+    private final MethodDescriptor<byte[], Integer> method;
+    private final List<GrpcRequest> requests;
+
+    private final LatencyHistogram latencies = new LatencyHistogram();
+    private Status failure = Status.OK;
+    private CountDownLatch done = new CountDownLatch(0);
+    private long endNanos;
+    private long count;
+
+    /**
+     * Creates a lane.
+     *
+     * @param channel what the calls go through; executes on its event loop
+     * @param method what is called
+     * @param requests what is sent, in turn
+     * @param first the number of its first request, by which its ids differ from those of other lanes
+     */
+    GrpcLane(Channel channel, MethodDescriptor<byte[], Integer> method, List<GrpcRequest> requests, long first) {
+        this.channel = channel;
+        this.method = method;
+        this.requests = requests;
+        count = first;
+    }
+
+    /**
+     * Begins a period of load.
+     *
+     * @param end when no further call is counted nor started, on the scale of {@link System#nanoTime()}
+     * @param ended counted down when the last call has ended
+     */
+    void start(long end, CountDownLatch ended) {
+        latencies.clear();
+        failure = Status.OK;
+        endNanos = end;
+        done = ended;
+        call();
+    }
+
+    /** Returns the latencies of the period. To be read when the period has ended. */
+    LatencyHistogram latencies() {
+        return latencies;
+    }
+
+    /** Returns what made the lane stop before its time. To be read when the period has ended. */
+    Optional<Status> failure() {
+        return failure.isOk() ? Optional.empty() : Optional.of(failure);
+    }
+
+    private void call() {
+        GrpcRequest request = requests.get((int) (count % requests.size()));
+        ClientCall<byte[], Integer> call = channel.newCall(method, CallOptions.DEFAULT);
+        call.start(new Listener(System.nanoTime(), request.responseSize()), new Metadata());
+        // One more than there is: a missing end of the answers would otherwise show only at the end of the call.
+        call.request(2);
+        call.sendMessage(request.bytes(count++));
+        call.halfClose();
+    }
+
+    private void ended(Status status, long startNanos) {
+        long now = System.nanoTime();
+        if (!status.isOk()) {
+            failure = status;
+        } else if (now - endNanos < 0) {
+            latencies.record(now - startNanos);
+            call();
+            return;
+        }
+        done.countDown();
+    }
+
+    private final class Listener extends ClientCall.Listener<Integer> {
+        private final long startNanos;
+        private final int responseSize;
+        private int size = -1;
+
+        Listener(long startNanos, int responseSize) {
+            this.startNanos = startNanos;
+            this.responseSize = responseSize;
+        }
+
+        @Override
+        public void onMessage(Integer message) {
+            size = message;
+        }
+
+        @Override
+        public void onClose(Status status, Metadata trailers) {
+            boolean wrong = status.isOk() && size != responseSize;
+            ended(
+                    wrong
+                            ? Status.INTERNAL.withDescription(
+                                    "response: " + size + " bytes (expected: " + responseSize + " bytes)")
+                            : status,
+                    startNanos);
+        }
+    }
+}

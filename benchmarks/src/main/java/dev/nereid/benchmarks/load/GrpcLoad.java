@@ -1,0 +1,154 @@
+package dev.nereid.benchmarks.load;
+
+import dev.nereid.benchmarks.report.Sample;
+import dev.nereid.benchmarks.run.Workload;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelInferRequest;
+import inference.ModelInferResponse;
+import io.grpc.ManagedChannel;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.NettyChannelBuilder;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** gRPC workload with a fixed number of calls in flight. Owned by, and confined to, the thread that measures. */
+public final class GrpcLoad implements Workload, AutoCloseable {
+    /** How long calls may take to end after the period of load. */
+    private static final long GRACE_SECONDS = 30;
+
+    /** More requests than a lane ever sends. */
+    private static final long FIRST_IDS = 1L << 40;
+
+    private final String name;
+    private final List<ManagedChannel> channels;
+    private final List<GrpcLane> lanes;
+
+    private GrpcLoad(String name, List<ManagedChannel> channels, List<GrpcLane> lanes) {
+        this.name = name;
+        this.channels = channels;
+        this.lanes = lanes;
+    }
+
+    /**
+     * Connects, and checks by one call that the server answers with the contents that it was sent.
+     *
+     * @param name what the server is called in the table
+     * @param loops the client's event loops; as many connections are made, or fewer if there are fewer calls
+     * @param port where the server listens
+     * @param request what it is asked
+     * @param inFlight how many calls are in flight
+     * @return the load, to be closed by the caller
+     */
+    public static GrpcLoad connect(String name, EventLoops loops, int port, ModelInferRequest request, int inFlight)
+            throws IOException {
+        return connect(name, loops, port, List.of(request), "", inFlight);
+    }
+
+    /**
+     * Connects, and checks by one call of each kind that the server answers with the contents that it was sent.
+     *
+     * @param name what the server is called in the table
+     * @param loops the client's event loops; as many connections are made, or fewer if there are fewer calls
+     * @param port where the server listens
+     * @param requests what it is asked, in turn
+     * @param id what stands in requests where a number is written anew each time; empty for none
+     * @param inFlight how many calls are in flight
+     * @return the load, to be closed by the caller
+     */
+    public static GrpcLoad connect(
+            String name, EventLoops loops, int port, List<ModelInferRequest> requests, String id, int inFlight)
+            throws IOException {
+        int connections = Math.min(inFlight, loops.count());
+        List<ManagedChannel> channels =
+                Stream.generate(() -> channel(loops, port)).limit(connections).toList();
+        try {
+            List<GrpcRequest> checked = new ArrayList<>();
+            for (ModelInferRequest request : requests) {
+                int size = check(channels.getFirst(), request);
+                checked.add(GrpcRequest.of(request.toByteArray(), id, size));
+            }
+            for (ManagedChannel channel : channels) {
+                check(channel, requests.getFirst());
+            }
+            MethodDescriptor<byte[], Integer> method = GRPCInferenceServiceGrpc.getModelInferMethod().toBuilder(
+                            PreparedMessage.REQUEST, PreparedMessage.RESPONSE_SIZE)
+                    .build();
+            List<GrpcLane> lanes = IntStream.range(0, inFlight)
+                    .mapToObj(lane ->
+                            new GrpcLane(channels.get(lane % connections), method, copies(checked), lane * FIRST_IDS))
+                    .toList();
+            return new GrpcLoad(name, channels, lanes);
+        } catch (IOException e) {
+            channels.forEach(ManagedChannel::shutdownNow);
+            throw e;
+        }
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public Sample load(Duration time) throws IOException, InterruptedException {
+        CountDownLatch ended = new CountDownLatch(lanes.size());
+        long end = System.nanoTime() + time.toNanos();
+        lanes.forEach(lane -> lane.start(end, ended));
+        if (!ended.await(time.toSeconds() + GRACE_SECONDS, TimeUnit.SECONDS)) {
+            throw new IOException(
+                    name + ": " + ended.getCount() + " calls not answered within " + GRACE_SECONDS + " s");
+        }
+        LatencyHistogram latencies = new LatencyHistogram();
+        lanes.forEach(lane -> latencies.add(lane.latencies()));
+        Optional<Status> failure =
+                lanes.stream().map(GrpcLane::failure).flatMap(Optional::stream).findFirst();
+        if (failure.isPresent() || latencies.total() == 0) {
+            throw new IOException(name + ": " + failure.map(Status::toString).orElse("no call was answered in time"));
+        }
+        double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
+        return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
+    }
+
+    @Override
+    public void close() {
+        channels.forEach(ManagedChannel::shutdownNow);
+    }
+
+    /** Each lane writes ids into bytes of its own. */
+    private static List<GrpcRequest> copies(List<GrpcRequest> requests) {
+        return requests.stream().map(GrpcRequest::copy).toList();
+    }
+
+    private static ManagedChannel channel(EventLoops loops, int port) {
+        return NettyChannelBuilder.forAddress(Loopback.at(port))
+                .eventLoopGroup(loops.workers())
+                .channelFactory(loops.clientChannels())
+                .directExecutor()
+                .maxInboundMessageSize(Integer.MAX_VALUE)
+                .usePlaintext()
+                .build();
+    }
+
+    /** Returns the size of a right answer. */
+    private static int check(ManagedChannel channel, ModelInferRequest request) throws IOException {
+        try {
+            ModelInferResponse response =
+                    GRPCInferenceServiceGrpc.newBlockingStub(channel).modelInfer(request);
+            if (!response.getRawOutputContentsList().equals(request.getRawInputContentsList())) {
+                throw new IOException("ModelInfer: answered other contents (expected: those of the request)");
+            }
+            return response.getSerializedSize();
+        } catch (StatusRuntimeException e) {
+            throw new IOException("ModelInfer: " + e.getMessage(), e);
+        }
+    }
+}

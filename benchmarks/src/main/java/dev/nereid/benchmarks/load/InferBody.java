@@ -1,0 +1,99 @@
+package dev.nereid.benchmarks.load;
+
+import com.google.protobuf.ByteString;
+import inference.ModelInferRequest;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Random;
+
+/** A prepared request with one FP32 input. Immutable. */
+public final class InferBody {
+    /** The type of the input. */
+    static final String TYPE = "FP32";
+
+    private final String input;
+    private final List<Long> shape;
+    private final byte[] tensor;
+    private final String id;
+
+    private InferBody(String input, List<Long> shape, byte[] tensor, String id) {
+        this.input = input;
+        this.shape = shape;
+        this.tensor = tensor;
+        this.id = id;
+    }
+
+    /**
+     * Makes a request with content that looks like data: zeros would be cheap for some operators.
+     *
+     * @param input the name of the input
+     * @param shape its shape, with batch dimension
+     * @return the request, the same for the same arguments
+     */
+    public static InferBody of(String input, Long... shape) {
+        int elements = Math.toIntExact(List.of(shape).stream().reduce(1L, Math::multiplyExact));
+        ByteBuffer content =
+                ByteBuffer.allocate(Math.multiplyExact(elements, Float.BYTES)).order(ByteOrder.LITTLE_ENDIAN);
+        Random random = new Random(elements);
+        while (content.hasRemaining()) {
+            content.putFloat(random.nextFloat());
+        }
+        return new InferBody(input, List.of(shape), content.array(), "");
+    }
+
+    /** Returns the same request with an id. */
+    InferBody withId(String name) {
+        return new InferBody(input, shape, tensor, name);
+    }
+
+    /** Returns the name of the input. */
+    String input() {
+        return input;
+    }
+
+    /** Returns the shape of the input. */
+    long[] shape() {
+        return shape.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    /** Returns the content of the input. */
+    public ByteBuffer tensor() {
+        return ByteBuffer.wrap(tensor).asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private String header() {
+        return (id.isEmpty() ? "{" : "{\"id\":\"" + id + "\",")
+                + ("\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],"
+                                + "\"parameters\":{\"binary_data_output\":true}}")
+                        .formatted(input, TYPE, shape.toString().replace(" ", ""), tensor.length);
+    }
+
+    /** Returns the size of the JSON part in bytes. */
+    int headerLength() {
+        return header().getBytes(StandardCharsets.UTF_8).length;
+    }
+
+    /** Returns the whole body over HTTP: the JSON part, then the content. */
+    public byte[] http() {
+        byte[] head = header().getBytes(StandardCharsets.UTF_8);
+        return ByteBuffer.allocate(head.length + tensor.length)
+                .put(head)
+                .put(tensor)
+                .array();
+    }
+
+    /** Returns the request over gRPC. */
+    public ModelInferRequest grpc(String model) {
+        return ModelInferRequest.newBuilder()
+                .setModelName(model)
+                .setId(id)
+                .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
+                        .setName(input)
+                        .setDatatype(TYPE)
+                        .addAllShape(shape))
+                .addRawInputContents(ByteString.copyFrom(tensor))
+                .build();
+    }
+}

@@ -1,0 +1,72 @@
+package dev.nereid.benchmarks.load;
+
+import java.util.Arrays;
+
+/**
+ * Counts latencies in buckets each 1/64 wider than the one before. Confined to one thread at a time.
+ *
+ * <p>A latency is told to within 1.6 %, whatever its size, from a fixed 32 KB: recording allocates nothing.
+ */
+final class LatencyHistogram {
+    /** A power of two is cut into this many buckets. */
+    private static final int STEPS_LOG2 = 6;
+
+    private static final int STEPS = 1 << STEPS_LOG2;
+
+    private final long[] counts = new long[(Long.SIZE - STEPS_LOG2) << STEPS_LOG2];
+    private long total;
+
+    void record(long nanos) {
+        counts[bucket(Math.max(0, nanos))]++;
+        total++;
+    }
+
+    /** Adds all that another one counted. */
+    void add(LatencyHistogram other) {
+        for (int i = 0; i < counts.length; i++) {
+            counts[i] += other.counts[i];
+        }
+        total += other.total;
+    }
+
+    void clear() {
+        Arrays.fill(counts, 0);
+        total = 0;
+    }
+
+    long total() {
+        return total;
+    }
+
+    /**
+     * Returns the latency that a share of the calls kept.
+     *
+     * @param percent more than 0, up to 100
+     * @return the latency in microseconds; 0 if nothing was counted
+     */
+    double percentileMicros(double percent) {
+        long wanted = (long) Math.ceil(total * percent / 100);
+        long seen = 0;
+        for (int i = 0; i < counts.length && total > 0; i++) {
+            seen += counts[i];
+            if (seen >= wanted) {
+                return (lower(i) + lower(i + 1)) / 2.0 / 1_000;
+            }
+        }
+        return 0;
+    }
+
+    private static int bucket(long nanos) {
+        if (nanos < STEPS) {
+            return (int) nanos;
+        }
+        int shift = Long.SIZE - 1 - Long.numberOfLeadingZeros(nanos) - STEPS_LOG2;
+        return ((shift + 1) << STEPS_LOG2) + (int) ((nanos >>> shift) - STEPS);
+    }
+
+    /** The smallest latency of a bucket, in nanoseconds. */
+    private static long lower(int bucket) {
+        int shift = (bucket >> STEPS_LOG2) - 1;
+        return shift < 0 ? bucket : (long) (STEPS + (bucket & (STEPS - 1))) << shift;
+    }
+}

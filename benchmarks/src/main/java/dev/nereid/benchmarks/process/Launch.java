@@ -1,0 +1,39 @@
+package dev.nereid.benchmarks.process;
+
+import dev.nereid.benchmarks.run.BenchmarkRun;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Launch options of a server. Immutable.
+ *
+ * @param home the folder of the installed server
+ * @param repository what it serves
+ * @param flags its flags, but those for repository and ports
+ */
+public record Launch(Path home, Path repository, List<String> flags) {
+    public Launch {
+        flags = List.copyOf(flags);
+    }
+
+    /** Serves a repository with the example backends, as many event loops as the ceilings have, and more flags. */
+    public static Launch withExamples(BenchmarkRun bench, Path repository, String... more) {
+        return withExamples(bench, bench.installed(), repository, more);
+    }
+
+    /** The same with a server that is installed elsewhere, and with its own example backends if they are there. */
+    public static Launch withExamples(BenchmarkRun bench, Path home, Path repository, String... more) {
+        Path plugins = Stream.of(home.resolve("examples/plugins"), home.resolve("../../../examples/plugins"))
+                .filter(Files::isDirectory)
+                .findFirst()
+                .orElse(bench.checkout().resolve("examples/plugins"));
+        List<String> flags = new ArrayList<>(List.of(
+                "--backend-directory=" + plugins.normalize(),
+                "--http-thread-count=" + bench.options().eventLoops()));
+        flags.addAll(List.of(more));
+        return new Launch(home, repository, flags);
+    }
+}

@@ -1,0 +1,151 @@
+package dev.nereid.benchmarks.process;
+
+import dev.nereid.benchmarks.load.Exchange;
+import dev.nereid.benchmarks.load.Loopback;
+import dev.nereid.benchmarks.run.BenchmarkRun;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import javax.net.SocketFactory;
+
+/** The packaged server as a child process. Owned by, and confined to, the thread that measures. */
+public final class NereidProcess implements AutoCloseable {
+    private static final int OK = 200;
+    private static final long POLL_MILLIS = 2;
+    private static final Duration START_TIMEOUT = Duration.ofMinutes(1);
+    private static final int LINES_OF_LOG = 20;
+    private static final long BYTES_PER_KB = 1024;
+
+    private final BenchmarkRun bench;
+    private final SocketFactory sockets;
+    private final Process process;
+    private final long startNanos;
+    private final Path log;
+    private final int httpPort;
+    private final int grpcPort;
+
+    private NereidProcess(BenchmarkRun bench, Launch launch, SocketFactory sockets) throws IOException {
+        this.bench = bench;
+        this.sockets = sockets;
+        httpPort = Loopback.freePort();
+        grpcPort = Loopback.freePort();
+        log = bench.workspace().path("server-" + httpPort + ".log");
+        List<String> command = new ArrayList<>(List.of(
+                launch.home().resolve("bin/nereid").toString(),
+                "serve",
+                "--model-repository=" + launch.repository(),
+                "--http-address=" + Loopback.ADDRESS,
+                "--http-port=" + httpPort,
+                "--grpc-address=" + Loopback.ADDRESS,
+                "--grpc-port=" + grpcPort,
+                "--metrics-port=0"));
+        command.addAll(launch.flags());
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
+        startNanos = System.nanoTime();
+        process = bench.children().start(builder);
+    }
+
+    /** Starts a server, and waits until it is ready. Blocks. */
+    public static NereidProcess start(BenchmarkRun bench, Launch launch) throws IOException, InterruptedException {
+        return start(bench, launch, SocketFactory.getDefault());
+    }
+
+    /** Starts a server, and waits until it is ready, asking by connections of the given kind. Blocks. */
+    public static NereidProcess start(BenchmarkRun bench, Launch launch, SocketFactory sockets)
+            throws IOException, InterruptedException {
+        NereidProcess server = new NereidProcess(bench, launch, sockets);
+        try {
+            server.awaitOk(Exchange.get("/v2/health/ready"));
+            return server;
+        } catch (IOException | InterruptedException e) {
+            server.close();
+            throw e;
+        }
+    }
+
+    /** Starts a server, and does not wait. */
+    public static NereidProcess launch(BenchmarkRun bench, Launch launch) throws IOException {
+        return new NereidProcess(bench, launch, SocketFactory.getDefault());
+    }
+
+    /**
+     * Asks until the server answers well. Blocks.
+     *
+     * @param question what to ask over HTTP
+     * @return the time from the start of the process to the answer
+     */
+    public Duration awaitOk(byte[] question) throws IOException, InterruptedException {
+        while (Exchange.status(sockets, httpPort, question).orElse(0) != OK) {
+            if (process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+                throw new IOException("server: ended at its start:\n" + lastLines());
+            }
+            if (age().compareTo(START_TIMEOUT) > 0) {
+                throw new IOException(
+                        "server: no good answer within " + START_TIMEOUT.toSeconds() + " s:\n" + lastLines());
+            }
+        }
+        return age();
+    }
+
+    /** Waits while the server has nothing to do. Blocks. */
+    public void idle(Duration time) throws IOException, InterruptedException {
+        if (process.waitFor(time.toMillis(), TimeUnit.MILLISECONDS)) {
+            throw new IOException("server: ended while idle:\n" + lastLines());
+        }
+    }
+
+    /** Returns how much memory of the process is resident, in bytes. */
+    public long residentBytes() throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc", "" + process.pid(), "status"))) {
+            if (line.startsWith("VmRSS:")) {
+                return BYTES_PER_KB * Long.parseLong(line.replaceAll("\\D", ""));
+            }
+        }
+        throw new IOException("server: its memory cannot be read");
+    }
+
+    /** Returns the JVM that the server runs on. */
+    public Jvm jvm() throws IOException {
+        return Jvm.of(process.toHandle());
+    }
+
+    /** Returns where a model is asked over HTTP. */
+    public String inferUrl(String model) {
+        return "http://" + Loopback.ADDRESS + ":" + httpPort + inferPath(model);
+    }
+
+    /** Returns where a model is asked over HTTP if that is encrypted. */
+    public String encryptedInferUrl(String model) {
+        return inferUrl(model).replace("http:", "https:");
+    }
+
+    /** Returns the path by which a model is asked over HTTP. */
+    public static String inferPath(String model) {
+        return "/v2/models/" + model + "/infer";
+    }
+
+    /** Returns where the server listens for gRPC. */
+    public int grpcPort() {
+        return grpcPort;
+    }
+
+    @Override
+    public void close() {
+        bench.children().end(process);
+    }
+
+    /** Returns how long ago the process was started. */
+    public Duration age() {
+        return Duration.ofNanos(System.nanoTime() - startNanos);
+    }
+
+    private String lastLines() throws IOException {
+        List<String> lines = Files.readAllLines(log);
+        return String.join("\n", lines.subList(Math.max(0, lines.size() - LINES_OF_LOG), lines.size()));
+    }
+}

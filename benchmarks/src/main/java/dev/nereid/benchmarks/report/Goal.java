@@ -1,0 +1,108 @@
+package dev.nereid.benchmarks.report;
+
+import java.time.Duration;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+
+/** The goal of a workload relative to a ceiling. Immutable. */
+public sealed interface Goal {
+    /** The ceiling is there for orientation. */
+    Goal NONE = new None();
+
+    /** Returns how the subject compares with the ceiling, in this goal's own measure. */
+    double compare(Sample subject, Sample ceiling);
+
+    /** Returns a comparison as the table shows it. */
+    String show(double comparison);
+
+    /** Returns the goal as the table shows it. */
+    String target();
+
+    /** Returns what the table says about a comparison. */
+    String verdict(double comparison);
+
+    /** No goal: the ratio is only shown. */
+    record None() implements Goal {
+        @Override
+        public double compare(Sample subject, Sample ceiling) {
+            return subject.perSecond() / ceiling.perSecond();
+        }
+
+        @Override
+        public String show(double comparison) {
+            return Figures.ratio(comparison);
+        }
+
+        @Override
+        public String target() {
+            return "";
+        }
+
+        @Override
+        public String verdict(double comparison) {
+            return "";
+        }
+    }
+
+    /**
+     * A share of the ceiling's rate.
+     *
+     * @param share the smallest share that will do
+     */
+    record RateAtLeast(double share) implements Goal {
+        @Override
+        public double compare(Sample subject, Sample ceiling) {
+            return subject.perSecond() / ceiling.perSecond();
+        }
+
+        @Override
+        public String show(double comparison) {
+            return Figures.ratio(comparison);
+        }
+
+        @Override
+        public String target() {
+            return ">= " + Figures.ratio(share);
+        }
+
+        @Override
+        public String verdict(double comparison) {
+            return Figures.verdict(comparison >= share);
+        }
+    }
+
+    /**
+     * The ceiling's latency and a little more, at the median.
+     *
+     * @param extra the most that will do
+     */
+    record LatencyWithin(Duration extra) implements Goal {
+        @Override
+        public double compare(Sample subject, Sample ceiling) {
+            return subject.p50Micros() - ceiling.p50Micros();
+        }
+
+        @Override
+        public String show(double comparison) {
+            return "p50 " + shift(comparison);
+        }
+
+        @Override
+        public String target() {
+            return "<= " + shift(extraMicros());
+        }
+
+        @Override
+        public String verdict(double comparison) {
+            return Figures.verdict(comparison <= extraMicros());
+        }
+
+        private double extraMicros() {
+            return (double) extra.toNanos() / TimeUnit.MICROSECONDS.toNanos(1);
+        }
+
+        private static String shift(double micros) {
+            return String.format(Locale.ROOT, "%+.2f ms", micros / TimeUnit.MILLISECONDS.toMicros(1));
+        }
+    }
+}

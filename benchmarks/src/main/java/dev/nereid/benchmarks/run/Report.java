@@ -1,0 +1,48 @@
+package dev.nereid.benchmarks.run;
+
+import dev.nereid.benchmarks.report.Machine;
+import dev.nereid.benchmarks.report.Table;
+import java.time.LocalDate;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * Report of a run. Immutable.
+ *
+ * @param date the day of the run
+ * @param machine where it ran
+ * @param options what it was asked for
+ * @param tables what it measured
+ */
+public record Report(LocalDate date, Machine machine, Options options, List<Table> tables) {
+    public Report {
+        tables = List.copyOf(tables);
+    }
+
+    /** Describes the run in lines: what the tables' figures depend on. */
+    public static List<String> circumstances(Machine machine, Options options) {
+        Pace pace = options.pace();
+        return Stream.concat(
+                        machine.lines().stream(),
+                        Stream.of(
+                                "event loops: " + options.eventLoops() + " each for server, ceiling and client",
+                                "pace: " + pace.warmUp().toSeconds() + " s warm-up, "
+                                        + pace.measured().toSeconds() + " s measured, rounds: " + pace.rounds()))
+                .toList();
+    }
+
+    /** Returns the name of the file that the report is kept in. */
+    public String fileName() {
+        return date + "-" + machine.slug() + ".md";
+    }
+
+    /** Returns the report as Markdown. */
+    public String markdown() {
+        return "# Benchmarks of " + date + "\n\n"
+                + circumstances(machine, options).stream()
+                        .map(line -> "* " + line + "\n")
+                        .collect(Collectors.joining())
+                + "\n" + tables.stream().map(Table::markdown).collect(Collectors.joining());
+    }
+}

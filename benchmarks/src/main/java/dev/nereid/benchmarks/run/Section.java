@@ -1,0 +1,60 @@
+package dev.nereid.benchmarks.run;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.stream.Collectors;
+
+/** The sections of a run. */
+public enum Section {
+    /** Tensors over HTTP. */
+    HTTP(true),
+    /** Tensors over HTTP as JSON. */
+    JSON(true),
+    /** What reads and writes JSON, by itself. */
+    CODEC(false),
+    /** Requests in process, without a server. */
+    SCHEDULER(false),
+    /** Requests that wait. */
+    WAITING(false),
+    /** Tensors in shared memory. */
+    SHM(true),
+    /** Tensors over HTTP, encrypted. */
+    TLS(true),
+    /** Tensors over gRPC. */
+    GRPC(false),
+    /** A cheap model. */
+    MLP(true),
+    /** The same, with batches and without. */
+    BATCHING(true),
+    /** A model that computes. */
+    SQUEEZENET(true),
+    /** Start and memory. */
+    START(false),
+    /** The first minute under load. */
+    MINUTE(true);
+
+    private final boolean needsWrk;
+
+    Section(boolean needsWrk) {
+        this.needsWrk = needsWrk;
+    }
+
+    /** Whether wrk makes the load. */
+    public boolean needsWrk() {
+        return needsWrk;
+    }
+
+    /** Returns the name on the command line. */
+    public String flag() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Finds a section by its name on the command line. */
+    static Section of(String flag) {
+        return Arrays.stream(values())
+                .filter(section -> section.flag().equals(flag))
+                .findFirst()
+                .orElseThrow(() -> new IllegalArgumentException("--only: '" + flag + "' (expected: some of "
+                        + Arrays.stream(values()).map(Section::flag).collect(Collectors.joining(",")) + ")"));
+    }
+}

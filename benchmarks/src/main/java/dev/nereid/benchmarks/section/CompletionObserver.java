@@ -1,0 +1,30 @@
+package dev.nereid.benchmarks.section;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+
+/** Observer that signals a successful response and throws on any other outcome. As thread-safe as what it runs. */
+final class CompletionObserver implements ResponseObserver {
+    private final Runnable completed;
+
+    CompletionObserver(Runnable answered) {
+        this.completed = answered;
+    }
+
+    @Override
+    public void onResponse(InferResponse response) {
+        response.close();
+        completed.run();
+    }
+
+    @Override
+    public void onCompleted() {
+        throw new IllegalStateException("end without a response (expected: one response)");
+    }
+
+    @Override
+    public void onError(InferenceException error) {
+        throw new IllegalStateException("refused", error);
+    }
+}

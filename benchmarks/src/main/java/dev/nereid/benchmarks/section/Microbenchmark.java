@@ -1,0 +1,53 @@
+package dev.nereid.benchmarks.section;
+
+import dev.nereid.benchmarks.run.Pace;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.Map;
+import org.openjdk.jmh.results.RunResult;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.TimeValue;
+import org.openjdk.jmh.runner.options.VerboseMode;
+
+/**
+ * A JMH benchmark method, run in a process of its own. Immutable.
+ *
+ * @param type the class
+ * @param method the name of the method in it
+ * @param parameters the values of its parameters, by name
+ */
+record Microbenchmark(Class<?> type, String method, Map<String, String> parameters) {
+    Microbenchmark {
+        parameters = Map.copyOf(parameters);
+    }
+
+    static Microbenchmark of(Class<?> type, String method) {
+        return new Microbenchmark(type, method, Map.of());
+    }
+
+    /** Runs the method for the seconds that a pace names, each counted for itself. Blocks. */
+    RunResult run(Pace pace) throws IOException {
+        ChainedOptionsBuilder options = new OptionsBuilder()
+                .include(type.getName() + "." + method + "$")
+                .forks(1)
+                .warmupIterations(seconds(pace.warmUp()))
+                .warmupTime(TimeValue.seconds(1))
+                .measurementIterations(seconds(pace.measured()) * pace.rounds())
+                .measurementTime(TimeValue.seconds(1))
+                .shouldFailOnError(true)
+                .verbosity(VerboseMode.SILENT);
+        parameters.forEach((name, value) -> options.param(name, value));
+        try {
+            return new Runner(options.build()).runSingle();
+        } catch (RunnerException e) {
+            throw new IOException("JMH: " + e.getMessage(), e);
+        }
+    }
+
+    private static int seconds(Duration duration) {
+        return Math.toIntExact(duration.toSeconds());
+    }
+}

@@ -1,0 +1,67 @@
+package dev.nereid.benchmarks.section;
+
+import dev.nereid.benchmarks.report.Figures;
+import dev.nereid.benchmarks.report.Table;
+import dev.nereid.benchmarks.run.BenchmarkRun;
+import java.io.IOException;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.util.Statistics;
+
+/** Measures scheduling in process, without sockets: {@link SchedulerBenchmark}. */
+final class SchedulerSection {
+    private static final double MIN_RATE = 400_000;
+    private static final double MAX_PING_PONG_RATIO = 1.25;
+    private static final double MAX_DIRECT_MICROS = 5;
+    private static final int MEDIAN = 50;
+    private static final int NEARLY_ALL = 99;
+
+    private SchedulerSection() {}
+
+    static Table measure(BenchmarkRun bench) throws IOException {
+        Table table = new Table(
+                "In process: a request to a model that does nothing", "WHAT", "RATE", "P50", "P99", "TARGET", "");
+        double rate = run(bench, "batched").getMean();
+        table.add(
+                SchedulerBenchmark.SUBMITTERS + " threads, " + SchedulerBenchmark.WINDOW + " under way each, batched",
+                Figures.rate(rate),
+                "",
+                "",
+                ">= " + Figures.rate(MIN_RATE),
+                Figures.verdict(rate >= MIN_RATE));
+        Statistics pingPong = run(bench, "pingPong");
+        Statistics synchronous = run(bench, "synchronous");
+        double ratio = synchronous.getPercentile(MEDIAN) / pingPong.getPercentile(MEDIAN);
+        addTimes(
+                table,
+                "one at a time, batched: " + Figures.ratio(ratio) + " park/unpark",
+                synchronous,
+                "<= " + Figures.ratio(MAX_PING_PONG_RATIO),
+                ratio <= MAX_PING_PONG_RATIO);
+        table.add("  park/unpark of two threads", "", micros(pingPong, MEDIAN), micros(pingPong, NEARLY_ALL), "", "");
+        Statistics direct = run(bench, "direct");
+        addTimes(
+                table,
+                "one at a time, executed directly",
+                direct,
+                String.format(Locale.ROOT, "p50 <= %.0f us", MAX_DIRECT_MICROS),
+                direct.getPercentile(MEDIAN) * TimeUnit.SECONDS.toMicros(1) <= MAX_DIRECT_MICROS);
+        return table;
+    }
+
+    private static void addTimes(Table table, String what, Statistics times, String target, boolean met) {
+        table.add(what, "", micros(times, MEDIAN), micros(times, NEARLY_ALL), target, Figures.verdict(met));
+    }
+
+    private static String micros(Statistics seconds, int percentile) {
+        return String.format(Locale.ROOT, "%.2f us", seconds.getPercentile(percentile) * TimeUnit.SECONDS.toMicros(1));
+    }
+
+    private static Statistics run(BenchmarkRun bench, String method) throws IOException {
+        bench.progress().accept(method);
+        return Microbenchmark.of(SchedulerBenchmark.class, method)
+                .run(bench.options().pace())
+                .getPrimaryResult()
+                .getStatistics();
+    }
+}

@@ -1,0 +1,34 @@
+package dev.nereid.benchmarks.section;
+
+import dev.nereid.benchmarks.load.VariedBodies;
+import dev.nereid.benchmarks.report.Goal;
+import java.util.List;
+
+/**
+ * Concurrency and goals of workloads with differing requests on the identity model. Immutable.
+ *
+ * @param name what the table calls the requests
+ * @param bodies what is sent
+ * @param concurrency how many requests are under way at any time
+ */
+record VariedLoad(String name, VariedBodies bodies, int concurrency) {
+    private static final String IDS = "1 KB, an id each";
+    private static final String SHAPES = "1 KB, 256 shapes";
+
+    /** All that are measured. */
+    static final List<VariedLoad> ALL = List.of(
+            new VariedLoad(IDS, VariedBodies.IDS, 8),
+            new VariedLoad(IDS, VariedBodies.IDS, 64),
+            new VariedLoad(SHAPES, VariedBodies.MANY_SHAPES, 8),
+            new VariedLoad(SHAPES, VariedBodies.MANY_SHAPES, 64));
+
+    /** Returns what the server is to reach beside an echo. */
+    Goal goal() {
+        return new Goal.RateAtLeast(0.7);
+    }
+
+    /** Returns what the table calls it. */
+    String label() {
+        return name + " x " + concurrency;
+    }
+}

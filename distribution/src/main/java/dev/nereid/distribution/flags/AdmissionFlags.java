@@ -1,0 +1,63 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.memory.TensorMemoryBound;
+import java.util.OptionalLong;
+
+/**
+ * Flags of admission: limits of requests and bytes in flight. Written by the command line reader, then only read.
+ */
+final class AdmissionFlags {
+    /** The most requests in flight; 0 for any number. */
+    long requests = NereidServerBuilder.defaultMaxRequestsInFlight();
+
+    /** The most bytes of their inputs; 0 for any number, empty for a part of the memory. */
+    OptionalLong bytes = OptionalLong.empty();
+
+    /** The most requests in flight to each version of a model; 0 for any number. */
+    long modelRequests;
+
+    /** The most bytes of their inputs; 0 for any number. */
+    long modelBytes;
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--max-inflight-requests",
+                        FlagValue.AMOUNT,
+                        "How many requests may be in flight at a time, to all models together: received, and not yet"
+                                + " answered. More are refused at once with 503 or UNAVAILABLE, and told when to try again."
+                                + " 0: any number. Default: one for each 16 KiB of the largest heap, at most"
+                                + " 100000.",
+                        value -> requests = value),
+                Flag.of(
+                        "--max-inflight-bytes",
+                        FlagValue.AMOUNT_OF_BYTES,
+                        "How many bytes the inputs of the requests in flight may have, those to all models together."
+                                + " 0: as many as there is memory for. Default: three quarters of"
+                                + " --tensor-memory-pool-byte-size.",
+                        value -> bytes = OptionalLong.of(value)),
+                Flag.of(
+                        "--model-max-inflight-requests",
+                        FlagValue.AMOUNT,
+                        "How many requests may be in flight to each version of a model. 0: any number. Default: 0.",
+                        value -> modelRequests = value),
+                Flag.of(
+                        "--model-max-inflight-bytes",
+                        FlagValue.AMOUNT_OF_BYTES,
+                        "How many bytes the inputs of the requests in flight to each version of a model may have."
+                                + " 0: any number. Default: 0.",
+                        value -> modelBytes = value));
+    }
+
+    /** Returns the most bytes of the inputs in flight; 0 for any number. */
+    long inFlightBytes(TensorMemoryBound memory) {
+        return bytes.orElse(memory.inFlightBytes());
+    }
+
+    /** Gives a server its bounds. */
+    void apply(NereidServerBuilder builder, TensorMemoryBound memory) {
+        builder.maxInFlight(requests, inFlightBytes(memory)).maxInFlightOfModel(modelRequests, modelBytes);
+    }
+}

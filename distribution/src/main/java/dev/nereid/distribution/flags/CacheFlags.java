@@ -1,0 +1,71 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.server.cache.CacheOptions;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Flags of the response cache. Written by the command line reader, then only read. */
+final class CacheFlags {
+    private final List<FlagValue.CacheSetting> settings = new ArrayList<>();
+    private final List<Path> directories = new ArrayList<>();
+    private Optional<Long> localBytes = Optional.empty();
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--cache-config",
+                        FlagValue.CACHE_SETTING,
+                        "A setting of the cache that keeps responses for models with response_cache, as in"
+                                + " local,size=1048576 or redis,host=127.0.0.1. May be given several times, for one cache."
+                                + " Default: no cache.",
+                        settings::add),
+                Flag.of(
+                        "--cache-directory",
+                        FlagValue.DIRECTORY,
+                        "A folder of plugins with caches besides the server's own.",
+                        directories::add),
+                Flag.of(
+                        "--response-cache-byte-size",
+                        FlagValue.BODY_BYTES,
+                        "Deprecated: the same as --cache-config=local,size=BYTES.",
+                        value -> localBytes = Optional.of(value)));
+    }
+
+    /**
+     * Returns which cache is asked for.
+     *
+     * @param own the folder of the caches that come with the server
+     */
+    Optional<CacheOptions> options(Path own) throws StartException {
+        if (localBytes.isPresent()) {
+            if (!settings.isEmpty()) {
+                throw new StartException(
+                        "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please"
+                                + " provide one or the other: these are incompatible flags.");
+            }
+            return localBytes.map(CacheOptions::local);
+        }
+        if (settings.isEmpty()) {
+            return Optional.empty();
+        }
+        String cache = settings.getFirst().cache();
+        Map<String, String> values = new HashMap<>();
+        for (FlagValue.CacheSetting setting : settings) {
+            if (!setting.cache().equals(cache)) {
+                throw new StartException(
+                        "--cache-config: found multiple cache configurations, but only a single cache is"
+                                + " currently supported: " + setting.cache() + ", and " + cache + " was given before");
+            }
+            values.put(setting.key(), setting.value());
+        }
+        List<Path> folders = new ArrayList<>(directories);
+        folders.add(own);
+        return Optional.of(new CacheOptions(cache, values, folders));
+    }
+}

@@ -1,0 +1,23 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.server.NereidServerBuilder;
+
+/** The flag for the status of client errors. Written by the command line reader, then only read. */
+final class ErrorFlags {
+    private boolean clientErrorsAsBadRequest;
+
+    /** Adds the flag. */
+    void declare(Flags flags) {
+        flags.add(Flag.of(
+                "--client-errors-as-bad-request",
+                FlagValue.TRUTH,
+                "Whether mistakes of clients that the reference server answers with 500 and INTERNAL, such as broken JSON,"
+                        + " are answered with 400 and INVALID_ARGUMENT. Default: false.",
+                value -> clientErrorsAsBadRequest = value));
+    }
+
+    /** Sets what was given. */
+    void apply(NereidServerBuilder builder) {
+        builder.clientErrorsAsBadRequest(clientErrorsAsBadRequest);
+    }
+}

@@ -1,0 +1,265 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.grpc.ResponseCompression;
+import dev.nereid.server.RateLimitOptions;
+import dev.nereid.server.host.HostSetting;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+
+/**
+ * A type of flag values, with its parser. Immutable.
+ *
+ * @param label what stands for the value in a help text
+ * @param expected what values look like, for the error that tells of another one
+ * @param reader reads a value; empty if it is not of this kind
+ * @param <T> what is read
+ */
+public record FlagValue<T>(String label, String expected, Function<String, Optional<T>> reader) {
+    /** The default address of a port. */
+    static final String LOOPBACK = "127.0.0.1";
+
+    private static final int MAX_PORT = 65_535;
+    private static final String PORT_EXPECTED = "a port from 0 to " + MAX_PORT + ", 0 for any that is free";
+
+    /** A truth value as the reference server writes it. */
+    static final FlagValue<Boolean> TRUTH =
+            new FlagValue<>("BOOL", "true, on, 1, false, off or 0", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "true", "on", "1" -> Optional.of(true);
+                case "false", "off", "0" -> Optional.of(false);
+                default -> Optional.empty();
+            });
+
+    /** A port; {@link #checkPort} tells whether there is one of that number. */
+    static final FlagValue<Integer> PORT =
+            new FlagValue<>("PORT", PORT_EXPECTED, text -> whole(text, Integer.MIN_VALUE, Integer.MAX_VALUE));
+
+    /** A number of something that there must be. */
+    static final FlagValue<Integer> COUNT =
+            new FlagValue<>("N", "a whole number, 1 or more", text -> whole(text, 1, Integer.MAX_VALUE));
+
+    /** The size of a text. */
+    static final FlagValue<Integer> TEXT_BYTES = new FlagValue<>(
+            "BYTES", "a number of bytes from 1 to " + Integer.MAX_VALUE, text -> whole(text, 1, Integer.MAX_VALUE));
+
+    /** The size of a request that is not all text. */
+    static final FlagValue<Long> BODY_BYTES = new FlagValue<>("BYTES", "a number of bytes, 1 or more", text -> {
+        try {
+            return Optional.of(Long.parseLong(text.strip())).filter(bytes -> bytes >= 1);
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    });
+
+    /** A number of seconds; less than none is none. */
+    public static final FlagValue<Duration> SECONDS = new FlagValue<>(
+            "N",
+            "a whole number of seconds",
+            text -> whole(text, Integer.MIN_VALUE, Integer.MAX_VALUE)
+                    .map(seconds -> Duration.ofSeconds(Math.max(0, seconds))));
+
+    /** A time in milliseconds. */
+    static final FlagValue<Duration> MILLIS = new FlagValue<>(
+            "MS",
+            "a whole number of milliseconds, 1 or more",
+            text -> whole(text, 1, Integer.MAX_VALUE).map(Duration::ofMillis));
+
+    /** A time in milliseconds that may be none. */
+    static final FlagValue<Duration> MILLIS_OR_NONE = new FlagValue<>(
+            "MS",
+            "a whole number of milliseconds, 0 or more",
+            text -> whole(text, 0, Integer.MAX_VALUE).map(Duration::ofMillis));
+
+    /** A number of something that there need not be. */
+    static final FlagValue<Integer> NUMBER =
+            new FlagValue<>("N", "a whole number, 0 or more", text -> whole(text, 0, Integer.MAX_VALUE));
+
+    /** How much of something there may be; 0 for any. */
+    static final FlagValue<Long> AMOUNT = new FlagValue<>("N", "a whole number, 0 or more", text -> nonNegative(text));
+
+    /** How many bytes there may be; 0 for any. */
+    static final FlagValue<Long> AMOUNT_OF_BYTES =
+            new FlagValue<>("BYTES", "a number of bytes, 0 or more", text -> nonNegative(text));
+
+    /** A number of threads for inferences over gRPC. */
+    static final FlagValue<Integer> INFER_THREADS =
+            new FlagValue<>("N", "a whole number from 2 to 128", text -> whole(text, 2, 128));
+
+    /** How much responses are compressed. */
+    static final FlagValue<ResponseCompression> COMPRESSION =
+            new FlagValue<>("LEVEL", "none, low, medium or high", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "none" -> Optional.of(ResponseCompression.NONE);
+                case "low" -> Optional.of(ResponseCompression.LOW);
+                case "medium" -> Optional.of(ResponseCompression.MEDIUM);
+                case "high" -> Optional.of(ResponseCompression.HIGH);
+                default -> Optional.empty();
+            });
+
+    /** How much more than usual is logged; truth values stand for 1 and 0. */
+    static final FlagValue<Integer> VERBOSITY =
+            new FlagValue<>("N", "a whole number, 0 or more", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "true", "on" -> Optional.of(1);
+                case "false", "off" -> Optional.of(0);
+                default -> whole(text, 0, Integer.MAX_VALUE);
+            });
+
+    /** The one way to control models that there is. */
+    static final FlagValue<String> CONTROL_MODE = new FlagValue<>(
+            "MODE",
+            "none, the only mode that this version has",
+            text -> text.equalsIgnoreCase("none") ? Optional.of("none") : Optional.empty());
+
+    /** A setting for one backend, or for all. */
+    static final FlagValue<BackendSetting> BACKEND_SETTING = new FlagValue<>(
+            "[BACKEND,]KEY=VALUE",
+            "--backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'",
+            BackendSetting::read);
+
+    /** A setting of something. */
+    static final FlagValue<Setting> SETTING = new FlagValue<>("KEY=VALUE", "key=value", Setting::read);
+
+    /** A setting of the cache of responses. */
+    static final FlagValue<CacheSetting> CACHE_SETTING = new FlagValue<>(
+            "CACHE,KEY=VALUE", "--cache-config option format is '<cache name>,<setting>=<value>'", CacheSetting::read);
+
+    /** Where threads of instances run. */
+    static final FlagValue<HostSetting> HOST_SETTING =
+            new FlagValue<>("POLICY,SETTING=VALUE", HostSetting.EXPECTED, HostSetting::parse);
+
+    /** Whether instances take turns. */
+    static final FlagValue<Boolean> RATE_LIMIT =
+            new FlagValue<>("MODE", "off or execution_count", text -> switch (text.toLowerCase(Locale.ROOT)) {
+                case "off" -> Optional.of(false);
+                case "execution_count" -> Optional.of(true);
+                default -> Optional.empty();
+            });
+
+    /** How much there is of a resource. */
+    static final FlagValue<RateLimitOptions.Resource> RATE_RESOURCE = new FlagValue<>(
+            "NAME:COUNT[:DEVICE]",
+            "name:count or name:count:device, both numbers whole and 0 or more",
+            FlagValue::rateResource);
+
+    /** A folder; whether it exists is found out by whoever looks into it. */
+    static final FlagValue<Path> DIRECTORY = new FlagValue<>("DIR", "the name of a folder", text -> {
+        try {
+            return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
+        } catch (InvalidPathException e) {
+            return Optional.empty();
+        }
+    });
+
+    /** A regular expression that heeds no case. */
+    static final FlagValue<Pattern> PATTERN = new FlagValue<>("REGEX", "a regular expression", text -> {
+        try {
+            return Optional.of(Pattern.compile(text, Pattern.CASE_INSENSITIVE));
+        } catch (PatternSyntaxException e) {
+            return Optional.empty();
+        }
+    });
+    /** A file; whether it exists is found out by whoever reads it. */
+    static final FlagValue<Path> FILE = new FlagValue<>("FILE", "the name of a file", DIRECTORY.reader());
+
+    /** Refuses a number that no port has; to be called for the ports that are to be opened. */
+    static void checkPort(String flag, int port) throws StartException {
+        if (port < 0 || port > MAX_PORT) {
+            throw new StartException(flag + ": '" + port + "' (expected: " + PORT_EXPECTED + ")");
+        }
+    }
+
+    /** Any text that is not empty. */
+    static FlagValue<String> text(String label) {
+        return new FlagValue<>(label, "a text", text -> text.isEmpty() ? Optional.empty() : Optional.of(text));
+    }
+
+    private static Optional<Integer> whole(String text, int least, int most) {
+        try {
+            int number = Integer.parseInt(text.strip());
+            return number >= least && number <= most ? Optional.of(number) : Optional.empty();
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static Optional<RateLimitOptions.Resource> rateResource(String text) {
+        String[] parts = text.split(":", -1);
+        if (parts.length < 2 || parts.length > 3 || parts[0].isEmpty()) {
+            return Optional.empty();
+        }
+        Optional<Integer> count = whole(parts[1], 0, Integer.MAX_VALUE);
+        Optional<Integer> device = parts.length == 3 ? whole(parts[2], 0, Integer.MAX_VALUE) : Optional.of(0);
+        if (count.isEmpty() || device.isEmpty()) {
+            return Optional.empty();
+        }
+        OptionalInt where = parts.length == 3 ? OptionalInt.of(device.get()) : OptionalInt.empty();
+        return Optional.of(new RateLimitOptions.Resource(parts[0], count.get(), where));
+    }
+
+    private static Optional<Long> nonNegative(String text) {
+        try {
+            return Optional.of(Long.parseLong(text.strip())).filter(number -> number >= 0);
+        } catch (NumberFormatException e) {
+            return Optional.empty();
+        }
+    }
+
+    /**
+     * A setting for one backend, or for all. Immutable.
+     *
+     * @param backend the backend's name; empty for all
+     * @param key the name of the setting
+     * @param value its value
+     */
+    record BackendSetting(String backend, String key, String value) {
+        private static Optional<BackendSetting> read(String text) {
+            int equal = text.indexOf('=');
+            int comma = text.substring(0, Math.max(0, equal)).indexOf(',');
+            if (comma == 0 || equal <= comma + 1 || equal == text.length() - 1) {
+                return Optional.empty();
+            }
+            String backend = comma < 0 ? "" : text.substring(0, comma);
+            return Optional.of(
+                    new BackendSetting(backend, text.substring(comma + 1, equal), text.substring(equal + 1)));
+        }
+    }
+
+    /**
+     * A setting of the cache of responses.
+     *
+     * @param cache the cache's name
+     * @param key the setting
+     * @param value its value
+     */
+    record CacheSetting(String cache, String key, String value) {
+        private static Optional<CacheSetting> read(String text) {
+            int comma = text.indexOf(',');
+            int equal = text.indexOf('=');
+            return comma > 0 && equal > comma + 1 && equal < text.length() - 1
+                    ? Optional.of(new CacheSetting(
+                            text.substring(0, comma), text.substring(comma + 1, equal), text.substring(equal + 1)))
+                    : Optional.empty();
+        }
+    }
+
+    /**
+     * A key and a value.
+     *
+     * @param key which setting
+     * @param value its value
+     */
+    record Setting(String key, String value) {
+        private static Optional<Setting> read(String text) {
+            int equals = text.indexOf('=');
+            return equals < 1
+                    ? Optional.empty()
+                    : Optional.of(new Setting(text.substring(0, equals), text.substring(equals + 1)));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+package dev.nereid.distribution.flags;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The flags of one command, and their parser. Confined to the thread that reads the command line.
+ *
+ * <p>Read by hand: the classes of the usual library have a format too old for the JVM's cache of loaded classes, and
+ * took a third of the time that a server needs to start.
+ */
+public final class Flags {
+    private static final int HELP_WIDTH = 110;
+    private static final String HELP_INDENT = "      ";
+
+    private final List<Flag> all = new ArrayList<>();
+
+    /** Adds flags, in the order of the help text. */
+    public void add(Flag... flags) {
+        all.addAll(List.of(flags));
+    }
+
+    /**
+     * Reads a command line: {@code --name=value} or {@code --name value}. Of a flag that is given several times the last
+     * value counts, unless it is a list, to which each adds. What is not given is taken from the environment, if it is
+     * there.
+     *
+     * @param arguments the command line behind the command
+     * @param environment the variables of the environment
+     * @throws UsageException if anything is wrong with it
+     */
+    public void read(List<String> arguments, Map<String, String> environment) throws UsageException {
+        Set<Flag> given = new HashSet<>();
+        for (Iterator<String> rest = arguments.iterator(); rest.hasNext(); ) {
+            String argument = rest.next();
+            int equal = argument.indexOf('=');
+            Flag flag = find(equal < 0 ? argument : argument.substring(0, equal), argument);
+            given.add(flag);
+            flag.set(equal < 0 ? next(flag, rest) : value(flag, argument.substring(equal + 1)));
+        }
+        for (Flag flag : all) {
+            String value = environment.get(flag.variable());
+            if (value != null && !given.contains(flag) && !flag.isToggle()) {
+                flag.set(value);
+            }
+        }
+    }
+
+    /** Returns what the flags do, for the reader of a terminal. */
+    public String help() {
+        StringBuilder text = new StringBuilder();
+        for (Flag flag : all) {
+            text.append("  ").append(String.join(", ", flag.names()));
+            text.append(flag.isToggle() ? "" : "=" + flag.label()).append('\n');
+            StringBuilder line = new StringBuilder(HELP_INDENT);
+            for (String word : flag.description().split(" ", -1)) {
+                if (line.length() + word.length() > HELP_WIDTH) {
+                    text.append(line.toString().stripTrailing()).append('\n');
+                    line = new StringBuilder(HELP_INDENT);
+                }
+                line.append(word).append(' ');
+            }
+            text.append(line.toString().stripTrailing()).append('\n');
+        }
+        return text.toString();
+    }
+
+    private Flag find(String name, String argument) throws UsageException {
+        for (Flag flag : all) {
+            if (flag.names().contains(name)) {
+                return flag;
+            }
+        }
+        throw new UsageException(
+                name.startsWith("-")
+                        ? name + ": unknown flag"
+                        : "'" + argument + "': unexpected (expected: flags only)");
+    }
+
+    private static String value(Flag flag, String value) throws UsageException {
+        if (flag.isToggle()) {
+            throw new UsageException(flag.name() + ": '" + value + "' (expected: no value)");
+        }
+        return value;
+    }
+
+    private static String next(Flag flag, Iterator<String> rest) throws UsageException {
+        if (flag.isToggle()) {
+            return "";
+        }
+        if (!rest.hasNext()) {
+            throw new UsageException(flag.name() + ": missing (expected: " + flag.name() + "=" + flag.label() + ")");
+        }
+        return rest.next();
+    }
+}

@@ -1,0 +1,63 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.host.HostPolicies;
+import dev.nereid.server.host.HostSetting;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** Flags of host policies and of parallel instance loading. Written by the command line reader, then only read. */
+final class HostFlags {
+    /** Not a flag, as it is none in the reference server. */
+    static final String PARALLEL = "TRITON_PARALLEL_INSTANCE_LOADING";
+
+    private final List<HostSetting> settings = new ArrayList<>();
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(Flag.of(
+                "--host-policy",
+                FlagValue.HOST_SETTING,
+                "The processors that threads of instances run on, as in cpu,cpu-cores=0-3,8 or gpu_0,numa-node=1. Policies"
+                        + " are cpu, gpu_0 and so on, model, and those that an instance_group names. May be given several"
+                        + " times. Default: any processor.",
+                settings::add));
+    }
+
+    /** Returns the settings of all policies, in the order in which they were given. */
+    List<HostSetting> settings() {
+        return settings;
+    }
+
+    /**
+     * Sets what the flags and the environment ask for.
+     *
+     * @throws StartException if that names what the machine does not have
+     */
+    void set(NereidServerBuilder builder, Map<String, String> environment) throws StartException {
+        builder.parallelInstanceLoading(parallel(environment));
+        if (settings.isEmpty()) {
+            return;
+        }
+        try {
+            builder.hostPolicies(HostPolicies.of(settings));
+        } catch (IllegalArgumentException e) {
+            throw new StartException("--host-policy: " + e.getMessage(), e);
+        }
+    }
+
+    /** Says whether the environment asks for instances of one model to be made at once, whatever their backend says. */
+    static boolean parallel(Map<String, String> environment) throws StartException {
+        String value = environment.getOrDefault(PARALLEL, "");
+        if (value.isEmpty()) {
+            return false;
+        }
+        return FlagValue.TRUTH
+                .reader()
+                .apply(value)
+                .orElseThrow(() -> new StartException(
+                        PARALLEL + ": '" + value + "' (expected: " + FlagValue.TRUTH.expected() + ")"));
+    }
+}

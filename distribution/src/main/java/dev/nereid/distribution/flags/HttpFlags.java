@@ -1,0 +1,163 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.http.HttpOptions;
+import dev.nereid.http.HttpSecurity;
+import dev.nereid.http.body.BodyLimits;
+import dev.nereid.http.tls.HttpTls;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import java.util.regex.Pattern;
+
+/** Flags of the HTTP port. Written by the command line reader, then only read. */
+public final class HttpFlags {
+    public boolean allow = true;
+    public String address = FlagValue.LOOPBACK;
+    public int port = 8000;
+
+    /** 0 stands for the default, which depends on the machine. */
+    private int eventLoops;
+
+    private OptionalInt maxInputSize = OptionalInt.empty();
+
+    private OptionalLong maxRequestSize = OptionalLong.empty();
+
+    private Optional<Pattern> forwardedHeaders = Optional.empty();
+    private final List<String> restrictions = new ArrayList<>();
+    private HttpSecurity security = HttpSecurity.NONE;
+    private boolean useSsl;
+    private boolean useMutualSsl;
+    private String certificate = "";
+    private String key = "";
+    private String root = "";
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--allow-http",
+                        FlagValue.TRUTH,
+                        "Whether there is an HTTP port. Default: true.",
+                        value -> allow = value),
+                Flag.of(
+                        "--http-address",
+                        FlagValue.text("ADDRESS"),
+                        "The address to listen at; 0.0.0.0 for all. Default: 127.0.0.1.",
+                        value -> address = value),
+                Flag.of(
+                        "--http-port",
+                        FlagValue.PORT,
+                        "The port; 0 for any that is free. Default: 8000.",
+                        value -> port = value),
+                Flag.of(
+                        "--http-thread-count",
+                        FlagValue.COUNT,
+                        "How many event loops serve HTTP and gRPC. Default: half the processors, at least 1.",
+                        value -> eventLoops = value),
+                Flag.of(
+                        "--http-max-input-size",
+                        FlagValue.TEXT_BYTES,
+                        "The largest request, inflated if it is coded. Default: 67108864, which bounds JSON alone; see"
+                                + " --http-max-request-size.",
+                        value -> maxInputSize = OptionalInt.of(value)),
+                Flag.of(
+                        "--http-max-request-size",
+                        FlagValue.BODY_BYTES,
+                        "The largest request with its binary tensors, inflated if it is coded; at least as large as"
+                                + " JSON may be. Default: --http-max-input-size if that is given, otherwise"
+                                + " 2147483648.",
+                        value -> maxRequestSize = OptionalLong.of(value)),
+                Flag.of(
+                        "--http-header-forward-pattern",
+                        FlagValue.PATTERN,
+                        "Headers whose names this is found in, in whatever case, become parameters of an inference."
+                                + " Default: none.",
+                        value -> forwardedHeaders = Optional.of(value)),
+                Flag.of(
+                        "--http-restricted-api",
+                        FlagValue.text("GROUP[,GROUP...]:HEADER=SECRET"),
+                        "A part of the API that needs a header with a secret: health, metadata, inference,"
+                                + " shared-memory, model-config, model-repository, statistics, trace or logging. May be"
+                                + " given several times.",
+                        restrictions::add));
+        declareEncryption(flags);
+    }
+
+    private void declareEncryption(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--http-use-ssl",
+                        FlagValue.TRUTH,
+                        "Whether HTTP is encrypted. Default: false.",
+                        value -> useSsl = value),
+                Flag.of(
+                        "--http-use-ssl-mutual",
+                        FlagValue.TRUTH,
+                        "Whether HTTP is encrypted and clients need a certificate too. Default: false.",
+                        value -> useMutualSsl = value),
+                Flag.of(
+                        "--http-server-cert",
+                        FlagValue.text("FILE"),
+                        "The server's certificate in PEM, with those that vouch for it. Used anew when it changes.",
+                        value -> certificate = value),
+                Flag.of(
+                        "--http-server-key",
+                        FlagValue.text("FILE"),
+                        "The private key of the server's certificate in PEM. Used anew when it changes.",
+                        value -> key = value),
+                Flag.of(
+                        "--http-root-cert",
+                        FlagValue.text("FILE"),
+                        "Who vouches for the certificates of clients, in PEM. Used anew when it changes.",
+                        value -> root = value));
+    }
+
+    /** Checks what depends on several flags. */
+    void check() throws StartException {
+        try {
+            security = HttpSecurity.NONE.withAccess(ApiAccess.parse("api", restrictions));
+        } catch (IllegalArgumentException e) {
+            throw new StartException("--http-restricted-api: " + e.getMessage(), e);
+        }
+        if (allow && isEncrypted()) {
+            security = security.withTls(HttpTls.of(
+                    file("--http-server-cert", certificate),
+                    file("--http-server-key", key),
+                    useMutualSsl ? Optional.of(file("--http-root-cert", root)) : Optional.empty()));
+        }
+    }
+
+    /** Says whether HTTP is encrypted. */
+    public boolean isEncrypted() {
+        return useSsl || useMutualSsl;
+    }
+
+    private static Path file(String flag, String name) throws StartException {
+        if (name.isEmpty()) {
+            throw new StartException(flag + ": missing (expected: " + flag + "=FILE)");
+        }
+        return Path.of(name);
+    }
+
+    /** Returns how many event loops serve all ports. */
+    public int eventLoops(int processors) {
+        return eventLoops == 0 ? HttpOptions.eventLoops(processors) : eventLoops;
+    }
+
+    /** Returns the options, with any number of connections. */
+    public HttpOptions options(int loops) {
+        long json = maxInputSize.isPresent() ? maxInputSize.getAsInt() : BodyLimits.DEFAULT.maxJsonBytes();
+        long all = maxRequestSize.orElse(maxInputSize.isPresent() ? json : BodyLimits.DEFAULT.maxRequestBytes());
+        HttpOptions options = HttpOptions.DEFAULT
+                .withAddress(address, port)
+                .withEventLoops(loops)
+                .withBodyLimits(json, Math.max(json, all))
+                .withSecurity(security);
+        return forwardedHeaders.map(options::withForwardedHeaders).orElse(options);
+    }
+}

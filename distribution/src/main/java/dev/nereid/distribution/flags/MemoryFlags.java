@@ -1,0 +1,40 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.memory.TensorMemoryBound;
+import java.util.OptionalLong;
+
+/** Flags of tensor memory. Written by the command line reader, then only read. */
+final class MemoryFlags {
+    private OptionalLong poolBytes = OptionalLong.empty();
+    private boolean poisonFreed;
+
+    /** Adds the flags that set these fields. */
+    void declare(Flags flags) {
+        flags.add(
+                Flag.of(
+                        "--tensor-memory-pool-byte-size",
+                        FlagValue.BODY_BYTES,
+                        "How much memory inputs and outputs may take at a time, those of requests that are arriving"
+                                + " included. Requests beyond that are refused with 503 or UNAVAILABLE, and told when to"
+                                + " try again. Default: half of the memory that the machine or the container has beside"
+                                + " the heap, at least 67108864.",
+                        value -> poolBytes = OptionalLong.of(value)),
+                Flag.of(
+                        "--poison-freed-memory",
+                        FlagValue.TRUTH,
+                        "Whether memory of tensors is overwritten when it is given back, so that backends that use it"
+                                + " afterwards are noticed. For debugging. Default: false.",
+                        value -> poisonFreed = value));
+    }
+
+    /** Returns how much memory tensors may take. */
+    TensorMemoryBound bound() {
+        return poolBytes.isPresent() ? TensorMemoryBound.of(poolBytes.getAsLong()) : TensorMemoryBound.ofProcess();
+    }
+
+    /** Gives a server its memory. */
+    void apply(NereidServerBuilder builder) {
+        builder.memoryLimit(bound().bytes()).poisonFreedMemory(poisonFreed);
+    }
+}

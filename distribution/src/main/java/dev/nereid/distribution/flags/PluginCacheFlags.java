@@ -1,0 +1,93 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.distribution.process.CommandContext;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.EnumSet;
+import java.util.Optional;
+import java.util.Set;
+
+/** The flag of the directory for files that plugins unpack. Written by the command line reader, then only read. */
+final class PluginCacheFlags {
+    private static final Set<PosixFilePermission> OWNER_ALONE = EnumSet.of(
+            PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
+
+    private Optional<Path> given = Optional.empty();
+
+    /** Adds the flag that sets this field. */
+    void declare(Flags flags) {
+        flags.add(Flag.of(
+                "--plugin-cache-directory",
+                FlagValue.DIRECTORY,
+                "Where plugins unpack native libraries. Default: the first of these that can be written: .cache in the"
+                        + " server's plugins, $XDG_CACHE_HOME/nereid, $HOME/.cache/nereid, and one of the user's own in"
+                        + " the directory for temporary files.",
+                value -> given = Optional.of(value)));
+    }
+
+    /**
+     * Returns the directory. It need not exist; if none can be had, the first place is returned, and the plugin that
+     * needs it says what is wrong.
+     */
+    Path directory(CommandContext surroundings) {
+        if (given.isPresent()) {
+            return given.get();
+        }
+        Path plugins = surroundings.paths().home().resolve("plugins");
+        Path own = plugins.resolve(".cache");
+        if (Files.isDirectory(plugins) && canBeMade(own)) {
+            return own;
+        }
+        Optional<Path> ofUser = variable(surroundings, "XDG_CACHE_HOME")
+                .map(root -> root.resolve("nereid"))
+                .filter(PluginCacheFlags::canBeMade)
+                .or(() -> variable(surroundings, "HOME")
+                        .filter(Files::isDirectory)
+                        .map(root -> root.resolve(".cache").resolve("nereid"))
+                        .filter(PluginCacheFlags::canBeMade));
+        return ofUser.or(() ->
+                        Optional.of(surroundings.paths().temporary()).filter(PluginCacheFlags::isMadeForUserAlone))
+                .orElse(own);
+    }
+
+    private static Optional<Path> variable(CommandContext surroundings, String name) {
+        return Optional.of(surroundings.environment().getOrDefault(name, ""))
+                .filter(value -> !value.isEmpty())
+                .map(Path::of);
+    }
+
+    /** Says whether a directory is there and can be written, or can be made. */
+    private static boolean canBeMade(Path directory) {
+        Path existing = directory.toAbsolutePath();
+        while (existing != null && !Files.exists(existing)) {
+            existing = existing.getParent();
+        }
+        return existing != null && Files.isDirectory(existing) && Files.isWritable(existing);
+    }
+
+    /**
+     * Makes a directory where every user may make some, and says whether it is this user's alone: libraries are loaded
+     * from it.
+     */
+    private static boolean isMadeForUserAlone(Path directory) {
+        try {
+            if (!Files.exists(directory, LinkOption.NOFOLLOW_LINKS)) {
+                Files.createDirectory(directory, PosixFilePermissions.asFileAttribute(OWNER_ALONE));
+            }
+            Path probe = Files.createTempFile(directory, "owner", "");
+            try {
+                return Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
+                        && Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).equals(Files.getOwner(probe))
+                        && OWNER_ALONE.containsAll(Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS));
+            } finally {
+                Files.delete(probe);
+            }
+        } catch (IOException | UnsupportedOperationException e) {
+            return false; // said by the plugin that needs it
+        }
+    }
+}

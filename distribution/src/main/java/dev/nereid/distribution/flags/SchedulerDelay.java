@@ -1,0 +1,57 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.api.Quoted;
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.server.NereidServerBuilder;
+import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reads {@code TRITONSERVER_DELAY_SCHEDULER}, which delays the first batch of dynamic batchers in tests. Static
+ * functions only.
+ */
+final class SchedulerDelay {
+    /** The reference server's name; it has no flag either. */
+    static final String VARIABLE = "TRITONSERVER_DELAY_SCHEDULER";
+
+    private static final Logger LOG = LoggerFactory.getLogger(SchedulerDelay.class);
+
+    private SchedulerDelay() {}
+
+    /**
+     * Sets what the environment asks for, and warns of it.
+     *
+     * @throws StartException if the value is no number
+     */
+    static void apply(NereidServerBuilder builder, Map<String, String> environment) throws StartException {
+        int requests = requests(environment);
+        if (requests > 0) {
+            LOG.warn(
+                    "{}={}: models with dynamic batching execute nothing until {} requests wait for them, once; for"
+                            + " tests only",
+                    VARIABLE,
+                    requests,
+                    requests);
+            builder.schedulerDelay(requests);
+        }
+    }
+
+    /** Returns how many requests have to wait; 0 if the variable is not set. */
+    static int requests(Map<String, String> environment) throws StartException {
+        String value = environment.getOrDefault(VARIABLE, "").strip();
+        if (value.isEmpty()) {
+            return 0;
+        }
+        try {
+            int requests = Integer.parseInt(value);
+            if (requests >= 0) {
+                return requests;
+            }
+        } catch (NumberFormatException _) {
+            // said below
+        }
+        throw new StartException(VARIABLE + ": '" + Quoted.text(value) + "' (expected: a number of requests, from 0 to "
+                + Integer.MAX_VALUE + ")");
+    }
+}

@@ -1,0 +1,196 @@
+package dev.nereid.distribution.flags;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.distribution.flags.FlagValue.BackendSetting;
+import dev.nereid.distribution.process.CommandContext;
+import dev.nereid.distribution.process.StartException;
+import dev.nereid.distribution.report.MemoryReport;
+import dev.nereid.server.NereidServer;
+import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.memory.TensorMemoryBound;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Flags of the server: models, backends, readiness and shutdown. Written by the command line reader, then only read.
+ */
+public final class ServerFlags {
+    /** The model repositories, in the order given. */
+    public final List<Path> repositories = new ArrayList<>();
+
+    /** Whether the server ends if a model fails to load at the start. */
+    public boolean exitOnError = true;
+
+    private final List<Path> backendDirectories = new ArrayList<>();
+    private final List<BackendSetting> backendSettings = new ArrayList<>();
+    private final CacheFlags cache = new CacheFlags();
+    private final HostFlags host = new HostFlags();
+    private final AdmissionFlags admission = new AdmissionFlags();
+    private final MemoryFlags memory = new MemoryFlags();
+    private final PluginCacheFlags pluginCache = new PluginCacheFlags();
+    private final RateLimitFlags rateLimit = new RateLimitFlags();
+    private final ErrorFlags errors = new ErrorFlags();
+    private final SupervisionFlags supervision = new SupervisionFlags();
+    private String id = "nereid";
+    private boolean strictReadiness = true;
+    private boolean withCompletion = true;
+    private boolean clientSharedMemory;
+    private String modelConfigName = "";
+    private int loadThreads = 4;
+    private Duration exitTimeout = Duration.ofSeconds(30);
+
+    /** Adds the flags that set these fields. */
+    public void declare(Flags flags) {
+        declareModels(flags);
+        cache.declare(flags);
+        host.declare(flags);
+        admission.declare(flags);
+        memory.declare(flags);
+        pluginCache.declare(flags);
+        rateLimit.declare(flags);
+        errors.declare(flags);
+        supervision.declare(flags);
+        flags.add(
+                Flag.of(
+                        "--backend-directory",
+                        FlagValue.DIRECTORY,
+                        "A folder of plugins besides the server's own. May be given several times.",
+                        backendDirectories::add),
+                Flag.of(
+                        "--backend-config",
+                        FlagValue.BACKEND_SETTING,
+                        "A setting for one backend, or for all. May be given several times.",
+                        backendSettings::add),
+                Flag.of(
+                        "--id",
+                        FlagValue.text("NAME"),
+                        "The name that the server tells its clients. Default: nereid.",
+                        value -> id = value),
+                Flag.of(
+                        "--strict-readiness",
+                        FlagValue.TRUTH,
+                        "Whether the server counts as ready only while all its models are. Default: true.",
+                        value -> strictReadiness = value),
+                Flag.of(
+                        "--allow-client-shm",
+                        FlagValue.TRUTH,
+                        "Whether clients may share memory with the server. Default: false.",
+                        value -> clientSharedMemory = value),
+                Flag.of(
+                        "--exit-timeout-secs",
+                        FlagValue.SECONDS,
+                        "How long requests may take to end when the server stops. Default: 30.",
+                        value -> exitTimeout = value));
+    }
+
+    private void declareModels(Flags flags) {
+        flags.add(
+                Flag.of(
+                                "--model-repository",
+                                FlagValue.DIRECTORY,
+                                "A model repository: a folder with a folder for each model. May be given several times.",
+                                repositories::add)
+                        .or("--model-store"),
+                Flag.of(
+                        "--exit-on-error",
+                        FlagValue.TRUTH,
+                        "Whether the server ends if a model fails to load at the start. Default: true.",
+                        value -> exitOnError = value),
+                Flag.of(
+                        "--model-control-mode",
+                        FlagValue.CONTROL_MODE,
+                        "When models are loaded. none: all of them at the start. Default: none.",
+                        value -> {}),
+                Flag.toggle(
+                        "--disable-auto-complete-config",
+                        "Takes model configurations as they are, without completing them from the models' files.",
+                        () -> withCompletion = false),
+                Flag.of(
+                        "--model-config-name",
+                        FlagValue.text("NAME"),
+                        "Takes configs/NAME.pbtxt of a model's folder in place of config.pbtxt where it exists.",
+                        value -> modelConfigName = value),
+                Flag.of(
+                        "--model-load-thread-count",
+                        FlagValue.COUNT,
+                        "How many models are loaded at once. Default: 4.",
+                        value -> loadThreads = value));
+    }
+
+    /**
+     * Starts the server that the flags describe; its models go on loading.
+     *
+     * @param surroundings the process
+     * @return the server, owned by the caller
+     * @throws StartException if a folder is missing or cannot be read
+     */
+    public NereidServer start(CommandContext surroundings) throws StartException {
+        if (repositories.isEmpty()) {
+            throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
+        }
+        requireDirectories("--model-repository", repositories);
+        requireDirectories("--backend-directory", backendDirectories);
+        Optional<CacheOptions> responses =
+                cache.options(surroundings.paths().home().resolve("caches"));
+        NereidServerBuilder builder = NereidServer.builder()
+                .modelRepositories(repositories.toArray(Path[]::new))
+                .pluginDirectories(pluginDirectories(surroundings.paths().home().resolve("plugins")))
+                .cacheDirectory(pluginCache.directory(surroundings))
+                .serverId(id)
+                .exitOnError(exitOnError)
+                .strictReadiness(strictReadiness)
+                .autoComplete(withCompletion)
+                .allowClientSharedMemory(clientSharedMemory)
+                .modelConfigName(modelConfigName)
+                .processors(surroundings.host().processors())
+                .modelLoadThreads(loadThreads)
+                .exitTimeout(exitTimeout);
+        backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
+        responses.ifPresent(builder::cache);
+        host.set(builder, surroundings.environment());
+        SchedulerDelay.apply(builder, surroundings.environment());
+        memory.apply(builder);
+        admission.apply(builder, memory.bound());
+        errors.apply(builder);
+        rateLimit.options().ifPresent(builder::rateLimit);
+        supervision.apply(builder, surroundings.outOfMemoryExit());
+        try {
+            return builder.startLoading();
+        } catch (IllegalArgumentException | InferenceException e) {
+            throw new StartException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    /** Returns what there is to say of the memory of the server. */
+    public MemoryReport memoryReport() {
+        TensorMemoryBound bound = memory.bound();
+        return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, admission.inFlightBytes(bound));
+    }
+
+    /** Returns how long requests may take to end when the server stops. */
+    public Duration exitTimeout() {
+        return exitTimeout;
+    }
+
+    /** The folders given come first: where two plugins bring a backend of one name, the user's wins. */
+    private Path[] pluginDirectories(Path own) {
+        List<Path> folders = new ArrayList<>(backendDirectories);
+        if (Files.isDirectory(own)) {
+            folders.add(own);
+        }
+        return folders.toArray(Path[]::new);
+    }
+
+    private static void requireDirectories(String flag, List<Path> folders) throws StartException {
+        for (Path folder : folders) {
+            if (!Files.isDirectory(folder)) {
+                throw new StartException(flag + ": " + folder + " (expected: an existing folder)");
+            }
+        }
+    }
+}

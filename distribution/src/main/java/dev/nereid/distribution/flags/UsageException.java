@@ -1,0 +1,10 @@
+package dev.nereid.distribution.flags;
+
+/** Reports an invalid command line in one line. */
+public final class UsageException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    UsageException(String message) {
+        super(message);
+    }
+}

@@ -1,0 +1,60 @@
+package dev.nereid.distribution.metrics;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Writes counters in the Prometheus text format without the suffix {@code _total}. The writer of the Prometheus
+ * library adds that suffix; counters of the reference server have none. Confined to one thread.
+ */
+final class CounterText {
+    private final StringBuilder text = new StringBuilder();
+
+    /** Begins a family; its samples follow. */
+    CounterText family(String name, String help) {
+        return family(name, help, "counter");
+    }
+
+    /** Begins a family of figures that go up and down; its samples follow. */
+    CounterText gauge(String name, String help) {
+        return family(name, help, "gauge");
+    }
+
+    private CounterText family(String name, String help, String type) {
+        text.append("# HELP ").append(name).append(' ').append(help).append('\n');
+        text.append("# TYPE ").append(name).append(' ').append(type).append('\n');
+        return this;
+    }
+
+    /** Adds a sample of the family that was begun last, with its labels in the order of their names. */
+    CounterText sample(String name, Map<String, String> labels, long value) {
+        text.append(name);
+        String separator = "{";
+        for (Map.Entry<String, String> label : new TreeMap<>(labels).entrySet()) {
+            text.append(separator).append(label.getKey()).append("=\"");
+            appendEscaped(label.getValue());
+            text.append('"');
+            separator = ",";
+        }
+        text.append(labels.isEmpty() ? " " : "} ").append(value).append('\n');
+        return this;
+    }
+
+    private void appendEscaped(String value) {
+        for (int i = 0; i < value.length(); i++) {
+            char character = value.charAt(i);
+            switch (character) {
+                case '\\' -> text.append("\\\\");
+                case '"' -> text.append("\\\"");
+                case '\n' -> text.append("\\n");
+                default -> text.append(character);
+            }
+        }
+    }
+
+    /** Returns what was written. */
+    byte[] toByteArray() {
+        return text.toString().getBytes(StandardCharsets.UTF_8);
+    }
+}

@@ -1,0 +1,148 @@
+package dev.nereid.distribution.metrics;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.InferenceServer;
+import dev.nereid.distribution.flags.MetricsFlags;
+import dev.nereid.http.BoundedHttpServer;
+import dev.nereid.http.connection.HttpConnectionOptions;
+import io.vertx.core.Vertx;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpMethod;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/** Serves {@code GET /metrics}, and an empty response for other paths. Safe for use by any thread. */
+public final class MetricsEndpoint {
+    private static final String CONTENT_TYPE = "content-type";
+    private static final String TEXT = "text/plain; charset=utf-8";
+
+    private final Vertx vertx;
+    private final InferenceServer server;
+    private final List<ConnectionCounts> others;
+
+    private final CpuMetrics processors = new CpuMetrics(Path.of("/proc"));
+    private final boolean withProcessors;
+    private final boolean withLatencies;
+
+    /** The timer that has the processors looked at; set before the endpoint is handed out. */
+    private OptionalLong watch = OptionalLong.empty();
+
+    /** Made at the first question, since the start of the server does not wait for it; made twice, it does no harm. */
+    private volatile @Nullable ServerMetrics metrics;
+
+    /** The port; set before the endpoint is handed out. */
+    private volatile @Nullable BoundedHttpServer http;
+
+    private MetricsEndpoint(Vertx vertx, MetricsFlags flags, InferenceServer server, List<ConnectionCounts> others) {
+        this.vertx = vertx;
+        this.server = server;
+        this.others = others;
+        withProcessors = flags.allowCpu;
+        withLatencies = flags.countLatencies;
+    }
+
+    /**
+     * Opens the port. Blocks.
+     *
+     * @param vertx the event loops
+     * @param address where to listen
+     * @param flags the port, and what the metrics tell of
+     * @param server the server that the metrics tell of
+     * @param bounds the bounds on connections
+     * @param others the connections of other ports
+     * @return the endpoint, to be closed by the caller
+     * @throws IOException if the port cannot be had
+     */
+    public static MetricsEndpoint start(
+            Vertx vertx,
+            String address,
+            MetricsFlags flags,
+            InferenceServer server,
+            HttpConnectionOptions bounds,
+            List<ConnectionCounts> others)
+            throws IOException {
+        MetricsEndpoint endpoint = new MetricsEndpoint(vertx, flags, server, others);
+        endpoint.http = BoundedHttpServer.start(vertx, address, flags.port, bounds, endpoint::handle);
+        if (flags.allowCpu) {
+            endpoint.watchProcessors(flags.interval);
+        }
+        return endpoint;
+    }
+
+    /** Looks twice in an interval, as the reference server does. */
+    private void watchProcessors(Duration interval) {
+        processors.poll();
+        watch = OptionalLong.of(
+                vertx.setPeriodic(Math.max(1, interval.toMillis() / 2), _ -> vertx.executeBlocking(this::poll, false)));
+    }
+
+    private boolean poll() {
+        processors.poll();
+        return true;
+    }
+
+    /** Returns the port that it listens at. */
+    public int port() {
+        return http().port();
+    }
+
+    /** Closes the port. Blocks. */
+    public void close() {
+        watch.ifPresent(vertx::cancelTimer);
+        http().close();
+    }
+
+    private BoundedHttpServer http() {
+        return requireNonNull(http, "http");
+    }
+
+    /** Returns a count of the port; 0 while it opens, when the first request may arrive already. */
+    private long ofPort(ToLongFunction<BoundedHttpServer> count) {
+        BoundedHttpServer opened = http;
+        return opened == null ? 0 : count.applyAsLong(opened);
+    }
+
+    private void handle(HttpServerRequest request) {
+        HttpServerResponse response = request.response();
+        if (!request.method().equals(HttpMethod.GET)) {
+            MetricsErrors.sendMethodNotAllowed(response);
+            return;
+        }
+        response.putHeader(CONTENT_TYPE, TEXT);
+        if ("/metrics".equals(request.path()) || "/metrics/".equals(request.path())) {
+            vertx.executeBlocking(() -> text(), false)
+                    .onSuccess(text -> response.end(Buffer.buffer(text)))
+                    .onFailure(failure -> MetricsErrors.sendInternal(response));
+        } else {
+            response.end();
+        }
+    }
+
+    private byte[] text() {
+        ServerMetrics known = metrics;
+        if (known == null) {
+            List<ConnectionCounts> connections = new ArrayList<>(others);
+            connections.add(new ConnectionCounts(
+                    "metrics",
+                    () -> ofPort(BoundedHttpServer::openConnections),
+                    () -> ofPort(BoundedHttpServer::refusedConnections)));
+            known = new ServerMetrics(
+                    server,
+                    withProcessors ? Optional.of(processors) : Optional.empty(),
+                    withLatencies,
+                    List.copyOf(connections));
+            metrics = known;
+        }
+        return known.text();
+    }
+}

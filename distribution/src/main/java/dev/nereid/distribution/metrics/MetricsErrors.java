@@ -1,0 +1,21 @@
+package dev.nereid.distribution.metrics;
+
+import io.vertx.core.http.HttpServerResponse;
+import java.net.HttpURLConnection;
+
+/** Writes the error responses of the metrics port. Immutable. */
+final class MetricsErrors {
+    private MetricsErrors() {}
+
+    /** Answers that the path cannot be asked with the request's method. */
+    static void sendMethodNotAllowed(HttpServerResponse response) {
+        response.setStatusCode(HttpURLConnection.HTTP_BAD_METHOD)
+                .putHeader("content-type", "text/plain")
+                .end("{\"error\":\"Method Not Allowed\"}");
+    }
+
+    /** Answers that the metrics could not be gathered. */
+    static void sendInternal(HttpServerResponse response) {
+        response.setStatusCode(HttpURLConnection.HTTP_INTERNAL_ERROR).end();
+    }
+}

@@ -1,0 +1,165 @@
+package dev.nereid.distribution.metrics;
+
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.api.statistics.ModelStatistics;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.Labels;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
+
+/**
+ * Metrics of models under the names of the reference server. A version that is unloaded takes its series with it.
+ * Immutable.
+ */
+final class ModelMetrics {
+    private static final String FAILURES = "nv_inference_request_failure";
+
+    private static final List<Counter> COUNTERS = List.of(
+            new Counter(
+                    "nv_inference_request_success",
+                    "Number of successful inference requests, all batch sizes",
+                    model -> model.inferences().success().count()),
+            new Counter(
+                    "nv_inference_count",
+                    "Number of inferences performed (does not include cached requests)",
+                    ModelStatistics::inferenceCount),
+            new Counter(
+                    "nv_inference_exec_count",
+                    "Number of model executions performed (does not include cached requests)",
+                    ModelStatistics::executionCount),
+            new Counter(
+                    "nv_inference_request_duration_us",
+                    "Cumulative inference request duration in microseconds (includes cached requests)",
+                    model -> model.micros().request()),
+            new Counter(
+                    "nv_inference_queue_duration_us",
+                    "Cumulative inference queuing duration in microseconds (includes cached requests)",
+                    model -> model.micros().queue()),
+            new Counter(
+                    "nv_inference_compute_input_duration_us",
+                    "Cumulative compute input duration in microseconds (does not include cached requests)",
+                    model -> model.micros().computeInput()),
+            new Counter(
+                    "nv_inference_compute_infer_duration_us",
+                    "Cumulative compute inference duration in microseconds (does not include cached requests)",
+                    model -> model.micros().computeInfer()),
+            new Counter(
+                    "nv_inference_compute_output_duration_us",
+                    "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+                    model -> model.micros().computeOutput()));
+
+    private static final List<Counter> CACHE_COUNTERS = List.of(
+            new Counter(
+                    "nv_cache_num_hits_per_model",
+                    "Number of cache hits per model",
+                    model -> model.inferences().cacheHit().count()),
+            new Counter(
+                    "nv_cache_num_misses_per_model",
+                    "Number of cache misses per model",
+                    model -> model.inferences().cacheMiss().count()),
+            new Counter(
+                    "nv_cache_hit_duration_per_model",
+                    "Total cache hit duration per model, in microseconds",
+                    model -> model.micros().cacheHit()),
+            new Counter(
+                    "nv_cache_miss_duration_per_model",
+                    "Total cache miss duration per model, in microseconds",
+                    model -> model.micros().cacheMiss()));
+
+    private final List<ModelStatistics> models;
+    private final boolean latencies;
+
+    /**
+     * Tells of models.
+     *
+     * @param models what they have done
+     * @param latencies whether counters tell how long requests took
+     */
+    ModelMetrics(List<ModelStatistics> models, boolean latencies) {
+        this.models = List.copyOf(models);
+        this.latencies = latencies;
+    }
+
+    private record Counter(String name, String help, ToLongFunction<ModelStatistics> value) {
+        boolean isLatency() {
+            return name.contains("_duration_");
+        }
+    }
+
+    /** Returns what goes up and down. */
+    List<MetricSnapshot> gauges() {
+        return List.of(
+                gauge(
+                        "nv_inference_pending_request_count",
+                        "Instantaneous number of pending requests awaiting execution per-model.",
+                        ModelStatistics::pending),
+                gauge("nv_model_load_duration_secs", "Model load time in seconds", ModelStatistics::loadSeconds));
+    }
+
+    private MetricSnapshot gauge(String name, String help, ToDoubleFunction<ModelStatistics> value) {
+        GaugeSnapshot.Builder gauge = GaugeSnapshot.builder().name(name).help(help);
+        for (ModelStatistics model : models) {
+            Labels.Builder labels = Labels.builder();
+            labels(model).forEach(labels::label);
+            gauge.dataPoint(GaugeDataPointSnapshot.builder()
+                    .value(value.applyAsDouble(model))
+                    .labels(labels.build())
+                    .build());
+        }
+        return gauge.build();
+    }
+
+    /** Returns what only goes up; a family of which no model has anything to say is left out. */
+    byte[] counters() {
+        CounterText text = new CounterText();
+        if (models.isEmpty()) {
+            return text.toByteArray();
+        }
+        write(COUNTERS, models, text);
+        List<ModelStatistics> cached =
+                models.stream().filter(ModelStatistics::cached).toList();
+        if (!cached.isEmpty()) {
+            write(CACHE_COUNTERS, cached, text);
+        }
+        text.family(FAILURES, "Number of failed inference requests, all batch sizes");
+        for (ModelStatistics model : models) {
+            Map<String, String> labels = labels(model);
+            for (FailureReason reason : FailureReason.values()) {
+                labels.put("reason", reason.name());
+                text.sample(FAILURES, labels, model.failures().getOrDefault(reason, 0L));
+            }
+        }
+        return text.toByteArray();
+    }
+
+    private void write(List<Counter> counters, List<ModelStatistics> counted, CounterText text) {
+        for (Counter counter : counters) {
+            if (counter.isLatency() && !latencies) {
+                continue;
+            }
+            text.family(counter.name(), counter.help());
+            for (ModelStatistics model : counted) {
+                text.sample(counter.name(), labels(model), counter.value().applyAsLong(model));
+            }
+        }
+    }
+
+    /** The names of tags are free, those of labels are not. */
+    private static Map<String, String> labels(ModelStatistics model) {
+        Map<String, String> labels = new LinkedHashMap<>();
+        labels.put("model", model.name());
+        labels.put("version", Long.toString(model.version()));
+        addTags(model.tags(), labels);
+        return labels;
+    }
+
+    /** Adds the tags of a model to the labels of its metrics. */
+    static void addTags(Map<String, String> tags, Map<String, String> labels) {
+        tags.forEach((key, value) -> labels.putIfAbsent("_" + key.replaceAll("[^a-zA-Z0-9_]", "_"), value));
+    }
+}

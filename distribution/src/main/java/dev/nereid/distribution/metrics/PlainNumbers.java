@@ -1,0 +1,38 @@
+package dev.nereid.distribution.metrics;
+
+import java.math.BigDecimal;
+
+/**
+ * Formats metric values without exponents, and whole numbers without a fraction. Parsers of the format read both, but
+ * some scripts look at the text. Static functions only.
+ */
+final class PlainNumbers {
+    private PlainNumbers() {}
+
+    /**
+     * Rewrites the values of a text in the format of Prometheus.
+     *
+     * @param text lines that end with a value, and comments
+     * @return the same with plain values
+     */
+    static String in(String text) {
+        StringBuilder plain = new StringBuilder(text.length());
+        text.lines().forEach(line -> append(line, plain));
+        return plain.toString();
+    }
+
+    private static void append(String line, StringBuilder plain) {
+        int value = line.lastIndexOf(' ') + 1;
+        if (line.startsWith("#") || !isNumber(line, value)) {
+            plain.append(line).append('\n');
+            return;
+        }
+        BigDecimal number = new BigDecimal(line.substring(value)).stripTrailingZeros();
+        plain.append(line, 0, value).append(number.toPlainString()).append('\n');
+    }
+
+    /** Says whether there is a number; infinite values and NaN begin with a letter, behind a sign or not. */
+    private static boolean isNumber(String line, int start) {
+        return start < line.length() && Character.isDigit(line.charAt(line.length() - 1));
+    }
+}

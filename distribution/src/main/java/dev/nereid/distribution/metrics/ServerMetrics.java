@@ -1,0 +1,162 @@
+package dev.nereid.distribution.metrics;
+
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelStatus;
+import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
+import io.prometheus.metrics.model.snapshots.CounterSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
+import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.InfoSnapshot;
+import io.prometheus.metrics.model.snapshots.InfoSnapshot.InfoDataPointSnapshot;
+import io.prometheus.metrics.model.snapshots.Labels;
+import io.prometheus.metrics.model.snapshots.MetricSnapshot;
+import io.prometheus.metrics.model.snapshots.MetricSnapshots;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryMXBean;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Optional;
+
+/** Metrics of the server and its JVM in the Prometheus text format. Immutable; safe for use by any thread. */
+final class ServerMetrics {
+    private static final double MILLIS_PER_SECOND = 1_000;
+
+    private final PrometheusTextFormatWriter writer =
+            PrometheusTextFormatWriter.builder().build();
+    private final InferenceServer server;
+    private final Optional<CpuMetrics> processors;
+    private final boolean latencies;
+    private final List<ConnectionCounts> connections;
+
+    ServerMetrics(
+            InferenceServer server,
+            Optional<CpuMetrics> processors,
+            boolean latencies,
+            List<ConnectionCounts> connections) {
+        this.server = server;
+        this.processors = processors;
+        this.latencies = latencies;
+        this.connections = connections;
+    }
+
+    /** Returns the text as of now. Takes some milliseconds: not for an event loop. */
+    byte[] text() {
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        ModelMetrics models = new ModelMetrics(server.models().statistics(), latencies);
+        MetricSnapshots.Builder snapshots = MetricSnapshots.builder()
+                .metricSnapshot(build())
+                .metricSnapshot(tensorMemory())
+                .metricSnapshot(tensorMemoryLimit())
+                .metricSnapshot(modelVersions())
+                .metricSnapshot(openConnections())
+                .metricSnapshot(refusedConnections())
+                .metricSnapshot(start())
+                .metricSnapshot(memory())
+                .metricSnapshot(threads());
+        models.gauges().forEach(snapshots::metricSnapshot);
+        processors.ifPresent(known -> known.gauges().forEach(snapshots::metricSnapshot));
+        try {
+            ByteArrayOutputStream figures = new ByteArrayOutputStream();
+            writer.write(figures, snapshots.build());
+            text.write(PlainNumbers.in(figures.toString(StandardCharsets.UTF_8)).getBytes(StandardCharsets.UTF_8));
+            text.write(models.counters());
+            text.write(RefusalMetrics.text(server.refusals()));
+            text.write(OverdueMetrics.text(server.models().overdueExecutions()));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // memory does not fail
+        }
+        return text.toByteArray();
+    }
+
+    private MetricSnapshot build() {
+        return InfoSnapshot.builder()
+                .name("nereid_build")
+                .help("The version of the server.")
+                .dataPoint(InfoDataPointSnapshot.builder()
+                        .labels(Labels.of("version", server.metadata().version()))
+                        .build())
+                .build();
+    }
+
+    private MetricSnapshot tensorMemory() {
+        return gauge("nereid_tensor_memory_used_bytes", "Memory of inputs and outputs that is handed out.", (double)
+                server.memory().bytesInUse());
+    }
+
+    private MetricSnapshot tensorMemoryLimit() {
+        return gauge("nereid_tensor_memory_limit_bytes", "Memory that inputs and outputs may take.", (double)
+                server.memory().limit());
+    }
+
+    private MetricSnapshot openConnections() {
+        GaugeSnapshot.Builder gauge =
+                GaugeSnapshot.builder().name("nereid_connections_open").help("Open connections by port.");
+        connections.forEach(
+                counts -> gauge.dataPoint(point((double) counts.open().getAsLong(), Labels.of("port", counts.port()))));
+        return gauge.build();
+    }
+
+    private MetricSnapshot refusedConnections() {
+        CounterSnapshot.Builder counter = CounterSnapshot.builder()
+                .name("nereid_connections_refused")
+                .help("Connections that were closed at once, since there were too many, by port.");
+        connections.forEach(counts -> counter.dataPoint(CounterSnapshot.CounterDataPointSnapshot.builder()
+                .value((double) counts.refused().getAsLong())
+                .labels(Labels.of("port", counts.port()))
+                .build()));
+        return counter.build();
+    }
+
+    private MetricSnapshot modelVersions() {
+        List<ModelStatus> index = server.models().index();
+        GaugeSnapshot.Builder gauge =
+                GaugeSnapshot.builder().name("nereid_model_versions").help("Versions of models by their state.");
+        for (ModelStatus.State state : ModelStatus.State.values()) {
+            long count =
+                    index.stream().filter(status -> status.state() == state).count();
+            gauge.dataPoint(point((double) count, Labels.of("state", state.name())));
+        }
+        return gauge.build();
+    }
+
+    // From here on the usual names of Prometheus' own clients, which dashboards know.
+
+    private static MetricSnapshot start() {
+        return gauge(
+                "process_start_time_seconds",
+                "Start time of the process since unix epoch in seconds.",
+                ManagementFactory.getRuntimeMXBean().getStartTime() / MILLIS_PER_SECOND);
+    }
+
+    private static MetricSnapshot threads() {
+        return gauge(
+                "jvm_threads_current",
+                "Current thread count of a JVM.",
+                ManagementFactory.getThreadMXBean().getThreadCount());
+    }
+
+    private static MetricSnapshot memory() {
+        MemoryMXBean memory = ManagementFactory.getMemoryMXBean();
+        return GaugeSnapshot.builder()
+                .name("jvm_memory_used_bytes")
+                .help("Used bytes of a given JVM memory area.")
+                .dataPoint(point((double) memory.getHeapMemoryUsage().getUsed(), Labels.of("area", "heap")))
+                .dataPoint(point((double) memory.getNonHeapMemoryUsage().getUsed(), Labels.of("area", "nonheap")))
+                .build();
+    }
+
+    private static MetricSnapshot gauge(String name, String help, double value) {
+        return GaugeSnapshot.builder()
+                .name(name)
+                .help(help)
+                .dataPoint(point(value, Labels.EMPTY))
+                .build();
+    }
+
+    private static GaugeDataPointSnapshot point(double value, Labels labels) {
+        return GaugeDataPointSnapshot.builder().value(value).labels(labels).build();
+    }
+}

@@ -1,0 +1,135 @@
+package dev.nereid.distribution.process;
+
+import dev.nereid.api.ThreadStack;
+import dev.nereid.server.instance.ExecutingInstance;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reports blocked event loops, once each, with the stack and the executing model. Confined to the thread of the
+ * watchdog, but for the answers of the loops.
+ *
+ * <p>Each loop is given a task as often as the watchdog looks, if it has done the one before. The first, which only says
+ * what its thread is, is given at once: so a loop is to be watched before it is given anything that may stand.
+ */
+final class EventLoopWatch {
+    /** For how long a loop may be at something else. */
+    static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+    private static final Logger LOG = LoggerFactory.getLogger(EventLoopWatch.class);
+
+    private final List<Heartbeat> heartbeats = new ArrayList<>();
+    private final Function<Thread, Optional<ExecutingInstance>> instances;
+    private final Report report;
+
+    /** Receives the report of a blocked event loop. */
+    @FunctionalInterface
+    interface Report {
+        /**
+         * Called on the thread of the watchdog.
+         *
+         * @param thread the thread of the loop
+         * @param instance whose execution the thread is in, if any
+         * @param elapsedNanos for how long the loop has done nothing else
+         */
+        void onBlocked(Thread thread, Optional<ExecutingInstance> instance, long elapsedNanos);
+    }
+
+    /**
+     * Watches event loops, and writes reports to the log.
+     *
+     * @param loops the loops
+     * @param instances tells the instance whose execution a thread is in
+     */
+    EventLoopWatch(Iterable<? extends Executor> loops, Function<Thread, Optional<ExecutingInstance>> instances) {
+        this(loops, instances, EventLoopWatch::log);
+    }
+
+    /**
+     * Watches event loops.
+     *
+     * @param loops the loops
+     * @param instances tells the instance whose execution a thread is in
+     * @param report takes the reports
+     */
+    EventLoopWatch(
+            Iterable<? extends Executor> loops,
+            Function<Thread, Optional<ExecutingInstance>> instances,
+            Report report) {
+        loops.forEach(loop -> heartbeats.add(new Heartbeat(loop)));
+        this.instances = instances;
+        this.report = report;
+    }
+
+    /** Looks at each loop; to be called once a second or so. */
+    void check(long nowNanos) {
+        for (Heartbeat beat : heartbeats) {
+            check(beat, nowNanos);
+        }
+    }
+
+    private void check(Heartbeat beat, long nowNanos) {
+        Thread thread = beat.thread;
+        long elapsed = nowNanos - beat.sentNanos;
+        if (!beat.pending) {
+            beat.send(nowNanos);
+        } else if (!beat.reported && thread != null && elapsed >= LIMIT_NANOS) {
+            beat.reported = true;
+            report.onBlocked(thread, instances.apply(thread), elapsed);
+        }
+    }
+
+    private static void log(Thread thread, Optional<ExecutingInstance> instance, long elapsed) {
+        StackTraceElement[] stack = thread.getStackTrace();
+        LOG.atWarn()
+                .addKeyValue("thread", thread.getName())
+                .addKeyValue("model", instance.map(ExecutingInstance::model).orElse("-"))
+                .addKeyValue(
+                        "version",
+                        instance.map(executing -> String.valueOf(executing.version()))
+                                .orElse("-"))
+                .addKeyValue(
+                        "instance", instance.map(ExecutingInstance::instance).orElse("-"))
+                .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
+                .setCause(ThreadStack.of(thread, stack))
+                .log("event loop stands still");
+    }
+
+    /** Heartbeat task of one event loop. */
+    private static final class Heartbeat implements Runnable {
+        private final Executor loop;
+        private long sentNanos;
+        private boolean reported;
+        private volatile boolean pending;
+        private volatile @Nullable Thread thread;
+
+        Heartbeat(Executor loop) {
+            this.loop = loop;
+            loop.execute(() -> thread = Thread.currentThread());
+        }
+
+        void send(long nowNanos) {
+            sentNanos = nowNanos;
+            reported = false;
+            pending = true;
+            try {
+                loop.execute(this);
+            } catch (RejectedExecutionException e) { // at its end
+                pending = false;
+            }
+        }
+
+        @Override
+        public void run() {
+            pending = false;
+        }
+    }
+}

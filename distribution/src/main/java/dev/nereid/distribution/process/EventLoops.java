@@ -1,0 +1,117 @@
+package dev.nereid.distribution.process;
+
+import dev.nereid.grpc.EventLoopGroups;
+import dev.nereid.server.NereidServer;
+import io.vertx.core.Vertx;
+import io.vertx.core.VertxOptions;
+import io.vertx.core.file.FileSystemOptions;
+import io.vertx.core.internal.VertxInternal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The event loops of the process, shared by HTTP, gRPC and metrics. Owned by {@code RunningServer}; safe for use by
+ * any thread.
+ */
+public final class EventLoops implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(EventLoops.class);
+
+    /** How long event loops may take to end once all ports are closed. */
+    private static final long CLOSE_SECONDS = 5;
+
+    private static final long WORKER_IDLE_SECONDS = 60;
+
+    private final Vertx vertx;
+    private final int count;
+
+    /** Does for gRPC what takes an event loop too long; the threads end when they have nothing to do. */
+    private final ThreadPoolExecutor grpcWorkers;
+
+    private EventLoops(Vertx vertx, int count) {
+        this.vertx = vertx;
+        this.count = count;
+        this.grpcWorkers = new ThreadPoolExecutor(
+                count,
+                count,
+                WORKER_IDLE_SECONDS,
+                TimeUnit.SECONDS,
+                new LinkedBlockingQueue<>(),
+                Thread.ofPlatform().name("grpc-worker/", 0).daemon(true).factory());
+        grpcWorkers.allowCoreThreadTimeOut(true);
+    }
+
+    /**
+     * Starts the event loops.
+     *
+     * @param count how many
+     * @return the loops, native ones where the platform has them
+     */
+    public static EventLoops start(int count) {
+        VertxOptions options = new VertxOptions()
+                .setEventLoopPoolSize(count)
+                .setPreferNativeTransport(true)
+                // EventLoopWatch reports the same, with the model.
+                .setBlockedThreadCheckInterval(TimeUnit.DAYS.toMillis(1))
+                .setMaxEventLoopExecuteTime(Long.MAX_VALUE)
+                .setMaxWorkerExecuteTime(Long.MAX_VALUE)
+                // Nothing is served from the class path: no cache of its files in the folder for temporary ones.
+                .setFileSystemOptions(new FileSystemOptions()
+                        .setClassPathResolvingEnabled(false)
+                        .setFileCachingEnabled(false));
+        Vertx vertx = Vertx.vertx(options);
+        vertx.exceptionHandler(error -> LOG.error("task of event loop failed", error));
+        return new EventLoops(vertx, count);
+    }
+
+    /** Has a server report loops that stand still, until it is closed. */
+    public void watch(NereidServer server) {
+        VertxInternal internal = (VertxInternal) vertx;
+        List<Executor> all = new ArrayList<>();
+        internal.nettyEventLoopGroup().forEach(all::add);
+        internal.acceptorEventLoopGroup().forEach(all::add);
+        server.everySecond(new EventLoopWatch(all, server::instanceOn)::check);
+    }
+
+    /** Returns how many there are. */
+    public int count() {
+        return count;
+    }
+
+    /** Returns the loops as HTTP takes them. */
+    public Vertx vertx() {
+        return vertx;
+    }
+
+    /** Returns the same loops as gRPC takes them. */
+    public EventLoopGroups groups() {
+        VertxInternal internal = (VertxInternal) vertx;
+        return new EventLoopGroups(
+                internal.acceptorEventLoopGroup(),
+                internal.nettyEventLoopGroup(),
+                internal.transport().serverChannelFactory(false),
+                grpcWorkers);
+    }
+
+    /** Ends the loops. Whatever runs on them must have been closed before. Blocks. */
+    @Override
+    public void close() {
+        grpcWorkers.shutdown();
+        CompletableFuture<Void> closed = vertx.close().toCompletionStage().toCompletableFuture();
+        try {
+            closed.get(CLOSE_SECONDS, TimeUnit.SECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            throw new IllegalStateException("event loops: did not end within " + CLOSE_SECONDS + " s", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

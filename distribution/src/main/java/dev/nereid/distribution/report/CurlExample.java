@@ -1,0 +1,114 @@
+package dev.nereid.distribution.report;
+
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.util.StringJoiner;
+import java.util.stream.LongStream;
+
+/** Writes a {@code curl} command line that sends an inference request to a model. Immutable. */
+public final class CurlExample {
+    /** Longer inputs are not written out: the line makes them. */
+    private static final long MAX_WRITTEN = 64;
+
+    /** Inputs this short hold numbers that can be followed through the model, and fit every type of integer. */
+    private static final long MAX_COUNTED = 12;
+
+    private static final int COUNTED_STEP = 10;
+
+    /** Content of the inputs. */
+    public enum Values {
+        /** Zeros, which every model takes. */
+        ZEROS,
+        /** Small numbers for short inputs of integers: 10, 20, 30 for the first, 1, 2, 3 for any other. */
+        COUNTED
+    }
+
+    private final String address;
+    private final Values values;
+
+    /**
+     * Prepares lines for a server.
+     *
+     * @param address where it serves HTTP, {@code http://host:port}
+     * @param values what inputs hold
+     */
+    CurlExample(String address, Values values) {
+        this.address = address;
+        this.values = values;
+    }
+
+    /** Returns the line for a model. */
+    String line(ModelMetadata model) {
+        ShellText body = new ShellText();
+        body.text("{\"inputs\": [");
+        for (int i = 0; i < model.inputs().size(); i++) {
+            TensorSpec input = model.inputs().get(i);
+            Shape shape = shape(input, model);
+            body.text((i == 0 ? "" : ", ") + "{\"name\": " + quoted(input.name()) + ", \"datatype\": \"" + input.type()
+                    + "\", \"shape\": " + shape.toString().replace(",", ", ") + ", \"data\": [");
+            data(body, input.type(), shape.elementCount(), i);
+            body.text("]}");
+        }
+        body.text("]}");
+        String name = URLEncoder.encode(model.name(), StandardCharsets.UTF_8).replace("+", "%20");
+        return body.sentTo("curl -s " + address + "/v2/models/" + name + "/infer");
+    }
+
+    private void data(ShellText body, DataType type, long count, int index) {
+        String zero = zero(type);
+        if (count > MAX_WRITTEN) {
+            body.output("yes '" + zero + "' | head -n " + count + " | paste -sd, -");
+            return;
+        }
+        boolean counted = values == Values.COUNTED && isInteger(type) && count <= MAX_COUNTED;
+        int step = index == 0 ? COUNTED_STEP : 1;
+        StringJoiner written = new StringJoiner(", ");
+        LongStream.rangeClosed(1, count).forEach(i -> written.add(counted ? String.valueOf(i * step) : zero));
+        body.text(written.toString());
+    }
+
+    private static Shape shape(TensorSpec input, ModelMetadata model) {
+        long[] dims = input.dims().toArray();
+        for (int i = 0; i < dims.length; i++) {
+            dims[i] = dims[i] == Shape.VARIABLE ? 1 : dims[i];
+        }
+        Shape item = Shape.of(dims);
+        boolean batched = model.maxBatchSize() > 0 && !input.is(TensorSpec.Trait.SHAPE_TENSOR);
+        return batched ? item.prepend(1) : item;
+    }
+
+    private static String zero(DataType type) {
+        return switch (type) {
+            case BOOL -> "false";
+            case BYTES -> "\"\"";
+            case FP16, BF16, FP32, FP64 -> "0.0";
+            case UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64 -> "0";
+        };
+    }
+
+    private static boolean isInteger(DataType type) {
+        return switch (type) {
+            case UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64 -> true;
+            case BOOL, BYTES, FP16, BF16, FP32, FP64 -> false;
+        };
+    }
+
+    private static String quoted(String text) {
+        StringBuilder quoted = new StringBuilder("\"");
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c == '"' || c == '\\') {
+                quoted.append('\\').append(c);
+            } else if (c < ' ') {
+                quoted.append(String.format("\\u%04x", (int) c));
+            } else {
+                quoted.append(c);
+            }
+        }
+        return quoted.append('"').toString();
+    }
+}

@@ -1,0 +1,106 @@
+package dev.nereid.distribution.report;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.distribution.process.Endpoint;
+import dev.nereid.distribution.process.Endpoints;
+import dev.nereid.server.plugin.BackendStatus;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The start-up report: backends, models, memory limits, addresses and example requests. Immutable.
+ *
+ * @param backends what became of the plugins
+ * @param models the models
+ * @param memory the limits of its memory
+ * @param endpoints where it listens
+ */
+public record StartReport(List<BackendStatus> backends, ModelCatalog models, MemoryReport memory, Endpoints endpoints) {
+    /** More examples than this help nobody. */
+    private static final int MAX_EXAMPLES = 10;
+
+    public StartReport {
+        backends = List.copyOf(backends);
+    }
+
+    /** Returns the report; its examples send the given values. */
+    public String text(CurlExample.Values values) {
+        List<ModelStatus> index = models.index();
+        StringBuilder text = new StringBuilder();
+        text.append(backendTable()).append('\n').append(modelTable(index)).append('\n');
+        text.append(memory.text()).append('\n');
+        if (!endpoints.open().isEmpty()) {
+            text.append(addresses());
+        }
+        endpoints.localHttp().ifPresent(address -> text.append(examples(index, new CurlExample(address, values))));
+        return text.toString();
+    }
+
+    /** Says which models failed, in one line. */
+    public String failures() {
+        List<String> failed = models.index().stream()
+                .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)
+                .map(ModelStatus::name)
+                .distinct()
+                .toList();
+        return "models: " + String.join(", ", failed) + " (expected: every model loads; reasons in the table above)";
+    }
+
+    private TextTable backendTable() {
+        TextTable table = new TextTable("BACKEND", "PLUGIN", "STATE", "REASON");
+        for (BackendStatus status : backends) {
+            String name = status.backend().isEmpty() ? "-" : status.backend();
+            table.add(name, status.plugin(), status.state().name(), status.reason());
+        }
+        return table;
+    }
+
+    private static TextTable modelTable(List<ModelStatus> index) {
+        TextTable table = new TextTable("MODEL", "VERSION", "STATUS");
+        for (ModelStatus status : index) {
+            String version = status.version().isPresent()
+                    ? String.valueOf(status.version().getAsLong())
+                    : "-";
+            String reason = status.reason().isEmpty() ? "" : ": " + status.reason();
+            table.add(status.name(), version, status.state().name() + reason);
+        }
+        return table;
+    }
+
+    private String addresses() {
+        TextTable table = new TextTable("PORT", "ADDRESS");
+        endpoints.http().ifPresent(endpoint -> table.add("HTTP", endpoint.url()));
+        endpoints.grpc().ifPresent(endpoint -> table.add("gRPC", endpoint.authority()));
+        endpoints.metrics().ifPresent(endpoint -> table.add("metrics", endpoint.url() + "/metrics"));
+        boolean local = endpoints.open().stream().allMatch(Endpoint::isLocalOnly);
+        return table
+                + (local
+                        ? "Only this machine reaches them (--http-address, --grpc-address, --metrics-address).\n"
+                        : "");
+    }
+
+    private String examples(List<ModelStatus> index, CurlExample example) {
+        List<String> lines = index.stream()
+                .filter(status -> status.state() == ModelStatus.State.READY)
+                .map(ModelStatus::name)
+                .distinct()
+                .limit(MAX_EXAMPLES)
+                .flatMap(name -> describe(name).stream())
+                .filter(model -> !model.decoupled())
+                .map(example::line)
+                .toList();
+        return lines.isEmpty() ? "" : "\n" + String.join("\n", lines) + "\n";
+    }
+
+    private Optional<ModelMetadata> describe(String name) {
+        try {
+            return Optional.of(models.metadata(ModelRef.latest(name)));
+        } catch (InferenceException unloadedMeanwhile) {
+            return Optional.empty();
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package dev.nereid.distribution.training;
+
+import com.google.protobuf.ByteString;
+import dev.nereid.distribution.process.Endpoint;
+import dev.nereid.distribution.process.Endpoints;
+import inference.ModelInferRequest;
+import inference.ModelInferRequest.InferInputTensor;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.function.BooleanSupplier;
+
+/**
+ * Generates load over HTTP and gRPC for the training run of the AOT cache. {@code nereid-aot} keeps that record in
+ * the AOT cache, and servers started with it compile those methods early.
+ *
+ * <p>The clients share no class with the server: calls of theirs would be recorded as the server's own. Confined to the
+ * thread that runs it, but for one thread of each protocol.
+ */
+public final class TrainingLoad {
+    /** The model that answers with its input, in the directory {@code training} of the installed server. */
+    private static final String IDENTITY = "identity";
+
+    /** Stands where each request has an id of its own. */
+    private static final String ID = "0000000000000000";
+
+    private static final int SMALL = 256;
+    private static final int LARGE = 25_000;
+    private static final int SMALL_JSON = 16;
+
+    private TrainingLoad() {}
+
+    /**
+     * Runs the load. Blocks.
+     *
+     * @param open the ports of the server; those that are closed or encrypted are left out
+     * @param time how long
+     * @return how many requests were answered, in words
+     * @throws IOException if a request was not answered well
+     */
+    public static String run(Endpoints open, Duration time) throws IOException, InterruptedException {
+        long end = System.nanoTime() + time.toNanos();
+        BooleanSupplier goesOn = () -> System.nanoTime() - end < 0;
+        List<FutureTask<String>> clients = new ArrayList<>();
+        open.http()
+                .filter(port -> !port.isEncrypted())
+                .map(Endpoint::local)
+                .ifPresent(port -> clients.add(start(new FutureTask<>(() -> {
+                    try (HttpTrainingClient http = HttpTrainingClient.connect(port, httpRequests())) {
+                        return http.run(goesOn) + " over HTTP";
+                    }
+                }))));
+        open.grpc()
+                .filter(port -> !port.isEncrypted())
+                .map(Endpoint::local)
+                .ifPresent(port -> clients.add(start(new FutureTask<>(() -> {
+                    try (GrpcTrainingClient grpc =
+                            GrpcTrainingClient.connect(port, List.of(message(""), message(ID)), ID)) {
+                        return grpc.run(goesOn) + " over gRPC";
+                    }
+                }))));
+        List<String> counts = new ArrayList<>();
+        for (FutureTask<String> client : clients) {
+            try {
+                counts.add(client.get());
+            } catch (ExecutionException e) {
+                Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+                throw new IOException("training: " + cause.getMessage(), e);
+            }
+        }
+        return String.join(", ", counts);
+    }
+
+    private static FutureTask<String> start(FutureTask<String> client) {
+        Thread.ofPlatform().name("training").daemon().start(client);
+        return client;
+    }
+
+    /** Returns what each connection sends: mostly small binary tensors, with and without an id, and some of all else. */
+    private static List<HttpTrainingClient.Request> httpRequests() {
+        HttpTrainingClient.Request plain = binary("", SMALL);
+        HttpTrainingClient.Request identified = binary("\"id\":\"" + ID + "\",", SMALL);
+        HttpTrainingClient.Request json = HttpTrainingClient.Request.of(
+                inferPath(IDENTITY), json("\"id\":\"" + ID + "\",", input("INPUT0", "FP32", SMALL_JSON, "0.25")), ID);
+        HttpTrainingClient.Request sums = HttpTrainingClient.Request.of(
+                inferPath("add_sub"),
+                json("", input("INPUT0", "INT32", 4, "20") + "," + input("INPUT1", "INT32", 4, "3")),
+                ID);
+        List<HttpTrainingClient.Request> requests = new ArrayList<>();
+        requests.addAll(Collections.nCopies(16, plain));
+        requests.addAll(Collections.nCopies(8, identified));
+        requests.addAll(Collections.nCopies(4, json));
+        requests.addAll(Collections.nCopies(2, sums));
+        requests.add(binary("", LARGE));
+        requests.add(HttpTrainingClient.Request.get("/v2/health/ready"));
+        return requests;
+    }
+
+    private static HttpTrainingClient.Request binary(String id, int elements) {
+        String head = "{" + id + "\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1," + elements
+                + "],\"parameters\":{\"binary_data_size\":" + elements * Float.BYTES
+                + "}}],\"parameters\":{\"binary_data_output\":true}}";
+        return HttpTrainingClient.Request.of(inferPath(IDENTITY), head, elements * Float.BYTES, ID);
+    }
+
+    private static String inferPath(String model) {
+        return "/v2/models/" + model + "/infer";
+    }
+
+    private static String json(String id, String inputs) {
+        return "{" + id + "\"inputs\":[" + inputs + "]}";
+    }
+
+    private static String input(String name, String type, int elements, String value) {
+        return "{\"name\":\"" + name + "\",\"datatype\":\"" + type + "\",\"shape\":[1," + elements + "],\"data\":["
+                + String.join(",", Collections.nCopies(elements, value)) + "]}";
+    }
+
+    private static byte[] message(String id) {
+        return ModelInferRequest.newBuilder()
+                .setModelName(IDENTITY)
+                .setId(id)
+                .addInputs(InferInputTensor.newBuilder()
+                        .setName("INPUT0")
+                        .setDatatype("FP32")
+                        .addShape(1)
+                        .addShape(SMALL))
+                .addRawInputContents(ByteString.copyFrom(new byte[SMALL * Float.BYTES]))
+                .build()
+                .toByteArray();
+    }
+
+    /** Returns where a text begins in bytes; -1 if it is not there. */
+    static int indexOf(byte[] bytes, String text) {
+        return new String(bytes, StandardCharsets.ISO_8859_1).indexOf(text);
+    }
+
+    /** Writes a number over an id, as so many hexadecimal digits as it has. */
+    static void number(byte[] bytes, int at, int length, long number) {
+        long rest = number;
+        for (int i = at + length - 1; i >= at; i--) {
+            bytes[i] = (byte) Character.forDigit((int) (rest & 0xF), 16);
+            rest >>>= 4;
+        }
+    }
+}

@@ -1,0 +1,208 @@
+package dev.nereid.distribution.execution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.google.protobuf.ByteString;
+import dev.nereid.distribution.testing.InstalledServer;
+import dev.nereid.distribution.testing.Repository;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelInferRequest;
+import inference.ModelInferResponse;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * The installed server answers from its cache: what it executes takes many seconds, which no answer from the cache does, also
+ * while other builds run on the same machine.
+ */
+final class CacheIT {
+    private static final long DELAY_MILLIS = 10_000;
+    private static final long PLAIN_DELAY_MILLIS = 1_000;
+    private static final String EXAMPLES =
+            "--backend-directory=" + InstalledServer.CHECKOUT.resolve("examples/plugins");
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void respondsFromTheCacheOverEveryProtocol() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(models(), "--cache-config=local,size=1048576", EXAMPLES)) {
+            grpcResponse(server, "plain", 5);
+            assertThat(millis(() -> httpResponse(server, "cached", "a", 5))).isGreaterThanOrEqualTo(DELAY_MILLIS);
+
+            assertThat(millis(() -> httpResponse(server, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
+            assertThat(millis(() -> grpcResponse(server, "cached", 5))).isLessThan(DELAY_MILLIS);
+
+            String cached = "{model=\"cached\",version=\"1\"} ";
+            assertThat(server.metrics("GET", "/metrics").body())
+                    .contains(
+                            "\nnv_cache_num_hits_per_model" + cached + "2\n",
+                            "\nnv_cache_num_misses_per_model" + cached + "1\n",
+                            "\nnv_cache_hit_duration_per_model" + cached,
+                            "\nnv_cache_miss_duration_per_model" + cached,
+                            "\nnv_inference_request_success" + cached + "3\n",
+                            "\nnv_inference_count" + cached + "1\n",
+                            "\nnv_inference_exec_count" + cached + "1\n")
+                    .doesNotContain("nv_cache_num_hits_per_model{model=\"plain\"");
+        }
+    }
+
+    @Test
+    void executesOtherRequestsAndThoseToModelsWithoutResponseCache() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(models(), "--response-cache-byte-size=1048576", EXAMPLES)) {
+            assertThat(millis(() -> httpResponse(server, "plain", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+            assertThat(millis(() -> httpResponse(server, "plain", "b", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+            assertThat(millis(() -> httpResponse(server, "brief", "a", 5))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+            assertThat(millis(() -> httpResponse(server, "brief", "b", 6))).isGreaterThanOrEqualTo(PLAIN_DELAY_MILLIS);
+        }
+    }
+
+    @Test
+    void warnsOfAModelWithResponseCacheOnAServerWithoutCache() throws Exception {
+        try (InstalledServer server = InstalledServer.serve(models(), EXAMPLES)) {
+            server.interrupt();
+            InstalledServer.Result result = server.awaitEnd();
+            assertThat((result.out() + result.err()).lines())
+                    .filteredOn(line -> line.contains("asks for response_cache"))
+                    .isNotEmpty()
+                    .allMatch(line -> line.contains("WARN") && line.contains("--cache-config"))
+                    .anyMatch(line -> line.contains("cached"))
+                    .noneMatch(line -> line.contains("plain"));
+        }
+    }
+
+    /** What one server executed another one answers, which was started later. */
+    @Test
+    void sharesARedis() throws Exception {
+        assumeTrue(isInstalled("redis-server"), "redis-server is not installed");
+        int port = freePort();
+        String redis = "--cache-config=redis,port=" + port;
+        Process store = new ProcessBuilder(
+                        "redis-server", "--port", String.valueOf(port), "--bind", "127.0.0.1", "--save", "")
+                .redirectErrorStream(true)
+                .start();
+        try {
+            awaitReady(store);
+            try (InstalledServer one =
+                    InstalledServer.serve(models(), "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
+                assertThat(millis(() -> httpResponse(one, "cached", "a", 5))).isGreaterThanOrEqualTo(DELAY_MILLIS);
+            }
+            try (InstalledServer other =
+                    InstalledServer.serve(models(), "--cache-config=redis,host=127.0.0.1", redis, EXAMPLES)) {
+                assertThat(millis(() -> httpResponse(other, "cached", "b", 5))).isLessThan(DELAY_MILLIS);
+                assertThat(millis(() -> grpcResponse(other, "cached", 5))).isLessThan(DELAY_MILLIS);
+                other.interrupt();
+                InstalledServer.Result result = other.awaitEnd();
+                assertThat(result.out() + result.err())
+                        .as("what the SLF4J of the plugin says of the server's own provider")
+                        .doesNotContain("LogProvider");
+            }
+        } finally {
+            store.destroyForcibly();
+        }
+    }
+
+    private static boolean isInstalled(String program) throws InterruptedException {
+        try {
+            Process process = new ProcessBuilder(program, "--version")
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            return process.waitFor() == 0;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    private static void awaitReady(Process redis) throws IOException {
+        BufferedReader reader = redis.inputReader(StandardCharsets.UTF_8);
+        for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+            if (line.contains("Ready to accept connections")) {
+                return;
+            }
+        }
+        throw new AssertionError("redis-server ended");
+    }
+
+    @Test
+    void doesNotStartWithACacheThatCannotBe() throws IOException, InterruptedException {
+        assertThat(start("--cache-config=local,size=some"))
+                .contains("nereid serve: cache 'local': size: 'some' (expected: a number of bytes");
+        assertThat(start("--cache-config=attic,size=1"))
+                .contains("nereid serve: cache 'attic': unknown (expected: local");
+    }
+
+    private String start(String flag) throws IOException, InterruptedException {
+        InstalledServer.Result result = InstalledServer.run("serve", "--model-repository=" + models(), flag);
+        assertThat(result.status()).isNotZero();
+        return result.err();
+    }
+
+    private Path models() {
+        String cache = "response_cache { enable: true }";
+        return new Repository(directory)
+                .model("cached", Repository.identity(8, "INT32", "[2]", delay(DELAY_MILLIS) + cache))
+                .model("brief", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS) + cache))
+                .model("plain", Repository.identity(8, "INT32", "[2]", delay(PLAIN_DELAY_MILLIS)))
+                .directory();
+    }
+
+    private static String delay(long millis) {
+        return "parameters { key: \"execute_delay_ms\" value { string_value: \"" + millis + "\" } }\n";
+    }
+
+    private static String httpResponse(InstalledServer server, String model, String id, int number)
+            throws IOException, InterruptedException {
+        String body =
+                "{\"id\":\"%s\",\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[1,2],\"data\":[%d,7]}]}"
+                        .formatted(id, number);
+        String answer = server.post("/v2/models/" + model + "/infer", body).body();
+        assertThat(answer).contains("\"id\":\"" + id + "\"", "[1,2]", "[" + number + ",7]");
+        return answer;
+    }
+
+    private static ModelInferResponse grpcResponse(InstalledServer server, String model, int number) {
+        ManagedChannel channel = Grpc.newChannelBuilder(server.address("gRPC"), InsecureChannelCredentials.create())
+                .build();
+        try {
+            ByteString content = ByteString.copyFrom(new byte[] {(byte) number, 0, 0, 0, 7, 0, 0, 0});
+            ModelInferResponse answer = GRPCInferenceServiceGrpc.newBlockingStub(channel)
+                    .modelInfer(ModelInferRequest.newBuilder()
+                            .setModelName(model)
+                            .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
+                                    .setName("INPUT0")
+                                    .setDatatype("INT32")
+                                    .addShape(1)
+                                    .addShape(2))
+                            .addRawInputContents(content)
+                            .build());
+            assertThat(answer.getRawOutputContentsList()).containsExactly(content);
+            return answer;
+        } finally {
+            channel.shutdownNow();
+        }
+    }
+
+    private static long millis(Callable<?> call) throws Exception {
+        long start = System.nanoTime();
+        call.call();
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+    }
+}

@@ -1,0 +1,140 @@
+package dev.nereid.distribution.execution;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.TestPaths;
+import dev.nereid.server.NereidServer;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The decoupled examples as plugins, asked by an embedding program. */
+class DecoupledExamplesIT {
+    private static final long TIMEOUT_SECONDS = 20;
+    private static final int WEEK_MILLIS = 604_800_000;
+
+    private static NereidServer server;
+
+    @BeforeAll
+    static void start() throws InterruptedException {
+        server = NereidServer.builder()
+                .modelRepositories(TestPaths.checkout().resolve("examples/plugin-models"))
+                .pluginDirectories(TestPaths.plugins())
+                .start();
+    }
+
+    @AfterAll
+    static void stop() {
+        server.close();
+        assertThat(server.memory().bytesInUse()).isZero();
+    }
+
+    @Test
+    void squareSendsTheRequestedNumberOfResponses() throws InterruptedException {
+        ResponseCollector answers = new ResponseCollector();
+
+        infer(answers, "square", input("IN", DataType.INT32, 3));
+
+        answers.await();
+        assertThat(answers.responses).containsExactly("OUT=3", "OUT=3", "OUT=3");
+        assertThat(answers.errors).isEmpty();
+    }
+
+    @Test
+    void repeatGoesOnAfterItsExecution() throws InterruptedException {
+        ResponseCollector answers = new ResponseCollector();
+
+        infer(
+                answers,
+                "repeat",
+                input("IN", DataType.INT32, 7, -8),
+                input("DELAY", DataType.UINT32, 1, 0),
+                input("WAIT", DataType.UINT32, 0));
+
+        answers.await();
+        assertThat(answers.responses).containsExactly("OUT=7 IDX=0", "OUT=-8 IDX=1");
+    }
+
+    @Test
+    void repeatEndsWhenItIsCancelled() throws InterruptedException {
+        ResponseCollector answers = new ResponseCollector();
+
+        Cancellation call = infer(
+                answers,
+                "repeat",
+                input("IN", DataType.INT32, 7, 8),
+                input("DELAY", DataType.UINT32, 0, WEEK_MILLIS),
+                input("WAIT", DataType.UINT32, WEEK_MILLIS));
+        Eventually.holds("the first response", TIMEOUT_SECONDS, () -> answers.first.getCount() == 0);
+        call.cancel();
+
+        answers.await();
+        assertThat(answers.responses).containsExactly("OUT=7 IDX=0");
+        assertThat(answers.errors).containsExactly(ErrorCode.CANCELLED);
+        Eventually.holds(
+                "no memory in use", TIMEOUT_SECONDS, () -> server.memory().bytesInUse() == 0);
+    }
+
+    private static Cancellation infer(ResponseCollector answers, String model, InputTensor... inputs) {
+        return server.infer(InferRequest.of(ModelRef.latest(model), List.of(inputs), () -> {}), answers);
+    }
+
+    private static InputTensor input(String name, DataType type, int... values) {
+        return InputTensor.of(
+                name,
+                Tensor.of(type, Shape.of(values.length), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, values)));
+    }
+
+    /** What came back. Written by one thread at a time, read after the end. */
+    private static final class ResponseCollector implements ResponseObserver {
+        private final List<String> responses = new ArrayList<>();
+        private final List<ErrorCode> errors = new ArrayList<>();
+        private final CountDownLatch first = new CountDownLatch(1);
+        private final CountDownLatch ended = new CountDownLatch(1);
+
+        @Override
+        public void onResponse(InferResponse response) {
+            List<String> outputs = new ArrayList<>();
+            for (NamedTensor output : response.outputs()) {
+                outputs.add(output.name() + "=" + output.tensor().data().get(ValueLayout.JAVA_INT_UNALIGNED, 0));
+            }
+            responses.add(String.join(" ", outputs));
+            response.close();
+            first.countDown();
+        }
+
+        @Override
+        public void onCompleted() {
+            ended.countDown();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            errors.add(error.code());
+            ended.countDown();
+        }
+
+        void await() throws InterruptedException {
+            assertThat(ended.await(TIMEOUT_SECONDS, TimeUnit.SECONDS)).isTrue();
+        }
+    }
+}

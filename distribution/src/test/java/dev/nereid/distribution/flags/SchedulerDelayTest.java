@@ -1,0 +1,34 @@
+package dev.nereid.distribution.flags;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.distribution.process.StartException;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+final class SchedulerDelayTest {
+    @Test
+    void takesANumberOfRequests() throws StartException {
+        assertThat(SchedulerDelay.requests(Map.of())).isZero();
+        assertThat(requests("")).isZero();
+        assertThat(requests("0")).isZero();
+        assertThat(requests("12")).isEqualTo(12);
+        assertThat(requests(" 3 ")).isEqualTo(3);
+    }
+
+    @Test
+    void namesWhatIsNoNumberOfRequests() {
+        for (String wrong : List.of("-1", "many", "3x", "1.5", "2147483648")) {
+            assertThatThrownBy(() -> requests(wrong))
+                    .isInstanceOf(StartException.class)
+                    .hasMessage("TRITONSERVER_DELAY_SCHEDULER: '" + wrong
+                            + "' (expected: a number of requests, from 0 to 2147483647)");
+        }
+    }
+
+    private static int requests(String value) throws StartException {
+        return SchedulerDelay.requests(Map.of(SchedulerDelay.VARIABLE, value));
+    }
+}

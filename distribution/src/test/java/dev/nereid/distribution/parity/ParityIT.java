@@ -1,0 +1,82 @@
+package dev.nereid.distribution.parity;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.distribution.testing.Eventually;
+import dev.nereid.distribution.testing.TestServer;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every protocol gives the same answers: the same tensors bit for bit, the same errors in the same words. */
+class ParityIT {
+    private static final int MIN_SCENARIOS = 150;
+
+    @TempDir
+    private static Path directory;
+
+    private static TestServer server;
+    private static final Map<Protocol, ScenarioClient> CLIENTS = new EnumMap<>(Protocol.class);
+
+    @BeforeAll
+    static void start() throws IOException, InterruptedException {
+        server = TestServer.open(TestServer.of(Scenarios.models(directory)).start());
+        CLIENTS.put(Protocol.HTTP_JSON, new HttpScenarios(server.http(), false));
+        CLIENTS.put(Protocol.HTTP_BINARY, new HttpScenarios(server.http(), true));
+        CLIENTS.put(Protocol.GRPC, new GrpcScenarios(server.grpc(), false));
+        CLIENTS.put(Protocol.GRPC_STREAM, new GrpcScenarios(server.grpc(), true));
+        CLIENTS.put(Protocol.EMBEDDED, new EmbeddedScenarios(server.server()));
+    }
+
+    @AfterAll
+    static void stop() throws IOException, InterruptedException {
+        for (ScenarioClient client : CLIENTS.values()) {
+            client.end();
+        }
+        Eventually.holds("no memory in use", 10, () -> server.server().memory().bytesInUse() == 0);
+        server.close();
+    }
+
+    static List<Scenario> scenarios() {
+        return Scenarios.all();
+    }
+
+    @ParameterizedTest
+    @MethodSource("scenarios")
+    void isTheSameOverEveryProtocol(Scenario scenario) throws IOException, InterruptedException {
+        Map<Protocol, Outcome> outcomes = new EnumMap<>(Protocol.class);
+        for (Map.Entry<Protocol, ScenarioClient> client : CLIENTS.entrySet()) {
+            if (!scenario.impossible().containsKey(client.getKey())) {
+                outcomes.put(client.getKey(), client.getValue().run(scenario));
+            }
+        }
+
+        Outcome answer = ParityCheck.requireExpected(scenario, outcomes);
+        outcomes.forEach((protocol, outcome) -> assertThat(outcome)
+                .as("%s over %s", scenario, protocol)
+                .isEqualTo(ParityCheck.expected(scenario, protocol, answer)));
+    }
+
+    @Test
+    void thereAreManyScenariosAndNoneTwice() {
+        List<Scenario> all = Scenarios.all();
+        assertThat(all).hasSizeGreaterThanOrEqualTo(MIN_SCENARIOS);
+        assertThat(new HashSet<>(all.stream().map(Scenario::name).toList())).hasSameSizeAs(all);
+    }
+
+    @Test
+    void mostScenariosGoOverEveryProtocol() {
+        List<Scenario> all = Scenarios.all();
+        assertThat(all.stream().filter(scenario -> scenario.impossible().isEmpty()))
+                .hasSizeGreaterThanOrEqualTo(MIN_SCENARIOS);
+    }
+}

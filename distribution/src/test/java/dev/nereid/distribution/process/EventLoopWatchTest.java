@@ -1,0 +1,75 @@
+package dev.nereid.distribution.process;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.server.instance.ExecutingInstance;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** Event loops that stand still. */
+final class EventLoopWatchTest {
+    private final List<Runnable> tasks = new ArrayList<>();
+    private final List<String> reports = new ArrayList<>();
+    private final EventLoopWatch eventLoopWatch = new EventLoopWatch(
+            List.of(tasks::add),
+            thread -> Optional.of(new ExecutingInstance("m", 1, "m_0")),
+            (thread, instance, elapsed) -> reports.add(thread.getName() + " " + instance.orElseThrow()));
+    private long now;
+
+    @Test
+    void areReportedOnceWithTheModel() {
+        check(1);
+        runAll();
+        for (int i = 0; i < 10; i++) {
+            check(EventLoopWatch.LIMIT_NANOS);
+        }
+
+        ExecutingInstance instance = new ExecutingInstance("m", 1, "m_0");
+        assertThat(reports).containsExactly(Thread.currentThread().getName() + " " + instance);
+        assertThat(tasks).as("given to the loop and not done").hasSize(1);
+    }
+
+    @Test
+    void areReportedIfTheyNeverRanATask() {
+        runAll(); // given when the watch began
+        check(1);
+        check(EventLoopWatch.LIMIT_NANOS);
+
+        assertThat(reports).hasSize(1);
+    }
+
+    @Test
+    void areReportedAgainIfTheyStandStillAgain() {
+        check(1);
+        runAll();
+        for (int i = 0; i < 3; i++) {
+            check(1);
+            check(EventLoopWatch.LIMIT_NANOS);
+            runAll();
+        }
+
+        assertThat(reports).hasSize(3);
+    }
+
+    @Test
+    void areNotReportedIfTheyRunTheirTask() {
+        for (int i = 0; i < 10; i++) {
+            check(EventLoopWatch.LIMIT_NANOS);
+            runAll();
+        }
+
+        assertThat(reports).isEmpty();
+    }
+
+    private void check(long later) {
+        now += later;
+        eventLoopWatch.check(now);
+    }
+
+    private void runAll() {
+        tasks.forEach(Runnable::run);
+        tasks.clear();
+    }
+}

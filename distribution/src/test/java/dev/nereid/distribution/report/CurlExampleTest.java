@@ -1,0 +1,83 @@
+package dev.nereid.distribution.report;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class CurlExampleTest {
+    private static final CurlExample ZEROS = new CurlExample("http://h:1", CurlExample.Values.ZEROS);
+
+    @Test
+    void sendsZerosInTheRightShape() {
+        String line = ZEROS.line(model(
+                8,
+                TensorSpec.of("A", DataType.FP32, Shape.of(-1, 2)),
+                TensorSpec.of("B", DataType.BYTES, Shape.of(1)),
+                TensorSpec.of("C", DataType.BOOL, Shape.of(1)),
+                TensorSpec.of("D", DataType.UINT8, Shape.of(3))));
+
+        assertThat(line)
+                .isEqualTo("curl -s http://h:1/v2/models/m/infer -d '{\"inputs\": ["
+                        + "{\"name\": \"A\", \"datatype\": \"FP32\", \"shape\": [1, 1, 2], \"data\": [0.0, 0.0]}, "
+                        + "{\"name\": \"B\", \"datatype\": \"BYTES\", \"shape\": [1, 1], \"data\": [\"\"]}, "
+                        + "{\"name\": \"C\", \"datatype\": \"BOOL\", \"shape\": [1, 1], \"data\": [false]}, "
+                        + "{\"name\": \"D\", \"datatype\": \"UINT8\", \"shape\": [1, 3], \"data\": [0, 0, 0]}]}'");
+    }
+
+    @Test
+    void leavesTheBatchDimensionOutWhereThereIsNone() {
+        assertThat(ZEROS.line(model(0, TensorSpec.of("A", DataType.INT8, Shape.SCALAR))))
+                .contains("\"shape\": [], \"data\": [0]");
+    }
+
+    @Test
+    void countsShortInputsOfIntegers() {
+        String line = new CurlExample("http://h:1", CurlExample.Values.COUNTED)
+                .line(model(
+                        8,
+                        TensorSpec.of("A", DataType.INT32, Shape.of(4)),
+                        TensorSpec.of("B", DataType.INT32, Shape.of(4)),
+                        TensorSpec.of("C", DataType.INT8, Shape.of(13)),
+                        TensorSpec.of("D", DataType.FP32, Shape.of(1))));
+
+        assertThat(line)
+                .contains("[10, 20, 30, 40]", "[1, 2, 3, 4]", "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]", "[0.0]");
+    }
+
+    @Test
+    void hasTheShellMakeLongInputs() {
+        assertThat(ZEROS.line(model(
+                        0,
+                        TensorSpec.of("A", DataType.FP32, Shape.of(3, 224, 224)),
+                        TensorSpec.of("B", DataType.INT8, Shape.of(1)))))
+                .isEqualTo("{ printf %s '{\"inputs\": [{\"name\": \"A\", \"datatype\": \"FP32\", "
+                        + "\"shape\": [3, 224, 224], \"data\": ['; yes '0.0' | head -n 150528 | paste -sd, -; "
+                        + "printf %s ']}, {\"name\": \"B\", \"datatype\": \"INT8\", \"shape\": [1], \"data\": [0]}]}'; }"
+                        + " | curl -s http://h:1/v2/models/m/infer -d @-");
+    }
+
+    @Test
+    void quotesNamesForJsonAndForTheShell() {
+        ModelMetadata model = new ModelMetadata(
+                "a b'c",
+                List.of(1L),
+                "",
+                0,
+                false,
+                List.of(TensorSpec.of("it's \"x\\y\"\n", DataType.INT8, Shape.of(1))),
+                List.of());
+
+        assertThat(ZEROS.line(model))
+                .contains("/v2/models/a%20b%27c/infer")
+                .contains("\"it'\\''s \\\"x\\\\y\\\"\\u000a\"");
+    }
+
+    private static ModelMetadata model(int maxBatchSize, TensorSpec... inputs) {
+        return new ModelMetadata("m", List.of(1L), "", maxBatchSize, false, List.of(inputs), List.of());
+    }
+}

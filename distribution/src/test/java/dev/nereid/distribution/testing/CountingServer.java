@@ -1,0 +1,151 @@
+package dev.nereid.distribution.testing;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelCatalog;
+import dev.nereid.api.ModelControl;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.ServerMetadata;
+import dev.nereid.api.memory.SharedMemory;
+import dev.nereid.api.memory.TensorMemory;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Stands between the front ends and a server and counts: that every call is answered once, and its memory given back
+ * once. Safe for use by any thread.
+ */
+public final class CountingServer implements InferenceServer {
+    private final InferenceServer server;
+    private final AtomicLong requests = new AtomicLong();
+    private final AtomicLong completed = new AtomicLong();
+    private final AtomicLong released = new AtomicLong();
+    private final AtomicLong surplus = new AtomicLong();
+
+    public CountingServer(InferenceServer server) {
+        this.server = server;
+    }
+
+    /** Waits until every call was answered and its memory given back; fails if one was twice. */
+    public void awaitCompletion() {
+        Eventually.holds(
+                "every call answered", 60, () -> completed.get() == requests.get() && released.get() == requests.get());
+        assertThat(surplus).hasValue(0);
+    }
+
+    /** Returns how many calls came. */
+    public long requests() {
+        return requests.get();
+    }
+
+    @Override
+    public Cancellation infer(InferRequest call, ResponseObserver observer) {
+        requests.incrementAndGet();
+        Once release = new Once(released);
+        InferRequest counted = new InferRequest(
+                call.model(), call.id(), call.inputs(), call.outputs(), call.parameters(), call.options(), () -> {
+                    call.release().run();
+                    release.happened();
+                });
+        return server.infer(counted, new CountingObserver(observer));
+    }
+
+    @Override
+    public ModelCatalog models() {
+        return server.models();
+    }
+
+    @Override
+    public ModelControl control() {
+        return server.control();
+    }
+
+    @Override
+    public SharedMemory sharedMemory() {
+        return server.sharedMemory();
+    }
+
+    @Override
+    public TensorMemory memory() {
+        return server.memory();
+    }
+
+    @Override
+    public ServerMetadata metadata() {
+        return server.metadata();
+    }
+
+    @Override
+    public boolean isLive() {
+        return server.isLive();
+    }
+
+    @Override
+    public boolean isExiting() {
+        return server.isExiting();
+    }
+
+    @Override
+    public boolean isReady() {
+        return server.isReady();
+    }
+
+    /** Counts something that is to happen once. */
+    private final class Once {
+        private final AtomicInteger times = new AtomicInteger();
+        private final AtomicLong total;
+
+        Once(AtomicLong total) {
+            this.total = total;
+        }
+
+        void happened() {
+            if (times.incrementAndGet() == 1) {
+                total.incrementAndGet();
+            } else {
+                surplus.incrementAndGet();
+            }
+        }
+    }
+
+    /** Counts how a call ends. */
+    private final class CountingObserver implements ResponseObserver {
+        private final ResponseObserver observer;
+        private final Once end = new Once(completed);
+
+        CountingObserver(ResponseObserver observer) {
+            this.observer = observer;
+        }
+
+        @Override
+        public void onResponse(InferResponse response) {
+            boolean isLast = response.isFinal(); // the observer may close it
+            observer.onResponse(response);
+            if (isLast) {
+                end.happened();
+            }
+        }
+
+        @Override
+        public void onFailedResponse(InferenceException error) {
+            observer.onFailedResponse(error);
+        }
+
+        @Override
+        public void onCompleted() {
+            observer.onCompleted();
+            end.happened();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            observer.onError(error);
+            end.happened();
+        }
+    }
+}

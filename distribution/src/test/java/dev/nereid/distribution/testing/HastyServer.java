@@ -1,0 +1,89 @@
+package dev.nereid.distribution.testing;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.hasty.HastyBackendProvider;
+import inference.GRPCInferenceServiceGrpc;
+import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * A server on one event loop with models of the backend {@code hasty}, which may run there, and a client of each
+ * protocol. Confined to the test's thread.
+ */
+public final class HastyServer implements AutoCloseable {
+    private static final String EVENT_LOOP = "vert.x-eventloop-thread-";
+    private static final long TIMEOUT_SECONDS = 60;
+
+    public final TestServer server;
+    public final HttpConnection http;
+    public final ManagedChannel channel;
+    final GRPCInferenceServiceBlockingStub grpc;
+
+    public HastyServer(Path folder, String... names) throws IOException, InterruptedException {
+        Repository models = new Repository(folder.resolve("models"));
+        for (String name : names) {
+            models.model(
+                    name,
+                    Repository.identity(0, "FP32", "[ -1 ]", "")
+                            .replace("\"identity\"", "\"hasty\"")
+                            .replace(
+                                    "output [ { ",
+                                    "output [ { name: \"THREAD\" data_type: TYPE_STRING dims: [ 1 ] },"
+                                            + " { label_filename: \"labels.txt\" "));
+            Files.writeString(models.directory().resolve(name).resolve("labels.txt"), "ant\nbee\ncat\n");
+        }
+        Path plugins = GatedPlugin.pack(folder.resolve("plugins"), HastyBackendProvider.class);
+        Path[] built = TestPaths.plugins();
+        server = TestServer.open(TestServer.of(models)
+                .pluginDirectories(built[0], built[1], plugins)
+                .allowClientSharedMemory(true)
+                .start());
+        http = server.http();
+        channel = server.grpc();
+        grpc = GRPCInferenceServiceGrpc.newBlockingStub(channel);
+        for (String name : names) {
+            awaitIdle(name);
+        }
+    }
+
+    /**
+     * Waits until the instance of a model waits for requests: its own thread may be on its way there still when the
+     * answer has come.
+     */
+    public static void awaitIdle(String model) {
+        String name = "instance/" + model + "/1/" + model + "_0";
+        Eventually.holds(
+                "idle instance",
+                10,
+                () -> Thread.getAllStackTraces().keySet().stream()
+                        .filter(thread -> thread.getName().equals(name))
+                        .map(LockSupport::getBlocker)
+                        .anyMatch(blocker -> blocker != null
+                                && blocker.getClass().getSimpleName().equals("Seat")));
+    }
+
+    /** Returns a client that does not wait for ever. */
+    public GRPCInferenceServiceBlockingStub grpc() {
+        return grpc.withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+    }
+
+    /** Fails unless a text tells that an event loop was the thread. */
+    public static void assertDirect(String text) {
+        assertThat(text).contains(EVENT_LOOP);
+    }
+
+    @Override
+    public void close() throws IOException {
+        http.close();
+        channel.shutdownNow();
+        Eventually.holds("no connection", 10, channel::isTerminated);
+        Eventually.holds("no memory in use", 10, () -> server.server().memory().bytesInUse() == 0);
+        server.close();
+    }
+}

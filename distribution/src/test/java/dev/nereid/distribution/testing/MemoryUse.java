@@ -1,0 +1,56 @@
+package dev.nereid.distribution.testing;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.netty.util.internal.PlatformDependent;
+import java.io.IOException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * How much memory the process uses at a moment. Immutable.
+ *
+ * @param heap what is reachable on the heap
+ * @param netty what Netty's pools have taken outside of it
+ * @param buffers what the JVM's own direct buffers hold
+ * @param resident what the operating system has given: the heap, which the build fixes, and all native memory
+ */
+public record MemoryUse(long heap, long netty, long buffers, long resident) {
+    private static final Path STATUS = Path.of("/proc/self/status");
+
+    /** Collects garbage and measures. */
+    public static MemoryUse now() throws IOException {
+        System.gc();
+        System.gc(); // what the first one finalized
+        long buffers = ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+                .filter(pool -> pool.getName().equals("direct"))
+                .mapToLong(BufferPoolMXBean::getMemoryUsed)
+                .sum();
+        return new MemoryUse(
+                ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed(),
+                PlatformDependent.usedDirectMemory(),
+                buffers,
+                residentBytes());
+    }
+
+    /** Fails if more is used than at an earlier moment, by more than what caches may take. */
+    public void assertNotAbove(MemoryUse earlier, long heapMargin, long nativeMargin) {
+        String both = "after " + this + ", before " + earlier;
+        assertThat(heap).as("heap: " + both).isLessThan(earlier.heap + heapMargin);
+        assertThat(netty).as("Netty: " + both).isLessThan(earlier.netty + nativeMargin);
+        assertThat(buffers).as("direct buffers: " + both).isLessThan(earlier.buffers + nativeMargin);
+        assertThat(resident).as("resident: " + both).isLessThan(earlier.resident + nativeMargin);
+    }
+
+    private static long residentBytes() throws IOException {
+        if (!Files.exists(STATUS)) {
+            return 0; // not Linux
+        }
+        return Files.readAllLines(STATUS).stream()
+                .filter(line -> line.startsWith("VmRSS:"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")) << 10)
+                .sum();
+    }
+}

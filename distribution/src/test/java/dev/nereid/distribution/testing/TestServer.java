@@ -1,0 +1,93 @@
+package dev.nereid.distribution.testing;
+
+import dev.nereid.api.InferenceServer;
+import dev.nereid.distribution.process.EventLoops;
+import dev.nereid.grpc.GrpcFrontend;
+import dev.nereid.grpc.GrpcOptions;
+import dev.nereid.http.HttpFrontend;
+import dev.nereid.http.HttpOptions;
+import dev.nereid.http.body.BodyLimits;
+import dev.nereid.server.NereidServer;
+import dev.nereid.server.NereidServerBuilder;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.io.IOException;
+import java.util.function.UnaryOperator;
+
+/**
+ * A whole server in the test's process, put together as the command {@code serve} does it: plugins as they are packed,
+ * both front ends on the same event loops, on ports that were free. Confined to the test's thread, but for what it
+ * hands out.
+ */
+public final class TestServer implements AutoCloseable {
+    /** How much JSON a request may hold: little, so that tests need not send much to exceed it. */
+    public static final long MAX_JSON_BYTES = 8 << 20;
+
+    private final NereidServer server;
+    private final EventLoops loops;
+    private final HttpFrontend http;
+    private final GrpcFrontend grpc;
+
+    private TestServer(NereidServer server, EventLoops loops, HttpFrontend http, GrpcFrontend grpc) {
+        this.server = server;
+        this.loops = loops;
+        this.http = http;
+        this.grpc = grpc;
+    }
+
+    /** Begins a server that has the plugins of the build and the models of a repository. */
+    public static NereidServerBuilder of(Repository models) {
+        return NereidServer.builder().modelRepositories(models.directory()).pluginDirectories(TestPaths.plugins());
+    }
+
+    /** Opens both ports of a server, which belongs to the result from now on. */
+    public static TestServer open(NereidServer server) throws IOException {
+        return open(server, port -> port);
+    }
+
+    /** Opens both ports of a server, with something between them and it. */
+    public static TestServer open(NereidServer server, UnaryOperator<InferenceServer> between) throws IOException {
+        return open(server, between, GrpcOptions.DEFAULT);
+    }
+
+    /** Opens both ports of a server, the one for gRPC with options of its own. */
+    public static TestServer open(NereidServer server, UnaryOperator<InferenceServer> between, GrpcOptions options)
+            throws IOException {
+        EventLoops loops = EventLoops.start(1);
+        InferenceServer port = between.apply(server);
+        HttpFrontend http = HttpFrontend.start(
+                loops.vertx(),
+                port,
+                HttpOptions.DEFAULT
+                        .withAddress("127.0.0.1", 0)
+                        .withEventLoops(loops.count())
+                        .withBodyLimits(MAX_JSON_BYTES, BodyLimits.DEFAULT.maxRequestBytes()));
+        GrpcFrontend grpc = GrpcFrontend.start(port, options.listenOn("127.0.0.1", 0), loops.groups());
+        return new TestServer(server, loops, http, grpc);
+    }
+
+    public NereidServer server() {
+        return server;
+    }
+
+    /** Connects over HTTP. */
+    public HttpConnection http() throws IOException {
+        return HttpConnection.to(http.port());
+    }
+
+    /** Connects over gRPC; the channel belongs to the caller. */
+    public ManagedChannel grpc() {
+        return Grpc.newChannelBuilder("127.0.0.1:" + grpc.port(), InsecureChannelCredentials.create())
+                .maxInboundMessageSize(Integer.MAX_VALUE)
+                .build();
+    }
+
+    @Override
+    public void close() {
+        http.close();
+        grpc.close();
+        server.close();
+        loops.close();
+    }
+}

@@ -1,9 +1,0 @@
-package dev.nereid.grpc;
-
-/**
- * A part of a message. Immutable.
- *
- * @param start the offset of its first byte in the message
- * @param length its number of bytes
- */
-record ByteRange(int start, int length) {}

@@ -1,0 +1,114 @@
+package dev.nereid.grpc.connection;
+
+import dev.nereid.api.Refusals;
+import dev.nereid.api.frontend.ConnectionLimiter;
+import io.grpc.Attributes;
+import io.grpc.Grpc;
+import io.grpc.ServerTransportFilter;
+import io.netty.channel.Channel;
+import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http2.Http2Connection;
+import io.netty.handler.codec.http2.Http2ConnectionHandler;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Bounds the connections, open calls and unread responses of a front end's clients. Safe for use by any thread;
+ * connections are watched on their event loops.
+ */
+public final class ConnectionGuard extends ServerTransportFilter {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionGuard.class);
+    private static final long LOG_INTERVAL_NANOS = 1_000_000_000;
+
+    private final ConnectionLimiter limiter;
+    private final ConnectionServices services;
+    private final LongSupplier nanoTime;
+
+    /** Connections that have not got through the handshakes, by their addresses, which channels keep. */
+    private final Map<SocketAddress, Channel> handshaking = Collections.synchronizedMap(new IdentityHashMap<>());
+
+    private final Map<EventLoop, EventLoopConnections> loops = new ConcurrentHashMap<>();
+    private final AtomicLong disconnects = new AtomicLong();
+    private final AtomicLong nextLog;
+
+    public ConnectionGuard(
+            TransportMemory memory,
+            Executor workers,
+            ConnectionLimiter limiter,
+            OpenCallLimit calls,
+            UnreadResponses unread,
+            Refusals refusals,
+            LongSupplier nanoTime) {
+        this.limiter = limiter;
+        this.nanoTime = nanoTime;
+        this.nextLog = new AtomicLong(nanoTime.getAsLong());
+        this.services = new ConnectionServices(calls, unread, memory, workers, refusals, nanoTime, this::logDisconnect);
+    }
+
+    /** Counts a connection that was accepted. Returns false if it is one too many, and not counted. */
+    boolean accept(Channel channel) {
+        if (!(channel.remoteAddress() instanceof InetSocketAddress remote)) {
+            return false; // the client has gone
+        }
+        InetAddress client = remote.getAddress();
+        if (!limiter.tryOpen(client)) {
+            return false;
+        }
+        handshaking.put(remote, channel);
+        var _ = channel.closeFuture().addListener(_ -> {
+            handshaking.remove(remote);
+            limiter.closed(client);
+        });
+        return true;
+    }
+
+    @Override
+    public Attributes transportReady(Attributes attributes) {
+        @Nullable SocketAddress remote = attributes.get(Grpc.TRANSPORT_ATTR_REMOTE_ADDR);
+        @Nullable Channel channel = remote == null ? null : handshaking.remove(remote);
+        @Nullable
+        Http2ConnectionHandler http2 =
+                channel == null ? null : channel.pipeline().get(Http2ConnectionHandler.class);
+        if (channel == null || http2 == null) {
+            LOG.debug("connection of {} is not watched", remote);
+            return attributes;
+        }
+        EventLoopConnections loop = loops.computeIfAbsent(
+                channel.eventLoop(), key -> new EventLoopConnections(key, services.calls(), loops.values()));
+        Http2Connection streams = http2.connection();
+        ArrivingMessages messages = new ArrivingMessages(streams, services.memory());
+        GuardedConnection connection = new GuardedConnection(services, loop, channel, http2, messages);
+        loop.add(connection);
+        connection.start();
+        CallAdmission admission = new CallAdmission(connection, http2, messages, services.calls(), services.refusals());
+        http2.decoder()
+                .frameListener(new GuardedFrameListener(
+                        http2.decoder().frameListener(), connection, admission, messages, streams));
+        return attributes.toBuilder().set(GuardedConnection.KEY, connection).build();
+    }
+
+    /** Logs that a connection was closed, once a second at most. */
+    private void logDisconnect(SocketAddress client, String reason) {
+        long count = disconnects.incrementAndGet();
+        long now = nanoTime.getAsLong();
+        long next = nextLog.get();
+        if (now - next >= 0 && nextLog.compareAndSet(next, now + LOG_INTERVAL_NANOS)) {
+            LOG.atWarn()
+                    .addKeyValue("client", client)
+                    .addKeyValue("reason", reason)
+                    .addKeyValue("closedSinceStart", count)
+                    .log("connection closed");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+package dev.nereid.grpc.connection;
+
+import dev.nereid.api.Refusals;
+import java.net.SocketAddress;
+import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
+import java.util.function.LongSupplier;
+
+/**
+ * Dependencies that all connections of a front end share. Immutable; the components are safe for use by any thread.
+ *
+ * @param calls limits the open calls of all connections
+ * @param unread limits the unread responses of all connections
+ * @param memory counts the memory of messages
+ * @param workers run what takes an event loop too long
+ * @param refusals counts refused calls
+ * @param nanoTime the clock
+ * @param disconnects logs the address of a disconnected client and the reason
+ */
+record ConnectionServices(
+        OpenCallLimit calls,
+        UnreadResponses unread,
+        TransportMemory memory,
+        Executor workers,
+        Refusals refusals,
+        LongSupplier nanoTime,
+        BiConsumer<SocketAddress, String> disconnects) {}

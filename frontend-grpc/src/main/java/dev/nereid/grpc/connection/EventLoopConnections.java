@@ -1,0 +1,151 @@
+package dev.nereid.grpc.connection;
+
+import io.netty.channel.EventLoop;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.ToIntFunction;
+
+/**
+ * Checks the connections of one event loop periodically. Confined to that event loop, but for the counts of calls, which
+ * other event loops read.
+ *
+ * <p>The event loop checks its connections four times a second while they have calls.
+ */
+final class EventLoopConnections {
+    private static final long TICK_MILLIS = 250;
+
+    /** The part of the bound on calls that old ones without a request may take when connections get shares. */
+    private static final int STALE_PART = 8;
+
+    private final EventLoop eventLoop;
+    private final OpenCallLimit calls;
+    private final Collection<EventLoopConnections> all;
+    private final Set<GuardedConnection> connections = new LinkedHashSet<>();
+    private final Tally stale = new Tally();
+    private final Tally incomplete = new Tally();
+    private boolean ticking;
+
+    /**
+     * Creates an event loop without connections.
+     *
+     * @param eventLoop the event loop
+     * @param calls the limit of the calls of all event loops
+     * @param all a view of all event loops with connections
+     */
+    EventLoopConnections(EventLoop eventLoop, OpenCallLimit calls, Collection<EventLoopConnections> all) {
+        this.eventLoop = eventLoop;
+        this.calls = calls;
+        this.all = all;
+    }
+
+    void add(GuardedConnection connection) {
+        connections.add(connection);
+    }
+
+    void remove(GuardedConnection connection) {
+        connections.remove(connection);
+    }
+
+    /** Looks at the connections from time to time, from now on until none of them has calls. */
+    void scheduleTick() {
+        if (!ticking) {
+            ticking = true;
+            var _ = eventLoop.schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void tick() {
+        ticking = false;
+        boolean isActive = false;
+        for (GuardedConnection connection : List.copyOf(connections)) {
+            if (connection.isActive()) {
+                connection.check();
+                isActive |= connection.isActive();
+            }
+        }
+        if (calls.isShared()) {
+            stale.count(connections, GuardedConnection::stale);
+            incomplete.count(connections, GuardedConnection::incomplete);
+            disconnectLargest(EventLoopConnections::stale, GuardedConnection::stale, calls.max() / STALE_PART);
+            if (calls.isFull()) {
+                disconnectLargest(EventLoopConnections::incomplete, GuardedConnection::incomplete, calls.max() / 2);
+            }
+        } else {
+            stale.clear();
+            incomplete.clear();
+        }
+        if (isActive) {
+            scheduleTick();
+        }
+    }
+
+    private Tally stale() {
+        return stale;
+    }
+
+    private Tally incomplete() {
+        return incomplete;
+    }
+
+    /**
+     * Disconnects the clients that keep most calls open without a request, if such calls of all event loops together take
+     * too much room. On another event loop there may be clients that keep far more; it disconnects those.
+     *
+     * @param tally has what event loops counted
+     * @param count counts the calls of a connection
+     * @param max how many there may be
+     */
+    private void disconnectLargest(
+            Function<EventLoopConnections, Tally> tally, ToIntFunction<GuardedConnection> count, long max) {
+        long excess = -max;
+        int largest = 0;
+        for (EventLoopConnections each : all) {
+            excess += tally.apply(each).sum;
+            largest = Math.max(largest, tally.apply(each).max);
+        }
+        if (excess <= 0) {
+            return;
+        }
+        List<GuardedConnection> largestFirst = new ArrayList<>(connections);
+        largestFirst.sort(Comparator.comparingInt(count).reversed());
+        for (GuardedConnection connection : largestFirst) {
+            int own = count.applyAsInt(connection);
+            if (excess <= 0 || own <= largest / 2) {
+                return;
+            }
+            excess -= own;
+            connection.disconnect("too many calls without a request");
+        }
+    }
+
+    /** Counts of one event loop's calls, read by the other event loops. */
+    private static final class Tally {
+        private volatile long sum;
+
+        /** What the connection has that has most. */
+        private volatile int max;
+
+        private void count(Set<GuardedConnection> connections, ToIntFunction<GuardedConnection> count) {
+            long newSum = 0;
+            int newMax = 0;
+            for (GuardedConnection connection : connections) {
+                int own = count.applyAsInt(connection);
+                newSum += own;
+                newMax = Math.max(newMax, own);
+            }
+            sum = newSum;
+            max = newMax;
+        }
+
+        private void clear() {
+            sum = 0;
+            max = 0;
+        }
+    }
+}

@@ -1,0 +1,263 @@
+package dev.nereid.grpc.connection;
+
+import io.grpc.Attributes;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.handler.codec.http2.Http2ConnectionAdapter;
+import io.netty.handler.codec.http2.Http2ConnectionHandler;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2Stream;
+import io.netty.util.concurrent.FastThreadLocalThread;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Watches one connection's calls, resets and unread responses. Confined to the event loop of the connection, but for
+ * {@link #unread} and {@link #disconnect}.
+ *
+ * <p>It is checked four times a second while it has calls, and sooner if their number doubles. The HTTP/2 layer tells of
+ * streams; nothing here costs a small call more than a few additions.
+ */
+public final class GuardedConnection extends Http2ConnectionAdapter {
+    /** Where a call finds its connection. */
+    public static final Attributes.Key<GuardedConnection> KEY = Attributes.Key.create("dev.nereid.grpc.connection");
+
+    private static final Logger LOG = LoggerFactory.getLogger(GuardedConnection.class);
+
+    /** A difference that is told at once to those that count for all connections; smaller ones wait for the next tick. */
+    private static final int PUBLISH_STEP = 32;
+
+    /** Open streams at which a connection is looked at between ticks. */
+    static final int MANY_STREAMS = 64;
+
+    /** Resets, by the client or for its mistakes, within ten seconds, besides one for each call that ends well. */
+    private static final int MAX_RESETS = 2_000;
+
+    /** Frames that carry nothing, within ten seconds. */
+    private static final int MAX_EMPTY_FRAMES = 1_000;
+
+    private final ConnectionServices services;
+    private final EventLoopConnections loop;
+    private final Channel channel;
+    private final Http2ConnectionHandler http2;
+    private final ArrivingMessages messages;
+    private final IncompleteCalls incompleteCalls;
+    private final UnreadResponses.Connection unread;
+    private final FrameBudget resets;
+    private final FrameBudget emptyFrames;
+    private int active;
+    private int published;
+    private int activeAtLastCheck = MANY_STREAMS / 2;
+    private long onWindowGranted;
+    private long ended;
+    private int lastReset;
+    private boolean disconnecting;
+
+    /** Whether the channel is closed, and its calls are not among those of all connections any more. */
+    private boolean closed;
+
+    GuardedConnection(
+            ConnectionServices services,
+            EventLoopConnections loop,
+            Channel channel,
+            Http2ConnectionHandler http2,
+            ArrivingMessages messages) {
+        this.services = services;
+        this.loop = loop;
+        this.channel = channel;
+        this.http2 = http2;
+        this.messages = messages;
+        this.incompleteCalls = new IncompleteCalls(http2.connection(), messages, services.nanoTime());
+        this.unread = services.unread().register(this::disconnect);
+        this.resets = new FrameBudget(MAX_RESETS, services.nanoTime());
+        this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, services.nanoTime());
+    }
+
+    /** Begins to watch. */
+    void start() {
+        active = http2.connection().numActiveStreams();
+        http2.connection().addListener(this);
+        var _ = channel.closeFuture().addListener(_ -> end());
+    }
+
+    private void end() {
+        unread.unregister();
+        loop.remove(this);
+        services.calls().add(-published);
+        published = 0;
+        closed = true; // the HTTP/2 layer closes the streams only now, one by one
+    }
+
+    /** Returns where large responses are counted. Safe for use by any thread. */
+    UnreadResponses.Connection unread() {
+        return unread;
+    }
+
+    /** Does something on the event loop of this connection. Safe for use by any thread. */
+    void execute(Runnable task) {
+        channel.eventLoop().execute(task);
+    }
+
+    /** Returns where messages are counted. */
+    public TransportMemory memory() {
+        return services.memory();
+    }
+
+    /** Says whether the thread is one that must not be kept busy. */
+    public static boolean isOnEventLoop() {
+        return Thread.currentThread() instanceof FastThreadLocalThread;
+    }
+
+    Executor workers() {
+        return services.workers();
+    }
+
+    /** Has a worker do what takes an event loop too long; or does it at once, if there are no workers any more. */
+    public void executeOnWorker(Runnable task) {
+        try {
+            services.workers().execute(task);
+        } catch (RejectedExecutionException _) {
+            task.run();
+        }
+    }
+
+    @Override
+    public void onStreamActive(Http2Stream stream) {
+        active++;
+        if (active == 1) {
+            loop.scheduleTick();
+        }
+        if (active - published >= PUBLISH_STEP) {
+            publish();
+            if (active >= 2 * activeAtLastCheck) {
+                check();
+            }
+        }
+    }
+
+    @Override
+    public void onStreamClosed(Http2Stream stream) {
+        active--;
+        if (published - active >= PUBLISH_STEP) {
+            publish();
+        }
+        ArrivingMessage message = messages.of(stream);
+        if (message != null) {
+            messages.count(message, 0);
+        }
+        if (message != null && message.isCutOff()) {
+            return; // no fault of the client
+        }
+        if (stream.isResetSent()) {
+            spend(resets, "too many streams are reset");
+        } else if (stream.id() != lastReset) {
+            ended++;
+            resets.earn();
+        }
+    }
+
+    private void publish() {
+        if (!closed) {
+            services.calls().add(active - published);
+            published = active;
+        }
+    }
+
+    /** Returns how many calls are open. */
+    int active() {
+        return active;
+    }
+
+    /** Says whether calls are open, or were when that was told last. */
+    boolean isActive() {
+        return active > 0 || published > 0;
+    }
+
+    /** Looks what waits on this connection. */
+    void check() {
+        publish();
+        incompleteCalls.noteNewestStream();
+        activeAtLastCheck = Math.max(active, MANY_STREAMS / 2);
+        if (active == 0) {
+            unread.observe(0, Long.MIN_VALUE);
+            return;
+        }
+        releaseReadMessages();
+        ChannelOutboundBuffer buffer = channel.unsafe().outboundBuffer();
+        long pending = buffer == null ? 0 : buffer.totalPendingWriteBytes();
+        int window = http2.connection()
+                .remote()
+                .flowController()
+                .windowSize(http2.connection().connectionStream());
+        // Window that the client grants is no progress, nor is what only moves from one buffer to another.
+        long sent = onWindowGranted - window - pending + ended;
+        unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), sent);
+    }
+
+    /** Ends the count of messages that gRPC has read since they arrived. */
+    private void releaseReadMessages() {
+        incompleteCalls.count(stream -> {
+            messages.releaseIfRead(stream);
+            return false;
+        });
+    }
+
+    private int waiting() {
+        return incompleteCalls.count(
+                stream -> http2.connection().remote().flowController().hasFlowControlled(stream));
+    }
+
+    /** Returns how many calls are open of which the client has not sent a request. */
+    int incomplete() {
+        return incompleteCalls.incomplete();
+    }
+
+    /** Returns how many calls among {@link #incomplete} have been open for seconds. */
+    int stale() {
+        return incompleteCalls.stale();
+    }
+
+    /** Notes that the client granted window for all streams together. */
+    void onWindowGranted(int bytes) {
+        onWindowGranted += bytes;
+    }
+
+    /** Counts a reset by the client. */
+    void countReset(int streamId) {
+        lastReset = streamId;
+        spend(resets, "too many streams are reset");
+    }
+
+    /** Counts a frame that carries nothing. */
+    void countEmptyFrame() {
+        spend(emptyFrames, "too many frames carry nothing");
+    }
+
+    private void spend(FrameBudget budget, String reason) {
+        if (!budget.spend() && !disconnecting) {
+            disconnect(reason);
+        }
+    }
+
+    /** Ends the connection at once. Safe for use by any thread. */
+    void disconnect(String reason) {
+        // Never in the middle of a frame, whose handlers go on to use the connection.
+        channel.eventLoop().execute(() -> disconnectNow(reason));
+    }
+
+    private void disconnectNow(String reason) {
+        ChannelHandlerContext ctx = channel.pipeline().context(http2);
+        if (ctx == null || disconnecting || !channel.isOpen()) {
+            return;
+        }
+        disconnecting = true;
+        services.disconnects().accept(channel.remoteAddress(), reason);
+        LOG.debug("connection of {} closed: {}", channel.remoteAddress(), reason);
+        http2.onError(ctx, true, Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, "%s", reason));
+        channel.unsafe().close(channel.voidPromise());
+    }
+}

@@ -1,0 +1,53 @@
+package dev.nereid.grpc.connection;
+
+import io.grpc.Attributes;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Counts the heap bytes of one call's request until the call ends. Lock-free; safe for use by any thread.
+ *
+ * <p>The limit on calls bounds what small requests take, so they are not counted.
+ */
+public final class HeldBytes {
+    private static final long SMALL_BYTES = 1 << 10;
+
+    private final Attributes connection;
+    private final AtomicLong counted = new AtomicLong();
+
+    public HeldBytes(Attributes connection) {
+        this.connection = connection;
+    }
+
+    /**
+     * Counts a request, unless it is small.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no room for it
+     */
+    public void hold(long bytes) {
+        if (bytes > SMALL_BYTES) {
+            add(bytes);
+        }
+    }
+
+    /**
+     * Counts bytes.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no room for them
+     */
+    public void add(long bytes) {
+        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        if (guarded != null) {
+            guarded.memory().reserve(bytes);
+            counted.addAndGet(bytes);
+        }
+    }
+
+    /** Ends the count of all bytes. */
+    public void clear() {
+        long bytes = counted.getAndSet(0);
+        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        if (bytes > 0 && guarded != null) {
+            guarded.memory().release(bytes);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package dev.nereid.grpc.connection;
+
+import io.grpc.Attributes;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Counts bytes of large responses that the transport has not sent. Lock-free; safe for use by any thread.
+ *
+ * <p>The transport copies a message at once into memory that nothing bounds. So the copies are counted,
+ * as unread on their connection too. Small ones are not worth counting: the limit on calls bounds their number.
+ */
+public final class SentBytes {
+    /** Less than the least that the transport takes for a message, times two. */
+    public static final int SMALL_BYTES = 8 << 10;
+
+    private final TransportMemory memory;
+    private final Attributes connection;
+    private final AtomicLong counted = new AtomicLong();
+
+    public SentBytes(TransportMemory memory, Attributes connection) {
+        this.memory = memory;
+        this.connection = connection;
+    }
+
+    /** Counts the only message of a call, as {@link #add} does. */
+    public static SentBytes of(int bytes, TransportMemory memory, Attributes connection) {
+        SentBytes sent = new SentBytes(memory, connection);
+        sent.add(bytes);
+        return sent;
+    }
+
+    /**
+     * Counts a message that is about to be sent.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no memory for it
+     */
+    public void add(int bytes) {
+        if (bytes <= SMALL_BYTES) {
+            return;
+        }
+        memory.reserve(bytes);
+        GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+        if (guarded != null) {
+            guarded.unread().addBytes(bytes);
+        }
+        counted.addAndGet(bytes);
+    }
+
+    /** Ends the count of all messages so far: the transport has sent them, or will not. */
+    public void clear() {
+        if (counted.get() == 0) {
+            return;
+        }
+        long bytes = counted.getAndSet(0);
+        if (bytes > 0) {
+            memory.release(bytes);
+            GuardedConnection guarded = connection.get(GuardedConnection.KEY);
+            if (guarded != null) {
+                guarded.unread().removeBytes(bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package dev.nereid.grpc.service;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.ServerMetadata;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import inference.GRPCInferenceServiceGrpc;
+import inference.ModelConfigRequest;
+import inference.ModelConfigResponse;
+import inference.ModelMetadataRequest;
+import inference.ModelMetadataResponse;
+import inference.ModelMetadataResponse.TensorMetadata;
+import inference.ModelReadyRequest;
+import inference.ModelReadyResponse;
+import inference.ServerLiveResponse;
+import inference.ServerMetadataResponse;
+import inference.ServerReadyResponse;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerMethodDefinition;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.ServiceDescriptor;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The service {@code inference.GRPCInferenceService}. Safe for use by any thread. */
+public final class InferenceService {
+    private final InferenceServer server;
+
+    private InferenceService(InferenceServer server) {
+        this.server = server;
+    }
+
+    /** Returns the service; methods that it does not have yet refuse every call. */
+    public static ServerServiceDefinition of(InferenceServer server, List<ServerMethodDefinition<?, ?>> inference) {
+        InferenceService service = new InferenceService(server);
+        List<ServerMethodDefinition<?, ?>> present = new ArrayList<>(service.methods());
+        present.addAll(RepositoryMethods.of(server));
+        present.addAll(StatisticsMethods.of(server.models()));
+        present.addAll(SharedMemoryMethods.of(server.sharedMemory()));
+        present.addAll(inference);
+        Map<String, ServerMethodDefinition<?, ?>> methods = new LinkedHashMap<>();
+        for (MethodDescriptor<?, ?> method :
+                GRPCInferenceServiceGrpc.getServiceDescriptor().getMethods()) {
+            methods.put(method.getFullMethodName(), UnaryMethod.unimplemented(method));
+        }
+        for (ServerMethodDefinition<?, ?> method : present) {
+            methods.put(method.getMethodDescriptor().getFullMethodName(), method);
+        }
+        return service(GRPCInferenceServiceGrpc.getServiceDescriptor(), methods.values());
+    }
+
+    /** Puts methods into a service that is described, to reflection too, as the generated one. */
+    static ServerServiceDefinition service(
+            ServiceDescriptor generated, Iterable<ServerMethodDefinition<?, ?>> methods) {
+        ServiceDescriptor.Builder descriptor =
+                ServiceDescriptor.newBuilder(generated.getName()).setSchemaDescriptor(generated.getSchemaDescriptor());
+        methods.forEach(method -> descriptor.addMethod(method.getMethodDescriptor()));
+        ServerServiceDefinition.Builder service = ServerServiceDefinition.builder(descriptor.build());
+        methods.forEach(service::addMethod);
+        return service.build();
+    }
+
+    private List<ServerMethodDefinition<?, ?>> methods() {
+        return List.of(
+                UnaryMethod.of(
+                        GRPCInferenceServiceGrpc.getServerLiveMethod(),
+                        _ -> ServerLiveResponse.newBuilder()
+                                .setLive(running().isLive())
+                                .build()),
+                UnaryMethod.of(
+                        GRPCInferenceServiceGrpc.getServerReadyMethod(),
+                        _ -> ServerReadyResponse.newBuilder()
+                                .setReady(running().isReady())
+                                .build()),
+                UnaryMethod.of(GRPCInferenceServiceGrpc.getModelReadyMethod(), this::modelReady),
+                UnaryMethod.of(GRPCInferenceServiceGrpc.getServerMetadataMethod(), _ -> serverMetadata()),
+                UnaryMethod.of(GRPCInferenceServiceGrpc.getModelMetadataMethod(), this::modelMetadata),
+                UnaryMethod.of(GRPCInferenceServiceGrpc.getModelConfigMethod(), this::modelConfig));
+    }
+
+    /** Returns the server, unless it has begun to stop: then it says nothing of its health. */
+    private InferenceServer running() {
+        if (server.isExiting()) {
+            throw new InferenceException(ErrorCode.UNAVAILABLE, "Server exiting");
+        }
+        return server;
+    }
+
+    private ModelReadyResponse modelReady(ModelReadyRequest request) {
+        ModelRef model = ModelRef.parse(request.getName(), request.getVersion());
+        return ModelReadyResponse.newBuilder().setReady(isReady(server, model)).build();
+    }
+
+    /** Says whether a model can serve; one that is not known or not loaded cannot, which is an answer and no error. */
+    static boolean isReady(InferenceServer server, ModelRef model) {
+        try {
+            return server.models().isReady(model);
+        } catch (InferenceException error) {
+            if (error.code() == ErrorCode.NOT_FOUND || error.code() == ErrorCode.UNAVAILABLE) {
+                return false;
+            }
+            throw error;
+        }
+    }
+
+    private ServerMetadataResponse serverMetadata() {
+        ServerMetadata info = server.metadata();
+        return ServerMetadataResponse.newBuilder()
+                .setName(info.name())
+                .setVersion(info.version())
+                .addAllExtensions(info.extensions())
+                .build();
+    }
+
+    private ModelMetadataResponse modelMetadata(ModelMetadataRequest request) {
+        ModelMetadata model = server.models().metadata(ModelRef.parse(request.getName(), request.getVersion()));
+        return ModelMetadataResponse.newBuilder()
+                .setName(model.name())
+                .addAllVersions(model.versions().stream().map(String::valueOf).toList())
+                .setPlatform(model.platform())
+                .addAllInputs(tensors(model, model.inputs()))
+                .addAllOutputs(tensors(model, model.outputs()))
+                .build();
+    }
+
+    private static List<TensorMetadata> tensors(ModelMetadata model, List<TensorSpec> specs) {
+        List<TensorMetadata> tensors = new ArrayList<>(specs.size());
+        for (TensorSpec spec : specs) {
+            TensorMetadata.Builder tensor = TensorMetadata.newBuilder()
+                    .setName(spec.name())
+                    .setDatatype(spec.type().name());
+            Shape shape = model.maxBatchSize() > 0 ? spec.dims().prepend(Shape.VARIABLE) : spec.dims();
+            for (long dim : shape.toArray()) {
+                tensor.addShape(dim);
+            }
+            tensors.add(tensor.build());
+        }
+        return tensors;
+    }
+
+    private ModelConfigResponse modelConfig(ModelConfigRequest request) {
+        ModelRef model = ModelRef.parse(request.getName(), request.getVersion());
+        return ModelConfigResponse.newBuilder()
+                .setConfig(server.models().config(model))
+                .build();
+    }
+}

@@ -1,0 +1,319 @@
+package dev.nereid.grpc.stream;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.grpc.connection.GuardedConnection;
+import dev.nereid.grpc.connection.Parsed;
+import dev.nereid.grpc.connection.SentBytes;
+import dev.nereid.grpc.wire.CallContext;
+import dev.nereid.grpc.wire.GrpcErrors;
+import dev.nereid.grpc.wire.InferMessage;
+import dev.nereid.grpc.wire.InferResponseMessage;
+import dev.nereid.spi.ErrorCode;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes the responses of one ModelStreamInfer call and ends it. Safe for use by any thread.
+ *
+ * <p>Only one thread at a time writes, the first that calls {@link #drain}: the others count their calls in
+ * {@link #drains}, and the writing thread looks again before it leaves. It writes as long as the transport takes
+ * messages without queueing them; the rest waits in the outbox until the transport is ready. A thread that has written a
+ * few messages leaves the rest to an event loop: it may be that of a model, which others wait for, and the drain requests
+ * of other threads may never cease. The call ends once, by the writing thread, unless the client has gone: then nothing
+ * is written, waiting responses are closed, and requests are cancelled.
+ *
+ * <p>No thread waits for the client. If models are too far ahead of it the call ends, and with it all that waits.
+ */
+final class StreamWriter {
+    private static final Logger LOG = LoggerFactory.getLogger(StreamWriter.class);
+
+    /** How many messages a thread writes at a time. */
+    private static final int MAX_MESSAGES_PER_RUN = 16;
+
+    private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
+    private final StreamOutbox outbox;
+    private final StreamContext stream;
+    private final CallContext context;
+
+    /** Whether the first error ends the call. */
+    private final boolean isStrict;
+
+    /** Drain requests since the last one was served; 0 while no thread writes. */
+    private final AtomicInteger drains = new AtomicInteger();
+
+    private final AtomicReference<@Nullable InferenceException> fatal = new AtomicReference<>();
+    private volatile boolean closed;
+
+    private final @Nullable GuardedConnection connection;
+    private final SentBytes sentBytes;
+
+    // Of the thread that writes.
+    private StreamOutbox.@Nullable Entry postponed; // left to a worker
+    private boolean headersSent;
+    private boolean ended;
+
+    /**
+     * Creates a writer.
+     *
+     * @param call the call to write to
+     * @param outbox the messages to write
+     * @param stream the dependencies of the call
+     * @param context what the requests of the call have in common
+     * @param isStrict whether the first error ends the call
+     */
+    StreamWriter(
+            ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
+            StreamOutbox outbox,
+            StreamContext stream,
+            CallContext context,
+            boolean isStrict) {
+        this.call = call;
+        this.outbox = outbox;
+        this.stream = stream;
+        this.context = context;
+        this.isStrict = isStrict;
+        this.connection = call.getAttributes().get(GuardedConnection.KEY);
+        this.sentBytes = new SentBytes(stream.dependencies().transportMemory(), call.getAttributes());
+    }
+
+    /** Ends the call with an error, unless it has ended. */
+    void fail(InferenceException error) {
+        fatal.compareAndSet(null, error);
+        drain();
+    }
+
+    /** Drops all that waits, since the client has cancelled the call. */
+    void cancel() {
+        closed = true;
+        sentBytes.clear();
+        discard(outbox.close());
+    }
+
+    /** Ends the count of sent messages, since the call is complete. */
+    void complete() {
+        closed = true;
+        sentBytes.clear();
+    }
+
+    /**
+     * Writes something, now or when its turn comes.
+     *
+     * @return false if nobody wants it any more; it then stays the caller's
+     */
+    boolean offer(StreamOutbox.Lane lane, OutgoingMessage outgoing) {
+        if (outgoing instanceof OutgoingMessage.Failure failure
+                && context.isExpired(
+                        failure.error(), stream.dependencies().nanoTime().getAsLong())) {
+            return false;
+        }
+        if (isStrict && outgoing instanceof OutgoingMessage.Failure failure) {
+            fatal.compareAndSet(null, failure.error());
+            drain();
+            return true;
+        }
+        StreamOutbox.Admission admission = outbox.offer(lane, outgoing);
+        if (admission == StreamOutbox.Admission.OVERFLOW) {
+            LOG.debug("client does not read");
+            fatal.compareAndSet(null, tooSlow());
+        }
+        drain();
+        return admission == StreamOutbox.Admission.ACCEPTED;
+    }
+
+    private InferenceException tooSlow() {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "the client reads the stream too slowly: " + stream.limits().bytesAhead()
+                        + " bytes or more of responses wait (expected: less; read responses as they come, or ask for"
+                        + " fewer at a time)");
+    }
+
+    /** Writes what may be written, ends the call if it is done, and else reads the next message if it may. */
+    void drain() {
+        if (drains.getAndIncrement() == 0) {
+            runDrain();
+        }
+    }
+
+    private void runDrain() {
+        for (int i = 0; i < MAX_MESSAGES_PER_RUN; i++) {
+            int seen = drains.get();
+            if (postponed != null && connection != null && GuardedConnection.isOnEventLoop()) {
+                connection.executeOnWorker(this::writePostponed);
+                return;
+            }
+            if (!tryAdvance() && drains.addAndGet(-seen) == 0) {
+                return;
+            }
+        }
+        stream.eventLoops().execute(this::runDrain);
+    }
+
+    /** Writes what was left to a worker, and goes on. */
+    private void writePostponed() {
+        int seen = drains.get();
+        if (tryAdvance() || drains.addAndGet(-seen) != 0) {
+            runDrain();
+        }
+    }
+
+    private boolean tryAdvance() {
+        try {
+            return advance();
+        } catch (OutOfMemoryError error) { // as a cause, it would be fatal
+            abort();
+            LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to send a response");
+            return false;
+        } catch (RuntimeException | Error error) {
+            abort();
+            LOG.atError().setCause(error).log("stream broken");
+            return false;
+        }
+    }
+
+    /** Takes one step. Returns whether there may be another one to take. */
+    private boolean advance() {
+        StreamOutbox.Entry before = postponed;
+        postponed = null;
+        if (ended) {
+            close(before);
+            return false;
+        }
+        if (before != null) {
+            write(before);
+            return true;
+        }
+        if (fatal.get() == null && call.isReady()) {
+            sentBytes.clear(); // next to nothing of the messages before waits
+            Optional<StreamOutbox.Entry> next = outbox.poll();
+            if (next.isPresent()) {
+                if (needsWorker(next.get())) {
+                    postponed = next.get();
+                } else {
+                    write(next.get());
+                }
+                return true;
+            }
+        }
+        InferenceException error = fatal.get();
+        if (error != null) {
+            endWith(error);
+        } else if (outbox.isDone()) {
+            ended = true;
+            GrpcErrors.succeed(call);
+        } else if (outbox.tryStartRead(call.isReady())) {
+            call.request(1);
+        }
+        return false;
+    }
+
+    /** Says whether something takes this thread, an event loop, too long to write. */
+    private boolean needsWorker(StreamOutbox.Entry taken) {
+        return connection != null
+                && GuardedConnection.isOnEventLoop()
+                && taken.outgoing().byteSize()
+                        > stream.dependencies()
+                                .compression()
+                                .maxOnEventLoop(taken.request().shared());
+    }
+
+    private static void close(StreamOutbox.@Nullable Entry taken) {
+        if (taken != null && taken.outgoing() instanceof OutgoingMessage.Response response) {
+            response.response().close();
+        }
+    }
+
+    private void write(StreamOutbox.Entry taken) {
+        StreamedRequest request = taken.request();
+        if (taken.outgoing().isFinal()) {
+            request.shared().answered();
+        }
+        switch (taken.outgoing()) {
+            case OutgoingMessage.Response response -> write(request, response);
+            case OutgoingMessage.Failure(InferenceException error, boolean isRefusal, boolean isLast) ->
+                send(
+                        isRefusal
+                                ? InferResponseMessage.streamedRefusal(
+                                        error.publicMessage(), request.names().id())
+                                : InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), isLast));
+            case OutgoingMessage.End(boolean isTold) -> {
+                if (isTold) {
+                    send(InferResponseMessage.streamedEnd("", request.names(), true));
+                }
+            }
+        }
+    }
+
+    private void write(StreamedRequest request, OutgoingMessage.Response outgoing) {
+        try (InferResponse response = outgoing.response()) {
+            send(InferResponseMessage.streamed(
+                    response,
+                    outgoing.isFinal(),
+                    request.shared(),
+                    stream.server().memory()));
+        } catch (InferenceException error) {
+            if (isStrict) {
+                fatal.compareAndSet(null, error);
+            } else {
+                send(InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), outgoing.isFinal()));
+            }
+        }
+    }
+
+    private void send(InferResponseMessage message) {
+        try (message) {
+            if (!headersSent) {
+                headersSent = true;
+                context.encoding().ifPresent(call::setCompression);
+                call.sendHeaders(new Metadata());
+            }
+            sentBytes.add(message.available());
+            call.sendMessage(message);
+            if (closed) {
+                sentBytes.clear();
+            }
+        }
+    }
+
+    /** Ends a call that cannot be written to. */
+    private void abort() {
+        if (!ended) {
+            try {
+                endWith(new InferenceException(ErrorCode.INTERNAL, "internal error"));
+            } catch (IllegalStateException _) {
+                LOG.debug("call was ended by the transport");
+            }
+        }
+    }
+
+    /** Ends the call with an error, which is the last response to all requests that were not answered. */
+    private void endWith(InferenceException error) {
+        StreamOutbox.Remainder remains = outbox.close();
+        ended = true;
+        try {
+            for (StreamedRequest request : remains.requests()) {
+                request.shared().answered();
+            }
+            GrpcErrors.fail(call, error);
+        } finally {
+            discard(remains);
+        }
+    }
+
+    /** Lets go of all that was not written, and of all that was not answered. */
+    private static void discard(StreamOutbox.Remainder remains) {
+        for (OutgoingMessage outgoing : remains.waiting()) {
+            if (outgoing instanceof OutgoingMessage.Response response) {
+                response.response().close();
+            }
+        }
+        remains.requests().forEach(StreamedRequest::cancel);
+    }
+}

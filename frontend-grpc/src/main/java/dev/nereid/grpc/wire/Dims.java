@@ -1,0 +1,34 @@
+package dev.nereid.grpc.wire;
+
+import dev.nereid.api.InputTensor;
+import java.util.Arrays;
+
+/** The dimensions of an input as received, unchecked. Confined to the event loop of its call. */
+final class Dims {
+    private static final int INITIAL_RANK = 4;
+    private static final long[] NONE = {};
+
+    private long[] values = NONE;
+    private int rank;
+
+    /**
+     * Adds an inner dimension.
+     *
+     * @throws dev.nereid.api.InferenceException if it is one too many
+     */
+    void add(long dim) {
+        InputTensor.checkRank(rank + 1);
+        if (rank == values.length) {
+            values = Arrays.copyOf(values, Math.max(INITIAL_RANK, 2 * rank));
+        }
+        values[rank++] = dim;
+    }
+
+    /** Returns the dimensions, outermost first, in an array that is not to be changed. */
+    long[] toArray() {
+        if (rank < values.length) {
+            values = Arrays.copyOf(values, rank);
+        }
+        return values;
+    }
+}

@@ -1,0 +1,54 @@
+package dev.nereid.grpc.wire;
+
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A parsed inference request whose tensors lie in the received bytes. Immutable; readable as long as its bytes are,
+ * and closed with them.
+ *
+ * @param bytes the message
+ * @param names the names of the model, its version and the request
+ * @param parameters the parameters of the request
+ * @param inputs the inputs
+ * @param outputs the outputs wanted
+ * @param rawContents where the raw contents of inputs lie
+ */
+public record InferMessage(
+        MessageBytes bytes,
+        RequestNames names,
+        Map<String, WireParameter> parameters,
+        List<Input> inputs,
+        List<Output> outputs,
+        List<ByteRange> rawContents)
+        implements AutoCloseable {
+    /**
+     * An input.
+     *
+     * @param name its name
+     * @param datatype the name of its type
+     * @param shape its dimensions
+     * @param parameters its parameters
+     * @param contents where its typed contents lie; more than one part if the client wrote them in parts, and none if
+     *     it wrote none
+     */
+    record Input(
+            String name,
+            String datatype,
+            Dims shape,
+            Map<String, WireParameter> parameters,
+            List<ByteRange> contents) {}
+
+    /**
+     * An output.
+     *
+     * @param name its name
+     * @param parameters its parameters
+     */
+    record Output(String name, Map<String, WireParameter> parameters) {}
+
+    @Override
+    public void close() {
+        bytes.close();
+    }
+}

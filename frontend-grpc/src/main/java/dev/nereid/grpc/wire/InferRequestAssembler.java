@@ -1,0 +1,261 @@
+package dev.nereid.grpc.wire;
+
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.Quoted;
+import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.memory.SharedMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ParameterValue;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** Makes an {@link InferRequest} of a request message and copies its tensors once. Safe for use by any thread. */
+public final class InferRequestAssembler {
+    private static final int ALIGNMENT = 64;
+
+    /** A dimension that is not known, which has a text of its own. */
+    private static final long VARIABLE = -1;
+
+    /** Requests that take no more besides their tensors are not counted: the limit on calls bounds their number. */
+    private static final int SMALL_BYTES = 16 << 10;
+
+    /** How many times its length a request takes on the heap, about, if it is made of many small parts. */
+    private static final long HEAP_FACTOR = 8;
+
+    private final TensorMemory memory;
+    private final SharedMemory sharedMemory;
+    private final int maxInputBytes;
+
+    /**
+     * Creates an assembler.
+     *
+     * @param memory where the inputs are to lie
+     * @param sharedMemory the memory that clients share
+     * @param maxInputBytes how much memory the inputs of one call may take, which is more than they take in the message
+     *     when they are written as numbers of variable length
+     */
+    public InferRequestAssembler(TensorMemory memory, SharedMemory sharedMemory, int maxInputBytes) {
+        this.memory = memory;
+        this.sharedMemory = sharedMemory;
+        this.maxInputBytes = maxInputBytes;
+    }
+
+    /**
+     * Makes a call. The message is not needed afterwards.
+     *
+     * @param message the request
+     * @param model the model and version that the request names
+     * @param origin what the request has from its RPC
+     * @return the call, whose memory belongs to the caller
+     * @throws InferenceException if the request is not as the protocol demands, or if there is no memory
+     */
+    public AssembledRequest assemble(InferMessage message, ModelRef model, CallContext origin) {
+        RequestParameterReader parameters = RequestParameterReader.read(message.parameters());
+        Map<String, ParameterValue> others = origin.headers().addTo(parameters.backendParameters());
+        List<TensorBuffer> owned = new ArrayList<>(1);
+        try {
+            List<InputContent> contents = contents(message, owned);
+            List<TensorBuffer> sharedInputs = owned.isEmpty() ? List.of() : List.copyOf(owned);
+            List<RequestedOutput> outputs = outputs(message.outputs(), owned);
+            SharedTensors shared = SharedTensors.of(sharedInputs, outputs, owned);
+            List<InputTensor> inputs = inputs(contents, allocateInputs(message, contents, owned));
+            InferRequest call = new InferRequest(
+                    model,
+                    message.names().id(),
+                    inputs,
+                    outputs,
+                    others,
+                    parameters.options(origin.deadlineNanos()),
+                    release(message, owned));
+            return new AssembledRequest(call, parameters.emptyFinalResponse(), shared);
+        } catch (Throwable failure) {
+            release(owned).run();
+            throw failure;
+        }
+    }
+
+    /** Counts what a message takes on the heap if that is much. Returns what ends the count, and gives back memory. */
+    private Runnable release(InferMessage message, List<TensorBuffer> owned) {
+        Runnable release = release(owned);
+        if (message.bytes().length() <= SMALL_BYTES) {
+            return release;
+        }
+        long others = message.bytes().length();
+        for (ByteRange range : message.rawContents()) {
+            others -= range.length();
+        }
+        for (InferMessage.Input input : message.inputs()) {
+            for (ByteRange range : input.contents()) {
+                others -= range.length();
+            }
+        }
+        if (others <= SMALL_BYTES) {
+            return release;
+        }
+        long bytes = HEAP_FACTOR * others;
+        memory.reserveBytes(bytes);
+        return () -> {
+            memory.releaseBytes(bytes);
+            release.run();
+        };
+    }
+
+    private static Runnable release(List<TensorBuffer> owned) {
+        return switch (owned.size()) {
+            case 0 -> () -> {};
+            case 1 -> owned.getFirst()::close;
+            default -> () -> owned.forEach(TensorBuffer::close);
+        };
+    }
+
+    /** Takes memory for the inputs that are still in the message. */
+    private MemorySegment allocateInputs(InferMessage message, List<InputContent> contents, List<TensorBuffer> owned) {
+        long size = 0;
+        long space = 0;
+        for (InputContent content : contents) {
+            if (content instanceof InputContent.Inline inline) {
+                size += inline.byteSize();
+                space += aligned(inline.byteSize());
+            }
+        }
+        if (size > maxInputBytes) {
+            throw InferenceException.tooLarge(
+                    "inputs for model '" + Quoted.text(message.names().model()) + "' take " + size
+                            + " bytes, which exceeds the maximum allowed value of " + maxInputBytes
+                            + " bytes. Use --grpc-max-input-size to increase the limit.");
+        }
+        if (space == 0) {
+            return MemorySegment.NULL;
+        }
+        TensorBuffer buffer = memory.allocate(space);
+        owned.add(buffer);
+        return buffer.segment();
+    }
+
+    private static List<InputTensor> inputs(List<InputContent> contents, MemorySegment memory) {
+        List<InputTensor> inputs = new ArrayList<>(contents.size());
+        long at = 0;
+        for (InputContent content : contents) {
+            MemorySegment data;
+            switch (content) {
+                case InputContent.Inline inline -> {
+                    data = memory.asSlice(at, inline.byteSize());
+                    inline.writeTo(data);
+                    at += aligned(inline.byteSize());
+                }
+                case InputContent.Shared(InferMessage.Input _, TensorBuffer lease) -> data = lease.segment();
+            }
+            InferMessage.Input input = content.input();
+            inputs.add(
+                    InputTensor.of(input.name(), input.datatype(), input.shape().toArray(), data, MemoryPlace.HOST));
+        }
+        return inputs;
+    }
+
+    private static long aligned(long size) {
+        return (size + ALIGNMENT - 1) & -ALIGNMENT;
+    }
+
+    private List<InputContent> contents(InferMessage message, List<TensorBuffer> owned) {
+        List<InputContent> contents = new ArrayList<>(message.inputs().size());
+        int nextRaw = 0;
+        for (InferMessage.Input input : message.inputs()) {
+            checkSize(input);
+            Optional<TensorParameters.Region> region = region(message, input);
+            if (region.isPresent()) {
+                TensorBuffer lease = region.get().lease(sharedMemory);
+                owned.add(lease);
+                contents.add(new InputContent.Shared(input, lease));
+            } else if (!input.contents().isEmpty()) {
+                contents.add(typed(message, input));
+            } else if (nextRaw < message.rawContents().size()) {
+                contents.add(new InputContent.Raw(
+                        input, message.bytes(), message.rawContents().get(nextRaw++)));
+            } else {
+                throw invalid("unable to find data for input tensor '" + Quoted.text(input.name()) + "' for model '"
+                        + Quoted.text(message.names().model()) + "' in request.");
+            }
+        }
+        return contents;
+    }
+
+    /** Refuses shapes whose size no number can tell; everything else about shapes is for the server to check. */
+    private static void checkSize(InferMessage.Input input) {
+        long size = DataType.ofName(input.datatype()).map(DataType::byteSize).orElse(1);
+        size = Math.max(size, 1);
+        for (long dim : input.shape().toArray()) {
+            if (dim < VARIABLE) {
+                throw invalid("tensor '" + Quoted.text(input.name()) + "' contains an invalid dimension "
+                        + Quoted.dims(input.shape().toArray()));
+            }
+            if (dim > 0 && size > Long.MAX_VALUE / dim) {
+                throw invalid("byte size for tensor '" + Quoted.text(input.name()) + "' exceeds maximum size of "
+                        + Long.MAX_VALUE);
+            }
+            size *= Math.max(dim, 1);
+        }
+    }
+
+    private static Optional<TensorParameters.Region> region(InferMessage message, InferMessage.Input input) {
+        if (input.parameters().isEmpty()) {
+            return Optional.empty();
+        }
+        Optional<TensorParameters.Region> region = TensorParameters.region(input.name(), input.parameters());
+        if (region.isPresent() && !input.contents().isEmpty()) {
+            throw invalid("unexpected 'content' provided when using shared memory for input tensor '"
+                    + Quoted.text(input.name()) + "' for model '"
+                    + Quoted.text(message.names().model()) + "'");
+        }
+        return region;
+    }
+
+    private static InputContent typed(InferMessage message, InferMessage.Input input) {
+        if (!message.rawContents().isEmpty()) {
+            throw invalid("contents field must not be specified when using raw_input_contents for '"
+                    + Quoted.text(input.name()) + "' for model '"
+                    + Quoted.text(message.names().model()) + "'");
+        }
+        return new InputContent.Typed(
+                input, TypedContents.read(message.bytes(), message.names().model(), input));
+    }
+
+    private List<RequestedOutput> outputs(List<InferMessage.Output> outputs, List<TensorBuffer> owned) {
+        if (outputs.isEmpty()) {
+            return List.of();
+        }
+        List<RequestedOutput> wanted = new ArrayList<>(outputs.size());
+        for (InferMessage.Output output : outputs) {
+            wanted.add(
+                    output.parameters().isEmpty() ? RequestedOutput.of(output.name()) : requestedOutput(output, owned));
+        }
+        return wanted;
+    }
+
+    private RequestedOutput requestedOutput(InferMessage.Output output, List<TensorBuffer> owned) {
+        long classes = TensorParameters.classes(output.parameters());
+        Optional<TensorParameters.Region> region = TensorParameters.region(output.name(), output.parameters());
+        if (region.isEmpty()) {
+            return new RequestedOutput(output.name(), classes, Optional.empty());
+        }
+        if (classes > 0) {
+            throw invalid("output can't set both 'shared_memory_region' and 'classification'");
+        }
+        TensorBuffer lease = region.get().lease(sharedMemory);
+        owned.add(lease);
+        return RequestedOutput.into(output.name(), lease.segment());
+    }
+
+    private static InferenceException invalid(String text) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, text);
+    }
+}

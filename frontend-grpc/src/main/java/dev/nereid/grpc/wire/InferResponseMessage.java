@@ -1,0 +1,315 @@
+package dev.nereid.grpc.wire;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Tensor;
+import io.grpc.Drainable;
+import io.grpc.KnownLength;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.ListIterator;
+import java.util.Map;
+
+/**
+ * Serializes a ModelInferResponse or ModelStreamInferResponse, copying each output once. Confined to the thread that
+ * answers the call; readable as long as the response is open.
+ */
+public final class InferResponseMessage extends InputStream implements Drainable, KnownLength {
+    /** The transport takes heap arrays only; one that stays in the first-level cache makes the detour cheap. */
+    private static final int CHUNK_BYTES = 16 * 1024;
+
+    /** So much of outputs is written behind the other fields, into the same array. */
+    static final int SMALL_BYTES = CHUNK_BYTES;
+
+    private static final String FINAL = "triton_final_response";
+
+    private final List<MemorySegment> parts;
+    private final List<TensorBuffer> copies;
+    private int length;
+    private int part;
+    private long position;
+    private boolean closed;
+
+    private InferResponseMessage(List<MemorySegment> parts, List<TensorBuffer> copies, int length) {
+        this.parts = parts;
+        this.copies = copies;
+        this.length = length;
+    }
+
+    /**
+     * Writes the response to a unary call.
+     *
+     * @param response the response
+     * @param shared which of its outputs do not travel, and which are not safe where they are
+     * @param memory where outputs are copied to that are not safe where they are
+     * @param array where the message is written if it is small enough; not to be used otherwise until the message was
+     *     read
+     * @throws InferenceException if the message would be longer than the protocol allows, or if there is no memory
+     */
+    public static InferResponseMessage of(
+            InferResponse response, SharedTensors shared, TensorMemory memory, byte[] array) {
+        WireWriter writer = new WireWriter(array);
+        fields(writer, response);
+        Map<String, ParameterValue> parameters = response.parameters();
+        if (!parameters.isEmpty()) {
+            parameters.forEach((name, value) -> parameterField(writer, name, value));
+        }
+        boolean small = shared.inputs().isEmpty()
+                && shared.outputs().isEmpty()
+                && outputBytes(response.outputs()) <= SMALL_BYTES;
+        return small
+                ? small(response.outputs(), writer)
+                : ofParts(outputs(response, shared), writer, shared, memory, false);
+    }
+
+    private static long outputBytes(List<NamedTensor> outputs) {
+        long size = 0;
+        for (int i = 0; i < outputs.size(); i++) {
+            size += outputs.get(i).tensor().byteSize();
+        }
+        return size;
+    }
+
+    /** Writes everything at once: a detour by a list of parts takes longer than a copy of a small output. */
+    private static InferResponseMessage small(List<NamedTensor> outputs, WireWriter writer) {
+        for (int i = 0; i < outputs.size(); i++) {
+            outputField(writer, outputs.get(i));
+        }
+        for (int i = 0; i < outputs.size(); i++) {
+            writer.bytesField(6, outputs.get(i).tensor().data());
+        }
+        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+    }
+
+    /**
+     * Writes a response of a stream.
+     *
+     * @param isFinal whether it ends its request
+     * @throws InferenceException as {@link #of} does
+     */
+    public static InferResponseMessage streamed(
+            InferResponse response, boolean isFinal, SharedTensors shared, TensorMemory memory) {
+        WireWriter writer = new WireWriter();
+        fields(writer, response);
+        response.parameters().forEach((name, value) -> {
+            if (!name.equals(FINAL)) {
+                parameterField(writer, name, value);
+            }
+        });
+        parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
+        return ofParts(outputs(response, shared), writer, shared, memory, true);
+    }
+
+    /** Writes what a stream says of a request that was refused. */
+    public static InferResponseMessage streamedRefusal(String error, String id) {
+        WireWriter writer = new WireWriter();
+        writer.presentTextField(1, error);
+        int start = writer.begin(2);
+        writer.textField(3, id);
+        writer.end(start);
+        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+    }
+
+    /**
+     * Writes what a stream says of the end of a request that gave no response, or no good one.
+     *
+     * @param error what went wrong; empty if nothing did
+     * @param names the names of the request, which are repeated as the client wrote them
+     * @param isFinal whether it ends the request
+     */
+    public static InferResponseMessage streamedEnd(String error, RequestNames names, boolean isFinal) {
+        WireWriter writer = new WireWriter();
+        writer.textField(1, error);
+        int start = writer.begin(2);
+        writer.textField(1, names.model());
+        writer.textField(2, names.version());
+        writer.textField(3, names.id());
+        parameterField(writer, FINAL, new ParameterValue.Bool(isFinal));
+        writer.end(start);
+        return new InferResponseMessage(List.of(written(writer)), List.of(), writer.size());
+    }
+
+    private static void fields(WireWriter writer, InferResponse response) {
+        writer.textField(1, response.model());
+        writer.textField(2, Long.toString(response.version()));
+        writer.textField(3, response.id());
+    }
+
+    private static MemorySegment written(WireWriter writer) {
+        return MemorySegment.ofArray(writer.array()).asSlice(0, writer.size());
+    }
+
+    private static MemorySegment envelope(long length) {
+        WireWriter writer = new WireWriter();
+        writer.lengthField(2, length);
+        return written(writer);
+    }
+
+    /** Returns the outputs, those in shared memory without what they hold. */
+    private static List<Output> outputs(InferResponse response, SharedTensors shared) {
+        List<Output> outputs = new ArrayList<>(response.outputs().size());
+        for (NamedTensor output : response.outputs()) {
+            boolean stays = shared.outputs().contains(output.name());
+            outputs.add(new Output(
+                    output, stays ? MemorySegment.NULL : output.tensor().data()));
+        }
+        return outputs;
+    }
+
+    /** An output and the bytes of it that travel. */
+    private record Output(NamedTensor output, MemorySegment data) {}
+
+    private static InferResponseMessage ofParts(
+            List<Output> outputs, WireWriter writer, SharedTensors shared, TensorMemory memory, boolean streamed) {
+        for (Output output : outputs) {
+            outputField(writer, output.output());
+        }
+        int[] ends = new int[outputs.size()];
+        long length = 0;
+        for (int i = 0; i < ends.length; i++) {
+            long size = outputs.get(i).data().byteSize();
+            writer.lengthField(6, size);
+            ends[i] = writer.size();
+            length += size;
+        }
+        length += writer.size();
+        MemorySegment envelope = streamed ? envelope(length) : MemorySegment.NULL;
+        length += envelope.byteSize();
+        if (length > Integer.MAX_VALUE) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "Response has byte size " + length + " which exceeds gRPC's byte size limit " + Integer.MAX_VALUE
+                            + ".");
+        }
+        List<MemorySegment> parts = new ArrayList<>(2 * ends.length + 2);
+        parts.add(envelope);
+        MemorySegment fields = written(writer);
+        int at = 0;
+        for (int i = 0; i < ends.length; i++) {
+            parts.add(fields.asSlice(at, ends[i] - at));
+            parts.add(outputs.get(i).data());
+            at = ends[i];
+        }
+        parts.add(fields.asSlice(at));
+        List<TensorBuffer> copies = shared.inputs().isEmpty() ? List.of() : copySharedMemory(parts, shared, memory);
+        return new InferResponseMessage(parts, copies, (int) length);
+    }
+
+    /**
+     * Copies what lies in memory that a client may take away while the transport reads it, which could not be answered
+     * any more then.
+     */
+    private static List<TensorBuffer> copySharedMemory(
+            List<MemorySegment> parts, SharedTensors shared, TensorMemory memory) {
+        List<TensorBuffer> copies = new ArrayList<>();
+        try {
+            for (ListIterator<MemorySegment> each = parts.listIterator(); each.hasNext(); ) {
+                MemorySegment data = each.next();
+                if (data.isNative() && shared.holds(data)) {
+                    TensorBuffer copy = memory.allocate(data.byteSize());
+                    copies.add(copy);
+                    each.set(copy.segment().copyFrom(data));
+                }
+            }
+            return copies;
+        } catch (InternalError _) { // how the JVM tells that mapped memory is not there any more
+            copies.forEach(TensorBuffer::close);
+            throw new InferenceException(
+                    ErrorCode.INTERNAL, "shared memory of an input was truncated before the response was written");
+        } catch (Throwable failure) {
+            copies.forEach(TensorBuffer::close);
+            throw failure;
+        }
+    }
+
+    private static void outputField(WireWriter writer, NamedTensor output) {
+        Tensor tensor = output.tensor();
+        int start = writer.begin(5);
+        writer.textField(1, output.name());
+        writer.textField(2, tensor.type().name());
+        writer.dimsField(3, tensor.shape());
+        writer.end(start);
+    }
+
+    private static void parameterField(WireWriter writer, String name, ParameterValue value) {
+        int entry = writer.begin(4);
+        writer.presentTextField(1, name);
+        int choice = writer.begin(2);
+        switch (value) {
+            case ParameterValue.Bool(boolean flag) -> writer.varintField(1, flag ? 1 : 0);
+            case ParameterValue.Int(long number) -> writer.varintField(2, number);
+            case ParameterValue.Text(String text) -> writer.presentTextField(3, text);
+            case ParameterValue.Real(double number) -> writer.doubleField(4, number);
+        }
+        writer.end(choice);
+        writer.end(entry);
+    }
+
+    /** Gives back memory of its own. The transport closes a message when it has read it; later calls do nothing. */
+    @Override
+    public void close() {
+        if (!closed) {
+            closed = true;
+            copies.forEach(TensorBuffer::close);
+        }
+    }
+
+    @Override
+    public int available() {
+        return length;
+    }
+
+    @Override
+    public int drainTo(OutputStream target) throws IOException {
+        int total = length;
+        if (parts.size() == 1 && parts.getFirst().heapBase().orElse(null) instanceof byte[] array) {
+            target.write(array, Math.toIntExact(parts.getFirst().address() + position), total);
+            position += total;
+            length = 0;
+            return total;
+        }
+        byte[] chunk = new byte[Math.min(CHUNK_BYTES, total)];
+        while (length > 0) {
+            target.write(chunk, 0, read(chunk, 0, chunk.length));
+        }
+        return total;
+    }
+
+    @Override
+    public int read() {
+        byte[] one = new byte[1];
+        return read(one, 0, 1) < 0 ? -1 : one[0] & 0xFF;
+    }
+
+    @Override
+    public int read(byte[] target, int offset, int count) {
+        if (length == 0) {
+            return count == 0 ? 0 : -1;
+        }
+        int wanted = Math.min(count, length);
+        int done = 0;
+        while (done < wanted) {
+            MemorySegment source = parts.get(part);
+            int step = (int) Math.min(wanted - done, source.byteSize() - position);
+            MemorySegment.copy(source, ValueLayout.JAVA_BYTE, position, target, offset + done, step);
+            done += step;
+            position += step;
+            if (position == source.byteSize()) {
+                part++;
+                position = 0;
+            }
+        }
+        length -= wanted;
+        return wanted;
+    }
+}

@@ -1,0 +1,64 @@
+package dev.nereid.grpc.wire;
+
+import dev.nereid.api.memory.TensorBuffer;
+import java.lang.foreign.MemorySegment;
+
+/** The location of an input's data. Readable as long as its message is. */
+sealed interface InputContent {
+    /** Returns the input. */
+    InferMessage.Input input();
+
+    /** An input whose data is part of the message. */
+    sealed interface Inline extends InputContent {
+        /** Returns how much memory it takes. */
+        long byteSize();
+
+        /** Moves it into memory of this size. */
+        void writeTo(MemorySegment target);
+    }
+
+    /**
+     * Data in the layout of tensors.
+     *
+     * @param input the input
+     * @param bytes the message
+     * @param range where they lie
+     */
+    record Raw(InferMessage.Input input, MessageBytes bytes, ByteRange range) implements Inline {
+        @Override
+        public long byteSize() {
+            return range.length();
+        }
+
+        @Override
+        public void writeTo(MemorySegment target) {
+            bytes.copyTo(range, target);
+        }
+    }
+
+    /**
+     * Data as typed contents, element by element.
+     *
+     * @param input the input
+     * @param contents the elements
+     */
+    record Typed(InferMessage.Input input, TypedContents contents) implements Inline {
+        @Override
+        public long byteSize() {
+            return contents.byteSize();
+        }
+
+        @Override
+        public void writeTo(MemorySegment target) {
+            contents.writeTo(target);
+        }
+    }
+
+    /**
+     * Data in shared memory of the client.
+     *
+     * @param input the input
+     * @param lease the part of it where the input lies, owned by whoever holds this
+     */
+    record Shared(InferMessage.Input input, TensorBuffer lease) implements InputContent {}
+}

@@ -1,0 +1,160 @@
+package dev.nereid.grpc.wire;
+
+import static dev.nereid.grpc.wire.WireReader.BYTES;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Caches parsed request headers of repeated requests. A head is kept when it comes for the second time in a row, as
+ * far as its place goes. Confined to the event loop of its calls.
+ *
+ * <p>The same bytes are the same message, whatever became of the models meanwhile; only the tensors behind them are
+ * read anew. What does not match is left to {@link InferMessageReader}, like everything that is wrong.
+ */
+public final class RequestHeaderCache {
+    /** A power of two. */
+    private static final int MAX_ENTRIES = 64;
+
+    private static final int MAX_HEADER_BYTES = 2048;
+
+    /** More inputs and outputs than most models have, and few enough for as many heads to take little memory. */
+    private static final int MAX_TENSORS = 32;
+
+    /** The tag of a tensor's bytes. */
+    private static final int RAW_CONTENTS_TAG = 7 << 3 | BYTES;
+
+    private static final int NOT_CACHEABLE = -1;
+
+    private final @Nullable CachedHeader[] entries = new CachedHeader[MAX_ENTRIES];
+
+    /** For each place what came last, known or not: what comes but once is not worth its place. */
+    private final int[] lastHashes = new int[MAX_ENTRIES];
+
+    /**
+     * A cached request header: its bytes and the parsed message without tensors. Immutable.
+     *
+     * @param bytes its bytes
+     * @param message what it said, without tensors
+     */
+    private record CachedHeader(ByteBuffer bytes, InferMessage message) {
+        boolean matches(ByteBuffer other, int length) {
+            if (bytes.limit() != length) {
+                return false;
+            }
+            int difference = bytes.mismatch(other);
+            return difference < 0 || difference == length;
+        }
+    }
+
+    /**
+     * Reads a request.
+     *
+     * @param bytes the message, which goes on to belong to the caller if this method throws
+     * @throws dev.nereid.api.InferenceException if the bytes are no such message
+     */
+    public InferMessage read(MessageBytes bytes) {
+        int length = bytes.length() == 0 ? NOT_CACHEABLE : headerLength(bytes.piece(0));
+        if (length == NOT_CACHEABLE) {
+            return InferMessageReader.read(bytes);
+        }
+        ByteBuffer piece = bytes.piece(0);
+        int hash = hash(piece, length);
+        int slot = slot(hash);
+        CachedHeader known = entries[slot];
+        if (known != null && known.matches(piece, length)) {
+            InferMessage head = known.message;
+            List<ByteRange> tensors = tensors(bytes, length, head.inputs().size());
+            if (tensors != null) {
+                lastHashes[slot] = hash;
+                return with(bytes, head, tensors);
+            }
+        }
+        InferMessage message = InferMessageReader.read(bytes);
+        if (isCacheable(message) && tensors(bytes, length, message.inputs().size()) != null) {
+            if (lastHashes[slot] == hash) {
+                ByteBuffer text = ByteBuffer.allocate(length).put(0, piece, 0, length);
+                entries[slot] = new CachedHeader(text, with(MessageBytes.of(List.of()), message, List.of()));
+            }
+            lastHashes[slot] = hash;
+        }
+        return message;
+    }
+
+    /**
+     * Finds out how long the part before the first tensor is.
+     *
+     * @return {@link #NOT_CACHEABLE} if it is too long, or not as clients write it, or if there is no tensor
+     */
+    private static int headerLength(ByteBuffer piece) {
+        int end = Math.min(piece.limit() - 2, MAX_HEADER_BYTES);
+        int at = 0;
+        while (at < end) {
+            int tag = piece.get(at);
+            if (tag == RAW_CONTENTS_TAG) {
+                return at;
+            }
+            int length = piece.get(at + 1);
+            if ((tag & 7) != BYTES || tag < 0) {
+                return NOT_CACHEABLE;
+            }
+            at += 2;
+            if (length < 0) { // it goes on in the next byte, and no further unless it is too long
+                length = (length & 0x7F) + (piece.get(at++) << 7);
+                if (length < 0) {
+                    return NOT_CACHEABLE;
+                }
+            }
+            at += length;
+        }
+        return NOT_CACHEABLE;
+    }
+
+    private static int hash(ByteBuffer piece, int length) {
+        long hash = length;
+        int at = 0;
+        for (; at <= length - Long.BYTES; at += Long.BYTES) {
+            hash = 31 * hash + piece.getLong(at);
+        }
+        for (; at < length; at++) {
+            hash = 31 * hash + piece.get(at);
+        }
+        hash *= 0x9E37_79B9_7F4A_7C15L; // every bit has its say in the highest
+        return (int) (hash >>> Integer.SIZE);
+    }
+
+    private static int slot(int hash) {
+        return hash >>> (Integer.SIZE - Integer.numberOfTrailingZeros(MAX_ENTRIES));
+    }
+
+    /** Finds the tensors behind a head; {@code null} if there are too many, or anything else. */
+    private static @Nullable List<ByteRange> tensors(MessageBytes bytes, int length, int most) {
+        List<ByteRange> tensors = new ArrayList<>(most);
+        WireReader reader = WireReader.of(bytes, new ByteRange(length, bytes.length() - length));
+        while (reader.hasMore()) {
+            if (tensors.size() == most || reader.tag() != RAW_CONTENTS_TAG) {
+                return null;
+            }
+            tensors.add(reader.range());
+        }
+        return tensors;
+    }
+
+    /** An id is new each time as a rule, and so are parameters; contents are no part of a head. */
+    private static boolean isCacheable(InferMessage message) {
+        return message.names().id().isEmpty()
+                && message.parameters().isEmpty()
+                && message.inputs().size() + message.outputs().size() <= MAX_TENSORS
+                && message.inputs().stream()
+                        .allMatch(input ->
+                                input.parameters().isEmpty() && input.contents().isEmpty())
+                && message.outputs().stream()
+                        .allMatch(output -> output.parameters().isEmpty());
+    }
+
+    private static InferMessage with(MessageBytes bytes, InferMessage head, List<ByteRange> tensors) {
+        return new InferMessage(bytes, head.names(), head.parameters(), head.inputs(), head.outputs(), tensors);
+    }
+}

@@ -1,0 +1,124 @@
+package dev.nereid.grpc.wire;
+
+import dev.nereid.api.InferResponse;
+import io.grpc.Compressor;
+import io.grpc.CompressorRegistry;
+import io.grpc.Metadata;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+import java.util.zip.Deflater;
+import java.util.zip.DeflaterOutputStream;
+import java.util.zip.GZIPOutputStream;
+
+/**
+ * Compresses inference responses and decides which of them an event loop may write. Immutable.
+ *
+ * @param level the level, as of {@link Deflater}; 0 for no compression
+ */
+public record ResponseCompressor(int level) {
+    /** Compresses no response. */
+    public static final ResponseCompressor NONE = new ResponseCompressor(Deflater.NO_COMPRESSION);
+
+    private static final String GZIP = "gzip";
+    private static final String DEFLATE = "deflate";
+
+    private static final Metadata.Key<String> ACCEPTED =
+            Metadata.Key.of("grpc-accept-encoding", Metadata.ASCII_STRING_MARSHALLER);
+
+    /** What takes a quarter of a millisecond to compress, about. */
+    private static final long MAX_COMPRESSED_BYTES = 8 << 10;
+
+    private boolean isEnabled() {
+        return level != Deflater.NO_COMPRESSION;
+    }
+
+    /** Returns the compressions that a server offers. */
+    public CompressorRegistry registry() {
+        CompressorRegistry registry = CompressorRegistry.newEmptyInstance();
+        if (isEnabled()) {
+            registry.register(new Gzip(level));
+            registry.register(new Deflate(level));
+        }
+        return registry;
+    }
+
+    /** Says whether it takes an event loop too long to write a response. */
+    public boolean isSlow(InferResponse response, SharedTensors shared) {
+        long bytes = 0;
+        for (int i = 0; i < response.outputs().size(); i++) {
+            bytes += response.outputs().get(i).tensor().byteSize();
+        }
+        return bytes > maxOnEventLoop(shared);
+    }
+
+    /** Returns how many bytes of outputs an event loop may write at a time. */
+    public long maxOnEventLoop(SharedTensors shared) {
+        if (isEnabled()) {
+            return MAX_COMPRESSED_BYTES;
+        }
+        return shared.inputs().isEmpty() ? EventLoopLimits.MAX_COPIED_BYTES : EventLoopLimits.MAX_PARSED_BYTES;
+    }
+
+    /**
+     * Chooses how responses are compressed: of what the client takes, gRPC for C++ has gzip for little work and deflate
+     * for more.
+     *
+     * @param headers the headers of the client
+     * @return the name of the encoding; empty for none
+     */
+    public Optional<String> encoding(Metadata headers) {
+        String accepted = isEnabled() ? headers.get(ACCEPTED) : null;
+        if (accepted == null) {
+            return Optional.empty();
+        }
+        List<String> encodings =
+                Stream.of(accepted.split(",", -1)).map(String::strip).toList();
+        boolean isLow = level == Deflater.BEST_SPEED;
+        return Stream.of(isLow ? GZIP : DEFLATE, isLow ? DEFLATE : GZIP)
+                .filter(encodings::contains)
+                .findFirst();
+    }
+
+    /** Compresses messages with gzip at the configured level. */
+    private record Gzip(int level) implements Compressor {
+        @Override
+        public String getMessageEncoding() {
+            return GZIP;
+        }
+
+        @Override
+        public OutputStream compress(OutputStream target) throws IOException {
+            return new LeveledGzipStream(target, level);
+        }
+    }
+
+    /** The encoding {@code deflate}, which is the format of zlib, at a level of choice. */
+    private record Deflate(int level) implements Compressor {
+        @Override
+        public String getMessageEncoding() {
+            return DEFLATE;
+        }
+
+        @Override
+        public OutputStream compress(OutputStream target) {
+            return new LeveledZlibStream(target, level);
+        }
+    }
+
+    private static final class LeveledZlibStream extends DeflaterOutputStream {
+        LeveledZlibStream(OutputStream target, int level) {
+            super(target); // whose deflater ends with the stream, unlike one that is given
+            def.setLevel(level);
+        }
+    }
+
+    private static final class LeveledGzipStream extends GZIPOutputStream {
+        LeveledGzipStream(OutputStream target, int level) throws IOException {
+            super(target);
+            def.setLevel(level);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package dev.nereid.grpc.connection;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.testkit.FakeClock;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+final class FrameBudgetTest {
+    private final FakeClock clock = new FakeClock();
+    private final FrameBudget budget = new FrameBudget(3, clock);
+
+    private int spent() {
+        int count = 0;
+        while (budget.spend()) {
+            count++;
+        }
+        return count;
+    }
+
+    @Test
+    void allowsSoManyInAWindow() {
+        assertThat(spent()).isEqualTo(3);
+        clock.advance(Duration.ofSeconds(9));
+        assertThat(spent()).isZero();
+        clock.advance(Duration.ofSeconds(1));
+        assertThat(spent()).isEqualTo(3);
+    }
+
+    @Test
+    void allowsOneMoreForEachCallThatEndedWell() {
+        budget.earn();
+        budget.earn();
+        assertThat(spent()).isEqualTo(5);
+    }
+
+    @Test
+    void doesNotSaveUpForEver() {
+        for (int i = 0; i < 1000; i++) {
+            budget.earn();
+        }
+        assertThat(spent()).isEqualTo(12);
+    }
+}

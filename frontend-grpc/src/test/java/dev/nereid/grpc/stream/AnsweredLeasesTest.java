@@ -1,0 +1,279 @@
+package dev.nereid.grpc.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.grpc.connection.Parsed;
+import dev.nereid.grpc.connection.TransportMemory;
+import dev.nereid.grpc.service.InferCallDependencies;
+import dev.nereid.grpc.service.ModelInferCall;
+import dev.nereid.grpc.testing.TestMessages;
+import dev.nereid.grpc.wire.CallContext;
+import dev.nereid.grpc.wire.ForwardedHeaders;
+import dev.nereid.grpc.wire.InferMessage;
+import dev.nereid.grpc.wire.InferMessageReader;
+import dev.nereid.grpc.wire.InferRequestAssembler;
+import dev.nereid.grpc.wire.InferResponseMessage;
+import dev.nereid.grpc.wire.ResponseArrays;
+import dev.nereid.grpc.wire.ResponseCompressor;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.testkit.FakeInferenceServer;
+import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.LeakCheckingMemory;
+import dev.nereid.testkit.ReceivedRequest;
+import inference.InferParameter;
+import inference.ModelInferRequest;
+import inference.ModelInferRequest.InferInputTensor;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerCall;
+import io.grpc.Status;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** Leases of shared memory are answered before the client gets its last response, so that it can unregister regions. */
+final class AnsweredLeasesTest {
+    private static final InferParameter REGION =
+            InferParameter.newBuilder().setStringParam("in").build();
+    private static final InferParameter BYTES =
+            InferParameter.newBuilder().setInt64Param(Float.BYTES).build();
+    private static final InferParameter YES =
+            InferParameter.newBuilder().setBoolParam(true).build();
+
+    private static ModelInferRequest.Builder request(String model) {
+        InferInputTensor.Builder input = InferInputTensor.newBuilder()
+                .setName("INPUT0")
+                .setDatatype("FP32")
+                .addShape(1)
+                .putParameters("shared_memory_region", REGION)
+                .putParameters("shared_memory_byte_size", BYTES);
+        return ModelInferRequest.newBuilder().setModelName(model).addInputs(input);
+    }
+
+    private static void respond(ReceivedRequest call, boolean isLast) {
+        call.respond(List.of(call.input(0, "OUTPUT0")), Map.of(), isLast);
+    }
+
+    /** Calls ModelInfer. Returns what happened until the client had its response. */
+    private static List<String> infer(Consumer<ReceivedRequest> answer) {
+        LeakCheckingMemory memory = new LeakCheckingMemory();
+        FakeInferenceServer server = new FakeInferenceServer(memory);
+        server.add(FakeModel.identity("m", DataType.FP32, 0, -1).responding(answer));
+        server.sharedMemory().register("in", "/in", 0, Float.BYTES);
+        InferCallDependencies calls = new InferCallDependencies(
+                new InferRequestAssembler(memory, server.sharedMemory(), Integer.MAX_VALUE),
+                Optional.empty(),
+                ResponseCompressor.NONE,
+                new TransportMemory(memory, Long.MAX_VALUE),
+                System::nanoTime);
+        ModelInferCall call = new ModelInferCall(
+                new NotedCall(server.sharedMemory()::note),
+                server,
+                calls,
+                new ResponseArrays(),
+                new CallContext(OptionalLong.empty(), ForwardedHeaders.NONE, Optional.empty()));
+        byte[] message = request("m").build().toByteArray();
+        call.onMessage(new Parsed.Ok<>(InferMessageReader.read(TestMessages.cut(message, List.of()))));
+        call.onHalfClose();
+        call.onComplete();
+        memory.close();
+        assertThat(server.sharedMemory().leases()).isZero();
+        return server.sharedMemory().events();
+    }
+
+    @Test
+    void ofACallThatSucceeds() {
+        assertThat(infer(ReceivedRequest::respondWithInputs))
+                .containsExactly("leased in", "answered in", "message", "OK", "closed in");
+    }
+
+    @Test
+    void ofACallThatFails() {
+        assertThat(infer(call -> call.fail(ErrorCode.INTERNAL, "no")))
+                .containsExactly("leased in", "answered in", "INTERNAL", "closed in");
+    }
+
+    @Test
+    void ofACallThatIsRefused() {
+        assertThat(infer(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")))
+                .containsExactly("leased in", "answered in", "INVALID_ARGUMENT", "closed in");
+    }
+
+    @Test
+    void ofACallToAModelThatHasBecomeDecoupled() {
+        assertThat(infer(call -> respond(call, false)))
+                .startsWith("leased in", "answered in", "UNIMPLEMENTED")
+                .endsWith("closed in");
+    }
+
+    private static ReceivedRequest send(StreamHarness stream, ModelInferRequest.Builder request) {
+        stream.send(request.build());
+        return stream.calls.remove();
+    }
+
+    private static StreamHarness open(StreamHarness stream) {
+        stream.server.sharedMemory().register("in", "/in", 0, Float.BYTES);
+        return stream;
+    }
+
+    private static void assertEvents(StreamHarness stream, String... events) {
+        assertThat(stream.server.sharedMemory().events()).containsExactly(events);
+        assertThat(stream.server.sharedMemory().leases()).isZero();
+        stream.checkMemory();
+    }
+
+    @Test
+    void ofRequestsOfAStream() {
+        StreamHarness stream = open(new StreamHarness());
+
+        send(stream, request("plain")).respondWithInputs();
+        send(stream, request("plain")).fail(ErrorCode.INTERNAL, "no");
+
+        assertEvents(
+                stream,
+                "leased in",
+                "answered in",
+                "message",
+                "closed in",
+                "leased in",
+                "answered in",
+                "message",
+                "closed in");
+    }
+
+    @Test
+    void ofARequestOfAStreamThatIsRefused() {
+        StreamHarness stream = open(new StreamHarness());
+        stream.server.add(FakeModel.identity("refusing", DataType.FP32, 0, -1)
+                .responding(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
+
+        stream.send(request("refusing").build());
+
+        assertEvents(stream, "leased in", "answered in", "message", "closed in");
+    }
+
+    @Test
+    void ofADecoupledModelAtItsEnd() {
+        StreamHarness stream = open(new StreamHarness());
+        ReceivedRequest call = send(stream, request("many"));
+
+        respond(call, false);
+        call.respondWithError(ErrorCode.INTERNAL, "not this one");
+        call.end();
+
+        assertEvents(stream, "leased in", "message", "message", "answered in", "closed in");
+    }
+
+    @Test
+    void ofADecoupledModelAtItsLastResponse() {
+        StreamHarness stream = open(new StreamHarness());
+        ReceivedRequest call = send(stream, request("many"));
+
+        respond(call, false);
+        respond(call, true);
+
+        assertEvents(stream, "leased in", "message", "answered in", "message", "closed in");
+    }
+
+    @Test
+    void ofADecoupledModelAtTheEmptyLastResponse() {
+        StreamHarness stream = open(new StreamHarness());
+        ModelInferRequest.Builder request = request("many");
+        request.putParameters("triton_enable_empty_final_response", YES);
+        ReceivedRequest call = send(stream, request);
+
+        respond(call, false);
+        call.end();
+
+        assertEvents(stream, "leased in", "message", "answered in", "message", "closed in");
+    }
+
+    @Test
+    void ofAllRequestsIfTheFirstErrorEndsTheStream() {
+        Metadata headers = new Metadata();
+        headers.put(Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER), "true");
+        StreamHarness stream = open(new StreamHarness(headers));
+        ReceivedRequest plain = send(stream, request("plain"));
+        ReceivedRequest many = send(stream, request("many"));
+
+        many.respondWithError(ErrorCode.INTERNAL, "no");
+
+        assertThat(plain.isCancelled()).isTrue();
+        assertEvents(
+                stream, "leased in", "leased in", "answered in", "answered in", "INTERNAL", "closed in", "closed in");
+    }
+
+    @Test
+    void ofAllRequestsIfTheClientReadsTooSlowly() {
+        StreamHarness stream = open(new StreamHarness(1000));
+        send(stream, request("plain"));
+        ReceivedRequest many = send(stream, request("many"));
+        stream.ready(false);
+
+        while (!many.isCancelled()) {
+            respond(many, false);
+        }
+
+        assertEvents(
+                stream,
+                "leased in",
+                "leased in",
+                "answered in",
+                "answered in",
+                "UNAVAILABLE",
+                "closed in",
+                "closed in");
+    }
+
+    @Test
+    void ofAllRequestsIfTheStreamCannotBeWrittenTo() {
+        StreamHarness stream = open(new StreamHarness());
+        send(stream, request("plain"));
+        ReceivedRequest many = send(stream, request("many"));
+        stream.stream.failure = new OutOfMemoryError("no memory, says the test");
+
+        respond(many, false);
+
+        assertEvents(
+                stream, "leased in", "leased in", "answered in", "answered in", "INTERNAL", "closed in", "closed in");
+    }
+
+    /** A call without a network, whose message and end are noted. */
+    private static final class NotedCall extends ServerCall<Parsed<InferMessage>, InferResponseMessage> {
+        private final Consumer<String> journal;
+
+        NotedCall(Consumer<String> journal) {
+            this.journal = journal;
+        }
+
+        @Override
+        public void request(int count) {}
+
+        @Override
+        public void sendHeaders(Metadata headers) {}
+
+        @Override
+        public void sendMessage(InferResponseMessage message) {
+            journal.accept("message");
+        }
+
+        @Override
+        public void close(Status result, Metadata trailers) {
+            journal.accept(result.getCode().name());
+        }
+
+        @Override
+        public boolean isCancelled() {
+            return false;
+        }
+
+        @Override
+        public MethodDescriptor<Parsed<InferMessage>, InferResponseMessage> getMethodDescriptor() {
+            throw new UnsupportedOperationException("the method does not matter");
+        }
+    }
+}

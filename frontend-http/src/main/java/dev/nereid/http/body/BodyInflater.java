@@ -1,0 +1,171 @@
+package dev.nereid.http.body;
+
+import dev.nereid.api.InferenceException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.function.Supplier;
+import java.util.zip.CRC32;
+import java.util.zip.DataFormatException;
+import java.util.zip.Inflater;
+
+/**
+ * Decompresses a gzip or zlib body as it arrives. Confined to one event loop; owns memory outside the heap until
+ * closed.
+ *
+ * <p>What it makes goes straight into the memory of the body, which it asks for as it is needed: the limit is met before
+ * the memory behind it is taken. Bytes behind the end are passed over, as the reference server does, but another gzip
+ * file there belongs to the body.
+ */
+final class BodyInflater implements AutoCloseable {
+    private enum State {
+        GZIP_HEADER,
+        DATA,
+        GZIP_TRAILER,
+        /** A gzip file ended; another may follow. */
+        MEMBER_END,
+        END
+    }
+
+    private static final ByteBuffer EMPTY = ByteBuffer.allocate(0);
+    private static final int TRAILER_SIZE = 8;
+
+    private final boolean gzip;
+    private final Supplier<InferenceException> tooLarge;
+    private final Inflater inflater;
+    private final CRC32 checksum = new CRC32();
+    private GzipHeader header = new GzipHeader();
+    private State state;
+    private ByteBuffer input = EMPTY;
+    private long trailer;
+    private int trailerBytes;
+
+    /**
+     * Begins a body.
+     *
+     * @param first the first byte, which tells the format and is not taken yet
+     * @param tooLarge makes the error of a body that its memory cannot hold
+     */
+    BodyInflater(byte first, Supplier<InferenceException> tooLarge) {
+        this.gzip = first == GzipHeader.FIRST_BYTE;
+        this.tooLarge = tooLarge;
+        this.inflater = new Inflater(gzip);
+        this.state = gzip ? State.GZIP_HEADER : State.DATA;
+    }
+
+    /** Takes the next piece, which stays unchanged until all of it was inflated; the one before must have been. */
+    void setInput(ByteBuffer piece) {
+        input = piece;
+        if (state == State.DATA) {
+            inflater.setInput(piece);
+        }
+    }
+
+    /**
+     * Inflates what was given.
+     *
+     * @param target where to
+     * @param most how many bytes to make in one go
+     * @return whether all of it was inflated; if not, there is more to do
+     * @throws InferenceException if it is broken or too large, or if there is no memory for it
+     */
+    boolean inflate(BodyMemory target, int most) {
+        long enough = target.size() + most;
+        while (target.size() < enough) {
+            if (state == State.DATA) {
+                if (!inflateData(target, enough - target.size())) {
+                    return true;
+                }
+            } else if (state == State.END || !input.hasRemaining()) {
+                return true;
+            } else {
+                acceptByte();
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Checks that nothing is missing.
+     *
+     * @throws InferenceException if the end did not come
+     */
+    void finish() {
+        if (state != State.END && state != State.MEMBER_END) {
+            throw GzipHeader.corrupt("its end is missing");
+        }
+    }
+
+    @Override
+    public void close() {
+        inflater.end();
+    }
+
+    /** Makes some bytes, or comes to the end of the data; says whether it did any of that. */
+    private boolean inflateData(BodyMemory target, long most) {
+        MemorySegment room = target.writable();
+        boolean full = room.byteSize() == 0;
+        // Behind a full body there may still be the end of the data, which has no bytes.
+        ByteBuffer made = full
+                ? ByteBuffer.allocate(1)
+                : room.asSlice(0, Math.min(room.byteSize(), most)).asByteBuffer();
+        int length;
+        try {
+            length = inflater.inflate(made);
+        } catch (DataFormatException e) {
+            throw GzipHeader.corrupt(String.valueOf(e.getMessage()));
+        }
+        if (full && length > 0) {
+            throw tooLarge.get();
+        }
+        if (gzip) {
+            checksum.update(made.flip());
+        }
+        target.advance(length);
+        if (inflater.finished()) {
+            state = gzip ? State.GZIP_TRAILER : State.END;
+            return true;
+        } else if (inflater.needsDictionary()) {
+            throw GzipHeader.corrupt("it needs a dictionary");
+        }
+        return length > 0;
+    }
+
+    private void acceptByte() {
+        if (state == State.MEMBER_END) {
+            if (input.get(input.position()) == GzipHeader.FIRST_BYTE) {
+                beginMember();
+            } else {
+                state = State.END;
+            }
+            return;
+        }
+        byte next = input.get();
+        if (state == State.GZIP_TRAILER) {
+            acceptTrailer(next);
+        } else if (header.accept(next)) {
+            inflater.setInput(input);
+            state = State.DATA;
+        }
+    }
+
+    private void beginMember() {
+        inflater.reset();
+        checksum.reset();
+        header = new GzipHeader();
+        trailer = 0;
+        trailerBytes = 0;
+        state = State.GZIP_HEADER;
+    }
+
+    /** Takes the checksum and the size, little-endian. */
+    private void acceptTrailer(byte next) {
+        trailer |= (next & 0xFFL) << (Byte.SIZE * trailerBytes);
+        if (++trailerBytes == TRAILER_SIZE) {
+            long expected = (inflater.getBytesWritten() << Integer.SIZE) | checksum.getValue();
+            if (trailer != expected) {
+                throw GzipHeader.corrupt("its checksum does not match");
+            }
+            state = State.MEMBER_END;
+        }
+    }
+}

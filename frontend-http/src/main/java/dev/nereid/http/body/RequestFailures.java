@@ -1,0 +1,78 @@
+package dev.nereid.http.body;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.Quoted;
+import dev.nereid.api.RefusalCause;
+import dev.nereid.api.RequestProtocol;
+import java.net.HttpURLConnection;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Counts refused requests and logs failed ones. Static functions only. */
+public final class RequestFailures {
+    private static final Logger log = LoggerFactory.getLogger(RequestFailures.class);
+
+    private RequestFailures() {}
+
+    /**
+     * Counts and logs a request that the front end refuses.
+     *
+     * @param id the client's name for the request; empty if it has none, or was not read
+     * @param model the model, or the path if it is not known
+     * @return the error that the client is told
+     */
+    public static InferenceException refuse(InferenceServer server, String id, Object model, InferenceException error) {
+        InferenceException told = server.refusals().refuse(RequestProtocol.HTTP, error);
+        log(id, model, told);
+        return told;
+    }
+
+    /** Counts and logs a request that never was for a handler. */
+    public static void refuse(InferenceServer server, String path, RefusalCause cause, int status) {
+        server.refusals().count(RequestProtocol.HTTP, cause);
+        if (log.isDebugEnabled()) {
+            log.atDebug()
+                    .addKeyValue("path", Quoted.text(path))
+                    .addKeyValue("status", status)
+                    .addKeyValue("cause", cause.label())
+                    .log("request failed");
+        }
+    }
+
+    /**
+     * Logs a request that the server could not serve.
+     *
+     * @param id the client's name for the request; empty if it has none
+     * @param model the model
+     * @return the error as the client is to see it
+     */
+    public static InferenceException fail(InferenceServer server, String id, Object model, InferenceException error) {
+        InferenceException changed = server.refusals().translate(error);
+        log(id, model, changed);
+        return changed;
+    }
+
+    /** Logs a request that the server failed or refused. */
+    public static void log(String id, Object model, InferenceException error) {
+        if (log.isDebugEnabled()) {
+            log.atDebug()
+                    .addKeyValue("requestId", Quoted.text(id))
+                    .addKeyValue("model", model)
+                    .addKeyValue("status", HttpErrors.status(error.code()))
+                    .addKeyValue("text", error.publicMessage())
+                    .log("request failed");
+        }
+    }
+
+    /** Logs a request at which the front end failed. */
+    public static void logInternal(String id, Object model) {
+        if (log.isDebugEnabled()) {
+            log.atDebug()
+                    .addKeyValue("requestId", Quoted.text(id))
+                    .addKeyValue("model", model)
+                    .addKeyValue("status", HttpURLConnection.HTTP_INTERNAL_ERROR)
+                    .log("request failed");
+        }
+    }
+}

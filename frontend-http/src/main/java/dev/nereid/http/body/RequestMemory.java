@@ -1,0 +1,94 @@
+package dev.nereid.http.body;
+
+import dev.nereid.api.memory.SharedMemory;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SegmentAllocator;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Memory of one request: its inputs and its leases of shared memory. Confined to the thread that reads the request
+ * until the call is handed over; from then on {@link #run()}, which gives everything back, is all that may change it,
+ * once, on any thread.
+ */
+public final class RequestMemory implements Runnable, SegmentAllocator {
+    private final TensorMemory memory;
+    private final SharedMemory shared;
+    private final List<TensorBuffer> buffers = new ArrayList<>(2);
+    /** What the client may change, or take away, at any time. */
+    private List<SharedMemory.Lease> leased = List.of();
+
+    public RequestMemory(TensorMemory memory, SharedMemory shared) {
+        this.memory = memory;
+        this.shared = shared;
+    }
+
+    /** Takes memory from the pool. */
+    @Override
+    public MemorySegment allocate(long byteSize) {
+        TensorBuffer buffer = memory.allocate(byteSize);
+        buffers.add(buffer);
+        return buffer.segment();
+    }
+
+    /** Takes memory from the pool, which aligns all of it for any tensor. */
+    @Override
+    public MemorySegment allocate(long byteSize, long byteAlignment) {
+        return allocate(byteSize);
+    }
+
+    /**
+     * Takes part of a region that the client shares.
+     *
+     * @throws dev.nereid.api.InferenceException if there is no such region or part
+     */
+    public MemorySegment lease(String region, long offset, long byteSize) {
+        SharedMemory.Lease lease = shared.lease(region, offset, byteSize);
+        buffers.add(lease);
+        if (leased.isEmpty()) {
+            leased = new ArrayList<>(2);
+        }
+        leased.add(lease);
+        return lease.segment();
+    }
+
+    /** Takes over a buffer. */
+    public void adopt(TensorBuffer buffer) {
+        buffers.add(buffer);
+    }
+
+    /** Says whether the call uses memory that the client shares. Not to be asked after the call ended. */
+    public boolean hasShared() {
+        return !leased.isEmpty();
+    }
+
+    /** Says whether data lies in memory that the client shares, even in part. Not to be asked after the call ended. */
+    public boolean isShared(MemorySegment data) {
+        for (SharedMemory.Lease lease : leased) {
+            if (lease.segment().asOverlappingSlice(data).isPresent()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Takes note that the client is about to get the answer; also after the call ended. May be called on any thread, and
+     * more than once.
+     */
+    public void answered() {
+        if (!leased.isEmpty()) {
+            leased.forEach(SharedMemory.Lease::releaseRegistration);
+        }
+    }
+
+    @Override
+    public void run() {
+        for (int i = buffers.size() - 1; i >= 0; i--) {
+            buffers.get(i).close();
+        }
+        buffers.clear();
+    }
+}

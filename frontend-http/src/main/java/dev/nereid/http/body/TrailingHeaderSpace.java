@@ -1,0 +1,157 @@
+package dev.nereid.http.body;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.util.AttributeKey;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.net.impl.ConnectionBase;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Keeps the blanks at the end of header values, which the transport cuts off. Confined to the event loop of one
+ * connection.
+ *
+ * <p>Only for front ends that pass headers on, since it looks at each byte of a header again. It keeps names and
+ * blanks, and no other bytes, so that the transport's limit of all headers bounds it too.
+ */
+public final class TrailingHeaderSpace {
+    private static final AttributeKey<TrailingHeaderSpace> KEY =
+            AttributeKey.valueOf(TrailingHeaderSpace.class, "blanks");
+
+    /** The requests that may be in progress, and one that is decoded. */
+    private static final int MAX_REQUESTS = RequestLimits.MAX_IN_PROGRESS + 1;
+
+    private final ArrayDeque<Request> requests = new ArrayDeque<>();
+
+    /** What was found in the head that is read: for each name in lower case one text for each of its headers. */
+    private Map<String, List<String>> found = new HashMap<>();
+
+    /** The blanks of the last header, of which more lines may come; empty before the first header. */
+    private List<String> last = List.of();
+
+    private boolean readsHead = true;
+    private boolean hasRequestLine;
+
+    /**
+     * What was cut off in one request.
+     *
+     * @param headers its headers, by which it is found
+     * @param blanks by the name of the header, in lower case; one text for each header of that name
+     */
+    private record Request(Object headers, Map<String, List<String>> blanks) {}
+
+    /** Begins to keep the blanks of a connection. */
+    public static TrailingHeaderSpace begin(Channel connection) {
+        TrailingHeaderSpace blanks = new TrailingHeaderSpace();
+        connection.attr(KEY).set(blanks);
+        return blanks;
+    }
+
+    /**
+     * Returns the blanks that were cut off, by the name of the header in lower case: one text for each header of that
+     * name, in the order in which they came. Names without blanks are absent. Places among all headers are of no use,
+     * since the transport may remove a header or move it to the end.
+     */
+    public static Map<String, List<String>> of(HttpServerRequest request) {
+        TrailingHeaderSpace kept =
+                ((ConnectionBase) request.connection()).channel().attr(KEY).get();
+        return kept == null ? Map.of() : kept.of(request.headers());
+    }
+
+    /** Returns the blanks that were cut off in the request that has certain headers. */
+    @SuppressWarnings("ReferenceEquality") // two requests may have the same headers
+    Map<String, List<String>> of(Object headers) {
+        for (Request known : requests) {
+            if (known.headers == headers) {
+                return known.blanks;
+            }
+        }
+        return Map.of();
+    }
+
+    /**
+     * Takes note of bytes that were decoded. If they belong to the head of a request, they are whole lines, or control
+     * characters before its first line.
+     */
+    public void decoded(ByteBuf bytes, int start, int end) {
+        int from = start;
+        while (readsHead && from < end) {
+            if (!hasRequestLine && isSkipped(bytes.getByte(from))) {
+                from++;
+                continue;
+            }
+            int lineEnd = bytes.indexOf(from, end, (byte) '\n');
+            if (lineEnd < 0) {
+                return;
+            }
+            boolean hasReturn = lineEnd > from && bytes.getByte(lineEnd - 1) == '\r';
+            lineRead(bytes, from, hasReturn ? lineEnd - 1 : lineEnd);
+            from = lineEnd + 1;
+        }
+    }
+
+    /** The head of a request was decoded. */
+    public void headRead(Object headers) {
+        found.values().removeIf(blanks -> blanks.stream().allMatch(String::isEmpty));
+        if (requests.size() == MAX_REQUESTS) {
+            requests.remove();
+        }
+        requests.add(new Request(headers, found.isEmpty() ? Map.of() : found));
+        found = new HashMap<>();
+        last = List.of();
+        hasRequestLine = false;
+        readsHead = false;
+    }
+
+    /** A request was decoded to its end. */
+    public void requestRead() {
+        readsHead = true;
+    }
+
+    /** The response to the oldest request was written. */
+    public void responseWritten() {
+        requests.poll();
+    }
+
+    /** Keeps the blanks of a line; of a value of several lines, those behind the last one. */
+    private void lineRead(ByteBuf bytes, int start, int end) {
+        if (start == end) {
+            return;
+        }
+        if (!hasRequestLine) {
+            hasRequestLine = true;
+            return;
+        }
+        int valueStart = start;
+        if (last.isEmpty() || !isBlank(bytes.getByte(start))) {
+            int colon = bytes.indexOf(start, end, (byte) ':');
+            int nameEnd = colon < 0 ? end : colon;
+            valueStart = Math.min(nameEnd + 1, end);
+            String name = bytes.toString(start, nameEnd - start, StandardCharsets.ISO_8859_1);
+            last = found.computeIfAbsent(name.toLowerCase(Locale.ROOT), first -> new ArrayList<>(1));
+            last.add("");
+        }
+        int valueEnd = end;
+        while (valueEnd > valueStart && isBlank(bytes.getByte(valueEnd - 1))) {
+            valueEnd--;
+        }
+        boolean hasValue = valueEnd > valueStart;
+        last.set(
+                last.size() - 1, hasValue ? bytes.toString(valueEnd, end - valueEnd, StandardCharsets.ISO_8859_1) : "");
+    }
+
+    /** Says whether the transport skips a byte before the first line of a request. */
+    private static boolean isSkipped(byte next) {
+        return Character.isISOControl(next & 0xFF) || next == ' ';
+    }
+
+    private static boolean isBlank(byte character) {
+        return character == ' ' || character == '\t';
+    }
+}

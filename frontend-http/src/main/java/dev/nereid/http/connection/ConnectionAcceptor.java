@@ -1,0 +1,390 @@
+package dev.nereid.http.connection;
+
+import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.http.json.JsonMemoryLimiter;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler.Sharable;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Counts the connections that a listening socket accepts, before they have an event loop or memory, and closes those
+ * beyond the bound. Confined to the thread that accepts, but for the methods that say otherwise.
+ *
+ * <p>When the bound is reached, the connection that has been idle for the longest time makes room for a new one; before it
+ * those whose TLS handshake takes long, and if none is idle, the one whose handshake began first. Without any of these
+ * the new connection is closed at once. When the process has no file descriptor for another connection, nothing is
+ * accepted for a second.
+ */
+public @Sharable // by the listeners of one port, which have one socket
+final class ConnectionAcceptor extends ChannelInboundHandlerAdapter {
+    private static final Logger log = LoggerFactory.getLogger(ConnectionAcceptor.class);
+
+    /** How many connections may wait for room, each with a file descriptor; meanwhile no more are accepted. */
+    private static final int MAX_PENDING = 64;
+
+    /** How long a TLS handshake may last before its connection goes before idle ones. */
+    private static final long SLOW_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** The part of the bound that connections which do nothing leave to others, of this port or another. */
+    private static final int RESERVE_DIVISOR = 16;
+
+    private static final long PAUSE_MILLIS = 1_000;
+    private static final long CLOSE_SECONDS = 5;
+
+    /** How long the end waits for another connection, after which everything is accepted for a moment. */
+    private static final long QUIET_MILLIS = 20;
+
+    /** How many connections the transport accepts in a row. */
+    private static final int MAX_ACCEPTED_AT_ONCE = 16;
+
+    /** An event loop that serves accepted connections. */
+    interface Listener {
+        /** Returns its idle connections. May be called on any thread. */
+        IdleConnections idle();
+
+        /**
+         * Runs a task on the event loop. May be called on any thread.
+         *
+         * @return whether it will run; not if the event loop has ended
+         */
+        boolean execute(Runnable task);
+    }
+
+    private final ConnectionLimiter limiter;
+    private final List<Listener> servers = new CopyOnWriteArrayList<>();
+    private volatile @Nullable Channel listening;
+    private final AtomicInteger open = new AtomicInteger();
+    private final AtomicLong refused = new AtomicLong();
+    private final UnreadResponseBytes unreadBytes = new UnreadResponseBytes();
+    private final JsonMemoryLimiter jsonMemory;
+    private final boolean isEncrypted;
+    private final Handshakes handshakes;
+    private int pending;
+    /** Whether nothing is accepted, for lack of file descriptors. */
+    private boolean isPaused;
+    /** How many connections came in a row, refused ones too. */
+    private int accepted;
+
+    private @Nullable CompletableFuture<Void> closing;
+
+    private long lastWarningNanos;
+
+    /**
+     * Begins without connections.
+     *
+     * @param limiter bounds their number
+     * @param isEncrypted whether they begin with a TLS handshake
+     * @param clock the time in nanoseconds, from any origin
+     */
+    public ConnectionAcceptor(ConnectionLimiter limiter, boolean isEncrypted, LongSupplier clock) {
+        this(limiter, isEncrypted, new JsonMemoryLimiter(), clock);
+    }
+
+    /** Begins without connections, and with a bound on the long texts of their responses. */
+    public ConnectionAcceptor(
+            ConnectionLimiter limiter, boolean isEncrypted, JsonMemoryLimiter texts, LongSupplier clock) {
+        this.jsonMemory = texts;
+        this.limiter = limiter;
+        this.isEncrypted = isEncrypted;
+        this.handshakes = new Handshakes(clock);
+        lastWarningNanos = System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS);
+    }
+
+    /** Adds an event loop that serves accepted connections. May be called on any thread. */
+    void add(Listener port) {
+        servers.add(port);
+    }
+
+    /** Returns how many connections are open. May be called on any thread. */
+    public int open() {
+        return open.get();
+    }
+
+    /** Returns how many connections were refused. May be called on any thread. */
+    public long refused() {
+        return refused.get();
+    }
+
+    /** Returns the bound on responses that clients do not read. May be called on any thread. */
+    UnreadResponseBytes unreadBytes() {
+        return unreadBytes;
+    }
+
+    /** Returns the bound on the long texts of responses. May be called on any thread. */
+    public JsonMemoryLimiter jsonMemory() {
+        return jsonMemory;
+    }
+
+    /** A connection is ready for requests. May be called on any thread. */
+    void connected(Channel connection) {
+        if (isEncrypted) {
+            handshakes.end(connection);
+        }
+    }
+
+    /** Stops to listen. Blocks: not for an event loop. */
+    public @SuppressWarnings("FutureReturnValueIgnored") // the timer has no outcome
+    void close() {
+        Channel channel = listening;
+        if (channel == null) {
+            return;
+        }
+        CompletableFuture<Void> closed = new CompletableFuture<>();
+        channel.eventLoop().execute(() -> closing = closed);
+        channel.eventLoop().schedule(() -> closeNow(channel), QUIET_MILLIS, TimeUnit.MILLISECONDS);
+        try {
+            closed.get(CLOSE_SECONDS, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (TimeoutException | ExecutionException e) {
+            log.atWarn().setCause(e).log("listening socket not closed");
+        }
+    }
+
+    /**
+     * Closes the socket when all has been accepted that clients have connected: the end of the socket resets connections
+     * that the operating system has accepted and this has not.
+     */
+    @Override
+    public void channelReadComplete(ChannelHandlerContext context) {
+        boolean isAll = accepted < MAX_ACCEPTED_AT_ONCE;
+        accepted = 0;
+        if (closing != null && isAll) {
+            closeNow(context.channel());
+        }
+        context.fireChannelReadComplete();
+    }
+
+    private void closeNow(Channel channel) {
+        CompletableFuture<Void> closed = closing;
+        if (closed != null) {
+            channel.close().addListener(_ -> closed.complete(null));
+        }
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext context) {
+        listening = context.channel();
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext context, Object message) {
+        Channel connection = (Channel) message;
+        accepted++;
+        InetAddress client = address(connection);
+        if (limiter.open() >= limiter.max() && limiter.isBelowAddressLimit(client)) {
+            admitAfterEviction(context, connection, client);
+            return;
+        }
+        admit(context, connection, client);
+        if (isNearlyFull()) {
+            evictForReserve();
+        }
+    }
+
+    private boolean isNearlyFull() {
+        return limiter.open() > limiter.max() - limiter.max() / RESERVE_DIVISOR;
+    }
+
+    private void evictForReserve() {
+        if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
+            longestIdle()
+                    .filter(port -> !port.idle().isEvictionPending())
+                    .ifPresent(port -> closeIdle(port, this::isNearlyFull, () -> {}));
+        }
+    }
+
+    private void admit(ChannelHandlerContext context, Channel connection, InetAddress client) {
+        if (context.channel().isActive() && limiter.tryOpen(client)) {
+            open.incrementAndGet();
+            connection.closeFuture().addListener(_ -> {
+                limiter.closed(client);
+                open.decrementAndGet();
+                if (isEncrypted) {
+                    handshakes.end(connection);
+                }
+            });
+            // Now: the pipeline asks for it once, before the first byte that it sends.
+            connection.config().setMessageSizeEstimator(CapacitySizeEstimator.INSTANCE);
+            if (isEncrypted) {
+                handshakes.begin(connection);
+            }
+            context.fireChannelRead(connection);
+        } else {
+            refused.incrementAndGet();
+            connection.unsafe().closeForcibly();
+        }
+    }
+
+    private static InetAddress address(Channel connection) {
+        return connection.remoteAddress() instanceof InetSocketAddress inet && inet.getAddress() != null
+                ? inet.getAddress()
+                : InetAddress.getLoopbackAddress(); // gone already
+    }
+
+    private void admitAfterEviction(ChannelHandlerContext context, Channel connection, InetAddress client) {
+        pending++;
+        updateAutoRead(context);
+        evict(context, connection, client, servers.size() + 1);
+    }
+
+    /**
+     * Closes another connection, and then admits a new one.
+     *
+     * @param attempts how many connections may be closed: others may be faster to take their place, and an event loop may
+     *     have none that is idle
+     */
+    private void evict(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
+        EvictionAttempt attempt = new EvictionAttempt(context, () -> retry(context, connection, client, attempts - 1));
+        boolean isUnderWay = attempts > 0
+                && (closeHandshake(SLOW_HANDSHAKE_NANOS, attempt) || closeIdle(attempt) || closeHandshake(0, attempt));
+        if (isUnderWay) {
+            attempt.limit();
+        } else {
+            pending--;
+            updateAutoRead(context);
+            admit(context, connection, client);
+        }
+    }
+
+    private void retry(ChannelHandlerContext context, Channel connection, InetAddress client, int attempts) {
+        boolean hasRoom = limiter.open() < limiter.max();
+        evict(context, connection, client, hasRoom ? 0 : attempts);
+    }
+
+    /**
+     * The eviction of a connection by its event loop, with a timeout. To be run when it is done; it ends anyway after
+     * a while, since an event loop may be held up. What follows is confined to the thread that accepts.
+     */
+    private static final class EvictionAttempt implements Runnable {
+        private final ChannelHandlerContext context;
+        private final Runnable next;
+        private @Nullable Future<?> limit;
+        private boolean isOver;
+
+        EvictionAttempt(ChannelHandlerContext context, Runnable next) {
+            this.context = context;
+            this.next = next;
+        }
+
+        void limit() {
+            limit = context.executor().schedule(this::end, IdleConnections.MAX_WAIT_NANOS, TimeUnit.NANOSECONDS);
+        }
+
+        @Override
+        public void run() {
+            context.executor().execute(this::end);
+        }
+
+        private void end() {
+            if (!isOver) {
+                isOver = true;
+                if (limit != null) {
+                    limit.cancel(false);
+                }
+                next.run();
+            }
+        }
+    }
+
+    private boolean closeIdle(Runnable next) {
+        Optional<Listener> port = longestIdle();
+        return port.isPresent() && closeIdle(port.get(), () -> true, next);
+    }
+
+    /** Has an event loop close an idle connection, if that is still wanted when its turn comes. */
+    private static boolean closeIdle(Listener port, BooleanSupplier isWanted, Runnable next) {
+        IdleConnections idle = port.idle();
+        idle.requestEviction();
+        boolean isAsked = port.execute(() -> {
+            idle.evictionStarted();
+            if (isWanted.getAsBoolean()) {
+                idle.closeOldest();
+            }
+            next.run();
+        });
+        if (!isAsked) {
+            idle.evictionStarted();
+        }
+        return isAsked;
+    }
+
+    private boolean closeHandshake(long minNanos, Runnable next) {
+        Optional<Channel> oldest = handshakes.poll(minNanos);
+        try {
+            oldest.ifPresent(connection -> connection.eventLoop().execute(() -> {
+                boolean isComplete = connection.pipeline().get(ResponseWriteHandler.class) != null; // since a moment
+                if (!isComplete) {
+                    connection.unsafe().close(connection.voidPromise());
+                }
+                next.run();
+            }));
+            return oldest.isPresent();
+        } catch (RejectedExecutionException e) {
+            return false; // the event loop has ended
+        }
+    }
+
+    private void updateAutoRead(ChannelHandlerContext context) {
+        context.channel().config().setAutoRead(!isPaused && pending < MAX_PENDING);
+    }
+
+    /** Returns the event loop that has the connection that has been idle for the longest time. */
+    private Optional<Listener> longestIdle() {
+        Listener found = null;
+        for (Listener port : servers) {
+            if (port.idle().mayExist()
+                    && (found == null
+                            || port.idle().oldestSince() - found.idle().oldestSince() < 0)) {
+                found = port;
+            }
+        }
+        return Optional.ofNullable(found);
+    }
+
+    @Override
+    @SuppressWarnings("FutureReturnValueIgnored") // the timer has no outcome
+    public void exceptionCaught(ChannelHandlerContext context, Throwable problem) {
+        long now = System.nanoTime();
+        if (now - lastWarningNanos >= TimeUnit.MILLISECONDS.toNanos(PAUSE_MILLIS)) {
+            lastWarningNanos = now;
+            log.atWarn()
+                    .addKeyValue("address", context.channel().localAddress())
+                    .addKeyValue("problem", String.valueOf(problem.getMessage()))
+                    .log("connection not accepted, next attempt in a second");
+        }
+        if (problem instanceof IOException) {
+            if (!closeHandshake(SLOW_HANDSHAKE_NANOS, () -> {})) {
+                closeIdle(() -> {});
+            }
+            isPaused = true;
+            updateAutoRead(context);
+            context.executor().schedule(() -> endPause(context), PAUSE_MILLIS, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void endPause(ChannelHandlerContext context) {
+        isPaused = false;
+        updateAutoRead(context);
+    }
+}

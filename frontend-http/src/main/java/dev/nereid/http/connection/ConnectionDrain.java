@@ -1,0 +1,198 @@
+package dev.nereid.http.connection;
+
+import io.netty.channel.EventLoop;
+import io.vertx.core.Future;
+import io.vertx.core.Promise;
+import io.vertx.core.internal.ContextInternal;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+
+/**
+ * Drains and closes the connections of one event loop. Confined to its event loop, but for the methods that say
+ * otherwise.
+ *
+ * <p>It has phases. In the drain window the port goes on as before, but each response announces the end of its connection.
+ * Then idle connections are closed, others after their response; requests over connections that are made from then on are
+ * answered with the error that the server exits.
+ */
+final class ConnectionDrain {
+    /** How long no connection may come before a port counts as deserted whose connections were closed one by one. */
+    private static final long QUIET_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+
+    /** How long a connection that has just been made or answered is left to its client. */
+    private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(400);
+
+    private static final long CLOSED_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    private final ContextInternal context;
+    private final EventLoop loop;
+    private final Collection<ServerConnection> connections;
+    private final ConnectionAcceptor acceptor;
+    private final LongSupplier clock;
+    private final Promise<Void> drained = Promise.promise();
+    private final Promise<Void> closed = Promise.promise();
+    private long lastConnected;
+    private long abortAt;
+    private boolean isClosing;
+    private boolean isDrained;
+
+    /**
+     * Prepares the end, which does not begin yet.
+     *
+     * @param context the event loop
+     * @param connections all connections of the event loop, a view
+     * @param acceptor what accepts them
+     * @param clock the time in nanoseconds, from any origin
+     */
+    ConnectionDrain(
+            ContextInternal context,
+            Collection<ServerConnection> connections,
+            ConnectionAcceptor acceptor,
+            LongSupplier clock) {
+        this.context = context;
+        this.loop = context.nettyEventLoop();
+        this.connections = connections;
+        this.acceptor = acceptor;
+        this.clock = clock;
+    }
+
+    /** Says whether responses announce the end of their connections. */
+    boolean isClosing() {
+        return isClosing;
+    }
+
+    /** Says whether connections are closed as soon as they have no request. */
+    boolean isDrained() {
+        return isDrained;
+    }
+
+    /** A connection was made. */
+    void connected(long now) {
+        lastConnected = now;
+    }
+
+    /** A connection was closed. */
+    void disconnected() {
+        if (isClosing) {
+            checkDrained();
+        }
+    }
+
+    /**
+     * Closes the connections in phases, as the class says. May be called on any thread, once.
+     *
+     * @param window how long each response announces the end before idle connections are closed
+     * @param timeout how long requests may take until all connections are closed
+     * @return completed when no connection is left that was there before the end of the window
+     */
+    Future<Void> start(Duration window, Duration timeout) {
+        context.runOnContext(begun -> {
+            isClosing = true;
+            abortAt = clock.getAsLong() + timeout.toNanos();
+            if (window.isZero()) {
+                endWindow();
+            } else {
+                after(window.toNanos(), this::endWindow);
+            }
+            after(timeout.toNanos(), this::abortAll);
+            if (connections.isEmpty()) {
+                drained.tryComplete();
+            }
+        });
+        return drained.future();
+    }
+
+    /**
+     * Lets the connections that are left have their last responses, and closes all. To be called once the socket that
+     * listens is closed. May be called on any thread. A connection that was accepted before the end of the window, after
+     * this event loop had none for a moment, may be among them; its requests have what is left of the time of requests.
+     *
+     * @param patience how long the responses of connections may take that were accepted after the end of the window
+     * @return completed when all is closed
+     */
+    Future<Void> close(Duration patience) {
+        context.runOnContext(begun -> {
+            endWindow();
+            if (patience.isZero()) {
+                abortAll();
+            } else {
+                after(patience.toNanos(), this::abortAcceptedDuringDrain);
+                after(Math.max(patience.toNanos(), abortAt - clock.getAsLong()), this::abortAll);
+            }
+            awaitClosed(clock.getAsLong() + patience.toNanos());
+        });
+        return closed.future();
+    }
+
+    @SuppressWarnings("FutureReturnValueIgnored") // the task has no outcome
+    private void after(long nanos, Runnable task) {
+        loop.schedule(task, nanos, TimeUnit.NANOSECONDS);
+    }
+
+    private void endWindow() {
+        isDrained = true;
+        closeIdle();
+        checkDrained();
+    }
+
+    /**
+     * Closes the connections without a request, those with a part of a header too: none of that was a request yet. The
+     * first request of a new connection, or one that follows a response, may be on its way for a moment.
+     */
+    private void closeIdle() {
+        long now = clock.getAsLong();
+        boolean isLeft = false;
+        for (ServerConnection connection : List.copyOf(connections)) {
+            if (connection.hasNoRequestInProgress()) {
+                if (now - connection.idleSince() >= GRACE_NANOS) {
+                    connection.close();
+                } else {
+                    isLeft = true;
+                }
+            }
+        }
+        if (isLeft) {
+            after(GRACE_NANOS / 8, this::closeIdle);
+        }
+    }
+
+    private void abortAll() {
+        List.copyOf(connections).forEach(ServerConnection::abort);
+    }
+
+    private void abortAcceptedDuringDrain() {
+        List.copyOf(connections).stream()
+                .filter(connection -> connection.isAcceptedDuringDrain() || connection.isLingering())
+                .forEach(ServerConnection::abort);
+    }
+
+    private void checkDrained() {
+        if (!connections.stream().allMatch(ServerConnection::isAcceptedDuringDrain)) {
+            return;
+        }
+        if (isDrained) {
+            drained.tryComplete();
+        } else {
+            // Clients whose connection was closed may be about to connect again.
+            after(QUIET_NANOS, this::endIfQuiet);
+        }
+    }
+
+    private void endIfQuiet() {
+        if (connections.isEmpty() && clock.getAsLong() - lastConnected >= QUIET_NANOS) {
+            drained.tryComplete();
+        }
+    }
+
+    /** Waits for all connections that were accepted, some of which may not have got here yet. */
+    private void awaitClosed(long until) {
+        if (connections.isEmpty() && (acceptor.open() == 0 || clock.getAsLong() - until > 0)) {
+            closed.tryComplete();
+        } else {
+            after(CLOSED_CHECK_NANOS, () -> awaitClosed(until));
+        }
+    }
+}

@@ -1,0 +1,402 @@
+package dev.nereid.http.connection;
+
+import dev.nereid.api.RefusalCause;
+import dev.nereid.http.body.DiscardedBody;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.body.RequestLimits;
+import dev.nereid.http.body.TrailingHeaderSpace;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelConfig;
+import io.netty.channel.EventLoop;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.handler.codec.TooLongFrameException;
+import io.netty.util.concurrent.ScheduledFuture;
+import io.vertx.core.Future;
+import io.vertx.core.Handler;
+import io.vertx.core.http.HttpConnection;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServer;
+import io.vertx.core.http.HttpServerConfig;
+import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.impl.tcp.TcpHttpServer;
+import io.vertx.core.internal.ContextInternal;
+import io.vertx.core.net.ServerSSLOptions;
+import io.vertx.core.net.SocketAddress;
+import io.vertx.core.net.impl.ConnectionBase;
+import java.net.HttpURLConnection;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * HTTP server of one event loop, with limits on connections, memory and time. Confined to its event loop, but for the
+ * methods that say otherwise.
+ *
+ * <p>It looks at all connections once a second, or more often if a time-out is short, so that no request sets a timer.
+ *
+ * <p>{@link ConnectionDrain} closes them, {@link IdleConnections} chooses those that make room for others.
+ */
+public final class EventLoopServer implements ConnectionAcceptor.Listener, ServerConnection.Port {
+    private static final Logger log = LoggerFactory.getLogger(EventLoopServer.class);
+    private static final WriteBufferWaterMark UNSENT =
+            new WriteBufferWaterMark(ServerConnection.MAX_UNSENT_BYTES / 2, ServerConnection.MAX_UNSENT_BYTES);
+    private static final long MAX_TICK_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MIN_TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final int BACKLOG = 1024;
+
+    /** How long a client may read nothing while what waits for such clients takes more than its share of memory. */
+    private static final long STALL_NANOS = TimeUnit.SECONDS.toNanos(5);
+
+    /** How often it is measured how fast clients read. */
+    private static final long MEASURE_NANOS = TimeUnit.MILLISECONDS.toNanos(900);
+
+    /** How long what waits for a client may take until it is read, while there is no room for other long texts. */
+    private static final long MAX_READ_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+    /** More in the buffers of one connection is tensors, which have a bound of their own. */
+    private static final long MAX_COUNTED_BYTES = 256 << 10;
+
+    /** Receives the requests that the server refuses before any handler. */
+    @FunctionalInterface
+    public interface RefusalListener {
+        /** For a port whose refused requests are of no interest. */
+        RefusalListener NONE = (path, cause, status) -> {};
+
+        /**
+         * A request was refused.
+         *
+         * @param path its path; empty if that is not known
+         * @param cause why
+         * @param status the status that the client is told
+         */
+        void refused(String path, RefusalCause cause, int status);
+    }
+
+    private final ContextInternal context;
+    private final EventLoop loop;
+    private final HttpConnectionOptions bounds;
+    private final LongSupplier clock;
+    private final ConnectionAcceptor acceptor;
+    private final RefusalListener refusals;
+    private final HttpServer http;
+    private final Map<HttpConnection, ServerConnection> connections = new HashMap<>();
+
+    private final IdleConnections idle;
+    private final ConnectionDrain drain;
+    private @Nullable ScheduledFuture<?> ticks;
+    private @Nullable HeaderBufferAllocator allocator;
+    private boolean keepsBlanks;
+    private long now;
+    private long lastTick;
+    private long lastMeasured;
+    /** What was counted of the responses that clients do not read. */
+    private long unreadBytes;
+
+    /**
+     * Prepares a port.
+     *
+     * @param context the event loop
+     * @param options how HTTP is spoken
+     * @param bounds the bounds on connections
+     * @param acceptor what accepts them, shared by the event loops of one port
+     * @param requests the handler of requests
+     * @param refusals is told of those that the handler does not see
+     * @param clock the time in nanoseconds, from any origin
+     */
+    public EventLoopServer(
+            ContextInternal context,
+            HttpServerOptions options,
+            HttpConnectionOptions bounds,
+            ConnectionAcceptor acceptor,
+            Handler<HttpServerRequest> requests,
+            RefusalListener refusals,
+            LongSupplier clock) {
+        this.context = context;
+        this.loop = context.nettyEventLoop();
+        this.bounds = bounds;
+        this.acceptor = acceptor;
+        this.refusals = refusals;
+        this.clock = clock;
+        now = clock.getAsLong();
+        lastTick = now;
+        lastMeasured = now;
+        idle = new IdleConnections(connections.values(), clock);
+        drain = new ConnectionDrain(context, connections.values(), acceptor, clock);
+        options.setAcceptBacklog(BACKLOG)
+                .setMaxChunkSize(RequestLimits.MAX_CHUNK_BYTES)
+                .setMaxInitialLineLength(RequestLimits.MAX_REQUEST_LINE_BYTES)
+                .setMaxHeaderSize(RequestLimits.MAX_HEADER_BYTES)
+                .setHttp2ClearTextEnabled(false)
+                // Nobody speaks web sockets here, and what waits for their beginning costs every request.
+                .setPerFrameWebSocketCompressionSupported(false)
+                .setPerMessageWebSocketCompressionSupported(false);
+        ServerSSLOptions encryption = options.isSsl() ? options.getSslOptions() : null;
+        http = new TcpHttpServer(
+                        LimitedTransport.of(context.owner(), acceptor),
+                        new HttpServerConfig(options),
+                        encryption == null ? null : encryption.copy(),
+                        options.getSslEngineOptions(),
+                        null,
+                        false)
+                .connectionHandler(this::connected)
+                .requestHandler(request -> {
+                    if (drain.isClosing() && isAcceptedDuringDrain(request)) {
+                        refuseExiting(request);
+                    } else {
+                        requests.handle(request);
+                    }
+                })
+                .invalidRequestHandler(this::refuseInvalid);
+    }
+
+    /** Begins to listen. */
+    public Future<HttpServer> listen(SocketAddress address) {
+        return ((TcpHttpServer) http).listen(context, address).onSuccess(listening -> {
+            acceptor.add(this);
+            long tick = tickNanos(bounds.timeouts());
+            ticks = loop.scheduleAtFixedRate(this::tick, tick, tick, TimeUnit.NANOSECONDS);
+        });
+    }
+
+    /** Has connections keep the blanks at the end of header values; before the port listens. */
+    public void keepBlanks() {
+        keepsBlanks = true;
+    }
+
+    /** Returns the port that is listened on. May be called on any thread. */
+    public int port() {
+        return http.actualPort();
+    }
+
+    /** Encrypts connections that are made from now on with other certificates. May be called on any thread. */
+    public Future<Boolean> updateSslOptions(ServerSSLOptions encryption) {
+        return http.updateSSLOptions(encryption);
+    }
+
+    /** Returns the time of the last look at the clock, which is no more than a second ago. */
+    @Override
+    public long now() {
+        if (drain.isClosing()) {
+            now = clock.getAsLong();
+        }
+        return now;
+    }
+
+    @Override
+    public boolean isClosing() {
+        return drain.isClosing();
+    }
+
+    @Override
+    public boolean isDrained() {
+        return drain.isDrained();
+    }
+
+    /**
+     * Closes the connections in phases, as {@link ConnectionDrain} does. May be called on any thread, once.
+     *
+     * @param window how long each response announces the end before idle connections are closed
+     * @param timeout how long requests may take until all connections are closed
+     * @return completed when no connection is left that was there before the end of the window
+     */
+    public Future<Void> drain(Duration window, Duration timeout) {
+        return drain.start(window, timeout);
+    }
+
+    /**
+     * Lets the connections that are left have their last responses, and closes everything. To be called once the socket
+     * that listens is closed. May be called on any thread.
+     *
+     * @param patience how long they may take over connections that were accepted after the end of the window
+     * @return completed when all is closed
+     */
+    public Future<Void> closeAfterDrain(Duration patience) {
+        return drain.close(patience).compose(closed -> {
+            if (ticks != null) {
+                ticks.cancel(false);
+            }
+            return http.close();
+        });
+    }
+
+    private void connected(HttpConnection connection) {
+        Channel channel = ((ConnectionBase) connection).channel();
+        acceptor.connected(channel);
+        ChannelConfig transport = channel.config();
+        if (allocator == null) {
+            allocator = new HeaderBufferAllocator(transport.getAllocator());
+        }
+        transport.setAllocator(allocator);
+        transport.setWriteBufferWaterMark(UNSENT);
+        now = clock.getAsLong();
+        drain.connected(now);
+        TrailingHeaderSpace blanks = keepsBlanks ? TrailingHeaderSpace.begin(channel) : null;
+        connections.put(connection, new ServerConnection(this, channel, bounds.timeouts(), blanks, drain.isDrained()));
+        connection.closeHandler(gone -> {
+            connections.remove(connection);
+            drain.disconnected();
+        });
+    }
+
+    private boolean isAcceptedDuringDrain(HttpServerRequest request) {
+        ServerConnection connection = connections.get(request.connection());
+        return connection == null || connection.isAcceptedDuringDrain();
+    }
+
+    private void refuseExiting(HttpServerRequest request) {
+        refusals.refused(String.valueOf(request.path()), RefusalCause.NOT_READY, HttpURLConnection.HTTP_UNAVAILABLE);
+        request.response().putHeader(HttpHeaders.CONNECTION, HttpHeaders.CLOSE);
+        HttpErrors.sendExiting(request.response());
+        if (request.isEnded()) {
+            request.connection().close();
+        } else {
+            DiscardedBody.discard(request);
+        }
+    }
+
+    /** Answers what is no request of HTTP, and closes the connection: nobody knows where the next request begins. */
+    private void refuseInvalid(HttpServerRequest request) {
+        Throwable problem = request.decoderResult().cause();
+        HttpErrors.sendInvalid(request.response(), problem, request.getHeader(HttpHeaders.CONTENT_LENGTH));
+        RefusalCause cause = problem instanceof TooLongFrameException ? RefusalCause.TOO_LARGE : RefusalCause.MALFORMED;
+        refusals.refused(
+                String.valueOf(request.path()), cause, request.response().getStatusCode());
+        request.connection().close();
+    }
+
+    @Override
+    public void countRefusal(int status) {
+        refusals.refused("", RefusalCause.MALFORMED, status);
+    }
+
+    // Time.
+
+    /** Returns how often connections are looked at: often enough for the shortest time-out, and not much more often. */
+    static long tickNanos(HttpTimeouts timeouts) {
+        long shortest = Stream.of(timeouts.header(), timeouts.bodyGrace(), timeouts.idle(), timeouts.responseStall())
+                .filter(time -> !time.isZero())
+                .mapToLong(Duration::toNanos)
+                .min()
+                .orElse(MAX_TICK_NANOS);
+        return Math.clamp(shortest / 4, MIN_TICK_NANOS, MAX_TICK_NANOS);
+    }
+
+    private void tick() {
+        try {
+            now = clock.getAsLong();
+            long elapsed = now - lastTick;
+            lastTick = now;
+            long oldest = now;
+            long waitingBytes = 0;
+            for (ServerConnection connection : new ArrayList<>(connections.values())) {
+                connection.check(now, elapsed);
+                if (connection.isEvictable() && connection.idleSince() - oldest < 0) {
+                    oldest = connection.idleSince();
+                }
+                if (connection.stalledNanos(now) > STALL_NANOS) {
+                    waitingBytes += countedBytes(connection);
+                }
+            }
+            idle.setOldestSince(oldest);
+            limitUnread(waitingBytes);
+            if (now - lastMeasured >= MEASURE_NANOS) {
+                measureReadRates(now - lastMeasured);
+                lastMeasured = now;
+            }
+        } catch (RuntimeException e) {
+            log.atError().setCause(e).log("connections not checked");
+        }
+    }
+
+    private static long countedBytes(ServerConnection connection) {
+        return Math.min(connection.pendingBytes(), MAX_COUNTED_BYTES) + connection.queuedBytes();
+    }
+
+    /** Closes the connections whose clients read the slowest, if their long texts leave no room for others. */
+    private void measureReadRates(long elapsed) {
+        connections.values().forEach(connection -> connection.measureReadRate(elapsed));
+        long shortage = acceptor.jsonMemory().shortage();
+        if (shortage > 0) {
+            closeSlowestReaders(shortage);
+        }
+    }
+
+    private void closeSlowestReaders(long shortage) {
+        List<ServerConnection> slow = connections.values().stream()
+                .filter(connection -> connection.drainNanos() > MAX_READ_NANOS)
+                .sorted(Comparator.comparingLong(ServerConnection::drainNanos).reversed())
+                .toList();
+        long left = shortage;
+        int closed = 0;
+        for (; closed < slow.size() && left > 0; closed++) {
+            left -= slow.get(closed).queuedBytes();
+            slow.get(closed).abort();
+        }
+        if (closed > 0) {
+            log.atWarn().addKeyValue("connections", closed).log("closed, their clients read too slowly");
+        }
+    }
+
+    private void limitUnread(long waitingBytes) {
+        UnreadResponseBytes unread = acceptor.unreadBytes();
+        long allowed = unread.replace(unreadBytes, waitingBytes);
+        unreadBytes = waitingBytes;
+        if (allowed < waitingBytes) {
+            unreadBytes = closeStalled(waitingBytes, allowed);
+            unread.replace(waitingBytes, unreadBytes);
+        }
+    }
+
+    /** Closes connections whose clients have not read for the longest time, and returns what the others take. */
+    private long closeStalled(long taken, long allowed) {
+        long left = taken;
+        List<ServerConnection> stalled = connections.values().stream()
+                .filter(connection -> connection.stalledNanos(now) > STALL_NANOS)
+                .sorted(Comparator.comparingLong((ServerConnection connection) -> connection.stalledNanos(now))
+                        .reversed())
+                .toList();
+        int closed = 0;
+        for (ServerConnection connection : stalled) {
+            if (left <= allowed) {
+                break;
+            }
+            left -= countedBytes(connection);
+            connection.abort();
+            closed++;
+        }
+        if (closed > 0) {
+            log.atWarn().addKeyValue("connections", closed).log("closed, their clients do not read");
+        }
+        return left;
+    }
+
+    // Room for others.
+
+    /** Runs something on the event loop, unless that has ended. May be called on any thread. */
+    @Override
+    public boolean execute(Runnable task) {
+        try {
+            loop.execute(task);
+            return true;
+        } catch (RejectedExecutionException e) {
+            return false;
+        }
+    }
+
+    /** Returns those that may make room for others. May be called on any thread. */
+    @Override
+    public IdleConnections idle() {
+        return idle;
+    }
+}

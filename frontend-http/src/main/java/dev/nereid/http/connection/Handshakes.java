@@ -1,0 +1,69 @@
+package dev.nereid.http.connection;
+
+import io.netty.channel.Channel;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SequencedMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+
+/**
+ * Connections of a port whose TLS handshake is not complete. Safe for use by any thread: guarded by a lock, which is
+ * taken twice for each connection.
+ */
+final class Handshakes {
+    private final ReentrantLock lock = new ReentrantLock();
+    private final LongSupplier clock;
+    /** When each began, the oldest first. */
+    private final SequencedMap<Channel, Long> begun = new LinkedHashMap<>();
+
+    /**
+     * Begins without a connection.
+     *
+     * @param clock the time in nanoseconds, from any origin
+     */
+    Handshakes(LongSupplier clock) {
+        this.clock = clock;
+    }
+
+    /** Adds a connection. */
+    void begin(Channel connection) {
+        lock.lock();
+        try {
+            begun.putLast(connection, clock.getAsLong());
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Removes a connection whose handshake is complete, or that is closed. */
+    void end(Channel connection) {
+        lock.lock();
+        try {
+            begun.remove(connection);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Removes the oldest connection.
+     *
+     * @param minNanos how long its handshake has lasted at least
+     * @return the connection, to be closed, or nothing if none is that old
+     */
+    Optional<Channel> poll(long minNanos) {
+        lock.lock();
+        try {
+            Map.Entry<Channel, Long> oldest = begun.firstEntry();
+            if (oldest == null || clock.getAsLong() - oldest.getValue() < minNanos) {
+                return Optional.empty();
+            }
+            begun.pollFirstEntry();
+            return Optional.of(oldest.getKey());
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package dev.nereid.http.generate;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.json.JsonChunks;
+import dev.nereid.http.json.JsonFields;
+import dev.nereid.http.json.JsonParameterValues;
+import dev.nereid.http.json.JsonTensorWriter;
+import dev.nereid.http.json.JsonWriter;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Tensor;
+import io.vertx.core.buffer.Buffer;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CancellationException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes a {@code generate} response: one object of outputs and parameters. Confined to one event loop, except for
+ * long responses.
+ */
+final class GenerateResponseWriter {
+    private static final Logger log = LoggerFactory.getLogger(GenerateResponseWriter.class);
+    private static final String NO_MEMORY = "not enough memory to write the response as JSON";
+    private static final String EVENT = "data: ";
+    private static final String END = "\n\n";
+
+    private final JsonWriter json;
+
+    /** Creates the writer of one event loop. */
+    GenerateResponseWriter() {
+        this(new JsonWriter());
+    }
+
+    private GenerateResponseWriter(JsonWriter json) {
+        this.json = json;
+    }
+
+    /** Says how many bytes of tensors are to be written. */
+    static long jsonBytes(InferResponse response) {
+        long bytes = response.id().length();
+        for (NamedTensor output : response.outputs()) {
+            bytes += output.tensor().byteSize();
+        }
+        return bytes;
+    }
+
+    /**
+     * Writes a long response piece by piece, on any thread, and closes it.
+     *
+     * @param isEvent whether it is an event of a stream
+     * @throws InferenceException if it cannot be written
+     * @throws CancellationException if nobody wants it any more
+     */
+    static void writeChunks(InferResponse response, JsonChunks text, boolean isEvent) {
+        close(response, () -> {
+            JsonWriter json = new JsonWriter(text);
+            new GenerateResponseWriter(json).writeObject(response, isEvent ? EVENT : "", isEvent ? END : "");
+            json.flush();
+        });
+    }
+
+    /**
+     * Writes a response, and closes it.
+     *
+     * @throws InferenceException if it cannot be written
+     */
+    Buffer write(InferResponse response) {
+        return take(response, "", "");
+    }
+
+    /**
+     * Writes a response as an event of a stream, and closes it.
+     *
+     * @throws InferenceException if it cannot be written
+     */
+    Buffer writeEvent(InferResponse response) {
+        return take(response, EVENT, END);
+    }
+
+    /** Writes an error as an event of a stream. */
+    static Buffer errorEvent(InferenceException error) {
+        return Buffer.buffer(EVENT)
+                .appendBuffer(HttpErrors.body(error.publicMessage()))
+                .appendString(END);
+    }
+
+    private Buffer take(InferResponse response, String begin, String end) {
+        close(response, () -> {
+            json.clear();
+            writeObject(response, begin, end);
+        });
+        return json.take();
+    }
+
+    private void writeObject(InferResponse response, String begin, String end) {
+        json.raw(begin);
+        writeMembers(response);
+        json.raw(end);
+    }
+
+    /** Has a response written, and closes it. */
+    private static void close(InferResponse response, Runnable writing) {
+        try (response) {
+            writing.run();
+        } catch (InferenceException | CancellationException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
+            throw JsonFields.internal("internal error");
+        } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
+            throw new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY);
+        }
+    }
+
+    private void writeMembers(InferResponse response) {
+        Map<String, Runnable> members = new TreeMap<>();
+        if (!response.id().isEmpty()) {
+            members.put("id", () -> json.string(response.id()));
+        }
+        members.put("model_name", () -> json.string(response.model()));
+        members.put(
+                "model_version",
+                () -> json.raw("\"").integer(response.version()).raw("\""));
+        response.parameters().forEach((name, value) -> members.put(name, () -> JsonParameterValues.write(json, value)));
+        for (NamedTensor output : response.outputs()) {
+            members.put(output.name(), () -> write(output));
+        }
+        String separator = "{";
+        for (Map.Entry<String, Runnable> member : members.entrySet()) {
+            json.raw(separator).string(member.getKey()).raw(":");
+            member.getValue().run();
+            separator = ",";
+        }
+        json.raw("}");
+    }
+
+    /** Writes a flat array, or without its brackets if there is but one element. */
+    private void write(NamedTensor output) {
+        Tensor tensor = output.tensor();
+        if (!tensor.place().isHost()) {
+            throw JsonFields.internal("output '" + output.name() + "' lies in memory of a device");
+        }
+        if (tensor.shape().elementCount() != 1) {
+            JsonTensorWriter.write(json, output);
+        } else {
+            JsonTensorWriter.writeElements(json, output);
+        }
+    }
+}

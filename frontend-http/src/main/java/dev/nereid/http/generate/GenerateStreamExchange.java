@@ -1,0 +1,337 @@
+package dev.nereid.http.generate;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.RequestProtocol;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.http.body.ContentTypes;
+import dev.nereid.http.body.EventLoopExecutor;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.body.QueuedBytes;
+import dev.nereid.http.body.RequestFailures;
+import dev.nereid.http.json.JsonChunks;
+import dev.nereid.http.json.JsonFields;
+import dev.nereid.http.json.JsonMemoryLimiter;
+import io.netty.buffer.ByteBuf;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.internal.buffer.BufferInternal;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sends the responses of one {@code generate_stream} request as server-sent events. Confined to its event loop, but
+ * for the observer's methods, which hand over to it.
+ *
+ * <p>Models make responses as fast as they can, and neither they nor an event loop may wait for a client. So what was
+ * made and not yet sent is counted, from the moment a response comes until the transport has its last byte; beyond
+ * {@link #MAX_UNSENT_BYTES} bytes the call is withdrawn and the connection closed, which frees all of it. The count is raised
+ * by whoever brings responses and lowered by the event loop.
+ */
+final class GenerateStreamExchange implements ResponseObserver {
+    private static final Logger log = LoggerFactory.getLogger(GenerateStreamExchange.class);
+    /** So many bytes may wait for a client that does not read; a single response may be larger. */
+    private static final long MAX_UNSENT_BYTES = 16 << 20;
+
+    /** What a response takes besides its outputs. */
+    private static final long OVERHEAD = 512;
+
+    /** What a part of an event takes besides its bytes. */
+    private static final int PART_OVERHEAD = 128;
+
+    /** So much of short events may wait before memory is reserved for more, in steps of that size. */
+    private static final long RESERVATION_STEP = 256 << 10;
+
+    private final InferenceServer server;
+    private final InferRequest inferRequest;
+    private final HttpServerRequest request;
+    private final HttpServerResponse http;
+    private final EventLoopExecutor loop;
+    private final ResponseTaskQueue steps;
+    private final GenerateResponseWriter writer;
+    private final JsonMemoryLimiter jsonMemory;
+    private final long maxInlineBytes;
+    private final AtomicLong unsent = new AtomicLong();
+    private final QueuedBytes queued;
+    /** How many bytes of short events wait, and how much memory is reserved for them. */
+    private long waiting;
+
+    private long reserved;
+    /** Whether responses are no longer of interest. */
+    private volatile boolean cancelled;
+
+    private Cancellation cancellation = () -> {};
+
+    /**
+     * Prepares a call.
+     *
+     * @param server the server that infers
+     * @param call what to infer
+     * @param request the request
+     * @param loop the event loop
+     * @param writer writes the events
+     * @param memory bounds the memory of long texts
+     * @param maxInlineBytes a longer event is written by a worker
+     */
+    GenerateStreamExchange(
+            InferenceServer server,
+            InferRequest call,
+            HttpServerRequest request,
+            EventLoopExecutor loop,
+            GenerateResponseWriter writer,
+            JsonMemoryLimiter memory,
+            long maxInlineBytes) {
+        this.server = server;
+        this.inferRequest = call;
+        this.request = request;
+        this.http = request.response();
+        this.queued = QueuedBytes.of(request.connection());
+        this.loop = loop;
+        this.steps = new ResponseTaskQueue(loop, this::abort);
+        this.writer = writer;
+        this.jsonMemory = memory;
+        this.maxInlineBytes = maxInlineBytes;
+    }
+
+    /** Makes the call. A client that leaves withdraws it. */
+    void start() {
+        http.closeHandler(left -> cancel());
+        cancellation = server.infer(inferRequest, this);
+    }
+
+    @Override
+    public void onResponse(InferResponse response) {
+        long cost = OVERHEAD + GenerateResponseWriter.jsonBytes(response);
+        if (cancelled || !admit(cost)) {
+            response.close();
+            return;
+        }
+        if (!steps.add(() -> send(response, cost))) {
+            response.close();
+        }
+    }
+
+    @Override
+    public void onFailedResponse(InferenceException error) {
+        long cost = OVERHEAD + error.publicMessage().length();
+        if (!cancelled && admit(cost)) {
+            steps.add(() -> send(error, cost));
+        }
+    }
+
+    @Override
+    public void onCompleted() {
+        steps.add(this::end);
+    }
+
+    @Override
+    public void onError(InferenceException error) {
+        steps.add(() -> fail(error));
+    }
+
+    @Override
+    public void onRefused(InferenceException error) {
+        InferenceException told = failed(error);
+        steps.add(() -> HttpErrors.send(http, told, ContentTypes.JSON));
+    }
+
+    /** Counts what is to be sent; if that is too much, gives the client up. */
+    private boolean admit(long cost) {
+        long before = unsent.getAndAdd(cost);
+        if (before == 0 || before + cost <= MAX_UNSENT_BYTES) {
+            return true;
+        }
+        cancelled = true;
+        loop.execute(this::abortConnection);
+        return false;
+    }
+
+    private void send(InferResponse response, long charged) {
+        if (cancelled || isOver()) {
+            unsent.addAndGet(-charged);
+            response.close();
+            return;
+        }
+        boolean last = response.isFinal();
+        if (charged - OVERHEAD > maxInlineBytes) {
+            GenerateWriteTask written =
+                    new GenerateWriteTask(response, () -> cancelled || http.closed(), jsonMemory, true);
+            steps.runOnWorker(written, () -> sendChunks(written, charged, last));
+            return;
+        }
+        unsent.addAndGet(-charged);
+        Buffer event;
+        try {
+            event = writer.writeEvent(response);
+        } catch (InferenceException e) {
+            fail(e);
+            cancel();
+            return;
+        }
+        if (write(event)) {
+            endAfter(last);
+        }
+    }
+
+    /** Sends the error of one response, after which others may follow. */
+    private void send(InferenceException error, long charged) {
+        unsent.addAndGet(-charged);
+        if (cancelled || isOver()) {
+            return;
+        }
+        InferenceException told = failed(error);
+        if (!http.headWritten()) {
+            HttpErrors.setStatus(http, told);
+        }
+        write(GenerateResponseWriter.errorEvent(told));
+    }
+
+    /** Writes a short event; gives the client up if it is too much. */
+    private boolean write(Buffer event) {
+        int cost = event.length() + PART_OVERHEAD;
+        if (!admit(cost) || !reserve(cost)) {
+            return false;
+        }
+        begin();
+        write(event, () -> release(cost));
+        return true;
+    }
+
+    /** Reserves memory for short events of which many wait; if there is none, gives the client up. */
+    private boolean reserve(int cost) {
+        waiting += cost;
+        try {
+            while (waiting - reserved > RESERVATION_STEP) {
+                jsonMemory.reserve(RESERVATION_STEP);
+                reserved += RESERVATION_STEP;
+            }
+            return true;
+        } catch (InferenceException e) {
+            release(cost);
+            abortConnection();
+            return false;
+        }
+    }
+
+    private void release(int cost) {
+        waiting -= cost;
+        while (reserved > 0 && waiting <= reserved) {
+            jsonMemory.release(RESERVATION_STEP);
+            reserved -= RESERVATION_STEP;
+        }
+    }
+
+    private void sendChunks(GenerateWriteTask written, long charged, boolean last) {
+        unsent.addAndGet(-charged);
+        JsonChunks text = written.chunks();
+        if (cancelled || isOver()) {
+            text.close();
+        } else if (written.error().isPresent()) {
+            fail(written.error().get());
+            cancel();
+        } else {
+            List<ByteBuf> pieces = text.take();
+            if (admit(text.size() + (long) PART_OVERHEAD * pieces.size())) {
+                write(pieces);
+                endAfter(last);
+            } else {
+                pieces.forEach(ByteBuf::release);
+            }
+        }
+    }
+
+    private void write(List<ByteBuf> pieces) {
+        int written = 0;
+        try {
+            begin();
+            for (; written < pieces.size(); written++) {
+                ByteBuf piece = pieces.get(written);
+                write(BufferInternal.buffer(piece), piece::release);
+            }
+        } catch (RuntimeException | Error e) {
+            pieces.subList(written, pieces.size()).forEach(ByteBuf::release);
+            throw e;
+        }
+    }
+
+    private void write(Buffer part, Runnable left) {
+        int cost = part.length() + PART_OVERHEAD;
+        queued.add(cost);
+        http.write(part).onComplete(sent -> {
+            queued.add(-cost);
+            unsent.addAndGet(-cost);
+            left.run();
+        });
+    }
+
+    private void endAfter(boolean last) {
+        if (last) {
+            end();
+        }
+    }
+
+    /** Tells of an error by an event. */
+    private void fail(InferenceException error) {
+        if (isOver()) {
+            return;
+        }
+        InferenceException told = failed(error);
+        if (!http.headWritten()) {
+            HttpErrors.setStatus(http, told);
+        }
+        begin();
+        http.end(GenerateResponseWriter.errorEvent(told));
+    }
+
+    private void abort() {
+        cancel();
+        fail(JsonFields.internal("internal error"));
+    }
+
+    private void end() {
+        if (!isOver()) {
+            begin();
+            http.end();
+        }
+    }
+
+    private void begin() {
+        if (!http.headWritten()) {
+            http.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.EVENT_STREAM).setChunked(true);
+        }
+    }
+
+    private boolean isOver() {
+        return http.ended() || http.closed();
+    }
+
+    private void cancel() {
+        cancelled = true;
+        cancellation.cancel();
+    }
+
+    private void abortConnection() {
+        cancel();
+        log.atDebug()
+                .addKeyValue("path", request.path())
+                .addKeyValue("bytes", unsent)
+                .log("client does not read");
+        HttpErrors.abort(request.connection());
+    }
+
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.HTTP;
+    }
+
+    private InferenceException failed(InferenceException error) {
+        return RequestFailures.fail(server, inferRequest.id(), inferRequest.model(), error);
+    }
+}

@@ -1,0 +1,68 @@
+package dev.nereid.http.generate;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.http.json.JsonChunks;
+import dev.nereid.http.json.JsonFields;
+import dev.nereid.http.json.JsonMemoryLimiter;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes a large {@code generate} response on a worker. Owned by the worker that runs it, which closes the response,
+ * and afterwards by the event loop that sends the text.
+ */
+final class GenerateWriteTask implements Runnable {
+    private static final Logger log = LoggerFactory.getLogger(GenerateWriteTask.class);
+
+    private final InferResponse response;
+    private final boolean isEvent;
+    private final JsonChunks chunks;
+    /** Present until all is written, so that a text whose writing ends in any other way is not taken for a whole one. */
+    private Optional<InferenceException> error = Optional.of(JsonFields.internal("internal error"));
+
+    /**
+     * Takes a response over.
+     *
+     * @param response the response
+     * @param abandoned says whether nobody wants it any more
+     * @param memory bounds the memory of all texts
+     * @param isEvent whether it is an event of a stream
+     */
+    GenerateWriteTask(InferResponse response, BooleanSupplier abandoned, JsonMemoryLimiter memory, boolean isEvent) {
+        this.response = response;
+        this.isEvent = isEvent;
+        this.chunks = new JsonChunks(abandoned, memory);
+    }
+
+    @Override
+    public void run() {
+        try {
+            GenerateResponseWriter.writeChunks(response, chunks, isEvent);
+            error = Optional.empty();
+        } catch (InferenceException e) {
+            error = Optional.of(e);
+        } catch (CancellationException e) { // the client left: nobody will see this
+            error = Optional.of(JsonFields.internal("request was cancelled"));
+        } catch (RuntimeException | Error e) {
+            log.atError().addKeyValue("model", response.model()).setCause(e).log("response not written");
+        } finally {
+            if (error.isPresent()) {
+                chunks.close();
+            }
+        }
+    }
+
+    /** Returns the text, to be closed or taken; empty if there is an error. */
+    JsonChunks chunks() {
+        return chunks;
+    }
+
+    /** Returns why the text could not be written. */
+    Optional<InferenceException> error() {
+        return error;
+    }
+}

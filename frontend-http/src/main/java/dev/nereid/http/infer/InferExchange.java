@@ -1,0 +1,282 @@
+package dev.nereid.http.infer;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.ModelRef;
+import dev.nereid.http.body.ContentCoding;
+import dev.nereid.http.body.ContentTypes;
+import dev.nereid.http.body.DiscardedBody;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.body.RequestBody;
+import dev.nereid.http.body.RequestBodyHeaders;
+import dev.nereid.http.body.RequestFailures;
+import dev.nereid.http.body.RequestMemory;
+import dev.nereid.http.json.JsonTensorReader;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ParameterValue;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One inference over HTTP, from its headers to its submission. Confined to its event loop, but for the reading of a
+ * long text, which a worker does while the event loop waits for it with this request, and goes on with others.
+ *
+ * <p>The steps: the body arrives; it is read and the call goes to the server, which owns all memory from then on; the
+ * answer is for the {@link InferResponseObserver}. The client may go away in any of them: before the call the body is given back,
+ * after it the call is withdrawn.
+ */
+final class InferExchange {
+    private static final Logger log = LoggerFactory.getLogger(InferExchange.class);
+    private static final Cancellation NO_CANCELLATION = () -> {};
+
+    private final InferHandler handler;
+    private final HttpServerRequest request;
+    private final HttpServerResponse http;
+    private final ModelRef model;
+    private final ModelMetadata metadata;
+    private final RequestBodyHeaders headers;
+    private final RequestBody body;
+    private Cancellation cancellation = NO_CANCELLATION;
+    /** The client's name for the request, once it was read. */
+    private String id = "";
+
+    /** Whether the body is no longer of interest. */
+    private boolean refused;
+    /** Whether a worker reads the body, which nobody may close meanwhile. */
+    private boolean isReadOnWorker;
+
+    InferExchange(
+            InferHandler handler,
+            HttpServerRequest request,
+            ModelRef model,
+            ModelMetadata description,
+            RequestBodyHeaders head) {
+        this.handler = handler;
+        this.request = request;
+        this.http = request.response();
+        this.model = model;
+        this.metadata = description;
+        this.headers = head;
+        this.body = new RequestBody(handler.server().memory(), head, handler.limits());
+    }
+
+    /** Waits for the body. */
+    void start() {
+        http.closeHandler(closed -> onClientClosed());
+        request.handler(this::receive);
+        request.endHandler(end -> submit());
+    }
+
+    private void receive(Buffer chunk) {
+        if (refused) {
+            return;
+        }
+        try {
+            if (!body.append(chunk)) {
+                request.pause();
+                handler.loop().executeAfterIo(this::inflateMore);
+            }
+        } catch (InferenceException e) {
+            refuseUnread(e);
+        } catch (RuntimeException | Error e) {
+            failUnread(e);
+        }
+    }
+
+    /** Takes more of a chunk that is much larger than it looks, while others have their turns. */
+    private void inflateMore() {
+        if (refused) {
+            return;
+        }
+        try {
+            if (body.inflateMore()) {
+                request.resume();
+            } else {
+                handler.loop().executeAfterIo(this::inflateMore);
+            }
+        } catch (InferenceException e) {
+            request.resume();
+            refuseUnread(e);
+        } catch (RuntimeException | Error e) {
+            request.resume();
+            failUnread(e);
+        }
+    }
+
+    private void submit() {
+        if (refused) {
+            return;
+        }
+        boolean isLong;
+        try {
+            body.finish();
+            isLong = bytesToRead() > handler.limits().maxInlineBytes();
+        } catch (InferenceException e) {
+            refuse(e);
+            return;
+        } catch (RuntimeException | Error e) {
+            fail(e);
+            return;
+        }
+        RequestMemory memory =
+                new RequestMemory(handler.server().memory(), handler.server().sharedMemory());
+        if (!isLong) {
+            prepare(memory).run();
+        } else {
+            isReadOnWorker = true;
+            if (!handler.loop().executeOnWorker(() -> prepareOnWorker(memory))) {
+                body.close();
+            }
+        }
+    }
+
+    /** How much of the body is looked at: its JSON, or the string that it is, which is copied. */
+    private long bytesToRead() {
+        long jsonLength = headers.jsonLength(body.size());
+        boolean isString = jsonLength == 0
+                && !metadata.inputs().isEmpty()
+                && metadata.inputs().getFirst().type() == DataType.BYTES;
+        return isString ? body.size() : jsonLength;
+    }
+
+    /** Reads a long text, on a worker. */
+    private void prepareOnWorker(RequestMemory memory) {
+        Runnable next = prepare(memory);
+        if (!handler.loop().execute(() -> resume(memory, next))) {
+            memory.run();
+            body.close();
+        }
+    }
+
+    private void resume(RequestMemory memory, Runnable next) {
+        isReadOnWorker = false;
+        if (refused) {
+            memory.run();
+            body.close();
+        } else {
+            next.run();
+        }
+    }
+
+    /**
+     * Reads the body.
+     *
+     * @return what is to be done next, by the event loop
+     */
+    private Runnable prepare(RequestMemory memory) {
+        try {
+            InferRequestBody read = read(memory);
+            InferRequest call = toInferRequest(read, memory);
+            return () -> infer(call, read.outputs(), memory);
+        } catch (InferenceException e) {
+            memory.run();
+            return () -> refuse(e);
+        } catch (RuntimeException | Error e) {
+            memory.run();
+            return () -> fail(e);
+        }
+    }
+
+    private void infer(InferRequest call, RequestedOutputs outputs, RequestMemory memory) {
+        ContentCoding coding = ContentCoding.forResponse(request.getHeader(HttpHeaders.ACCEPT_ENCODING));
+        InferResponseObserver answer = new InferResponseObserver(
+                handler, request, model, call.id(), new ResponseFormat(outputs, coding, memory));
+        try {
+            cancellation = handler.server().infer(call, answer);
+        } catch (RuntimeException | Error e) { // the memory is the server's
+            memory.answered();
+            fail(e);
+        }
+    }
+
+    private InferRequestBody read(RequestMemory memory) {
+        long jsonLength = headers.jsonLength(body.size());
+        if (jsonLength == 0) {
+            return adoptBody(new RawRequestReader(metadata).read(body.bytes(), memory), memory);
+        }
+        // Known texts are the event loop's alone.
+        InferRequestBody known =
+                isReadOnWorker ? null : handler.requestCache().get(model.name(), body.bytes(), jsonLength);
+        return known != null ? adoptBody(known, memory) : parse(jsonLength, memory);
+    }
+
+    private InferRequestBody parse(long jsonLength, RequestMemory memory) {
+        InferRequestReader reader = new InferRequestReader(
+                model.name(), body.bytes(), jsonLength, memory, handler.limits().maxJsonBytes());
+        InferRequestBody read;
+        try {
+            read = reader.read();
+        } finally {
+            id = reader.id();
+        }
+        if (reader.ignoredData() && metadata.maxBatchSize() == 0) {
+            throw JsonTensorReader.tooManyElements();
+        }
+        if (!isReadOnWorker && reader.usesOnlyBody()) {
+            handler.requestCache().put(model.name(), body.bytes(), jsonLength, read);
+        }
+        if (reader.usesBody()) {
+            return adoptBody(read, memory);
+        }
+        body.close();
+        return read;
+    }
+
+    /** Has the memory of the call own the body, which inputs of the request view. */
+    private InferRequestBody adoptBody(InferRequestBody read, RequestMemory memory) {
+        body.take().ifPresent(memory::adopt);
+        return read;
+    }
+
+    private InferRequest toInferRequest(InferRequestBody read, RequestMemory memory) {
+        Map<String, ParameterValue> parameters = handler.forwardedHeaders()
+                .map(pattern -> ForwardedHeaders.add(read.parameters(), request, pattern))
+                .orElse(read.parameters());
+        return new InferRequest(
+                model, read.id(), read.inputs(), read.outputs().requested(), parameters, read.options(), memory);
+    }
+
+    /** Answers what is wrong with a body of which more may come. */
+    private void refuseUnread(InferenceException error) {
+        DiscardedBody.announceClose(request, handler.limits());
+        refuse(error);
+        DiscardedBody.discard(request, handler.limits());
+    }
+
+    private void failUnread(Throwable error) {
+        DiscardedBody.announceClose(request, handler.limits());
+        fail(error);
+        DiscardedBody.discard(request, handler.limits());
+    }
+
+    /** Answers that the server failed, which must not leave the request without an answer. */
+    private void fail(Throwable error) {
+        refused = true;
+        body.close();
+        log.atError().addKeyValue("model", model).setCause(error).log("request not served");
+        RequestFailures.logInternal(id, model);
+        HttpErrors.sendInternal(request);
+    }
+
+    private void refuse(InferenceException error) {
+        refused = true;
+        body.close();
+        InferenceException told = RequestFailures.refuse(handler.server(), id, model, error);
+        HttpErrors.send(http, told, headers.coding() == ContentCoding.IDENTITY ? ContentTypes.JSON : ContentTypes.TEXT);
+    }
+
+    private void onClientClosed() {
+        refused = true;
+        if (!isReadOnWorker) {
+            body.close();
+        }
+        cancellation.cancel();
+    }
+}

@@ -1,0 +1,119 @@
+package dev.nereid.http.infer;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.Quoted;
+import dev.nereid.http.body.BodyLimits;
+import dev.nereid.http.body.ContentTypes;
+import dev.nereid.http.body.DiscardedBody;
+import dev.nereid.http.body.EventLoopExecutor;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.body.RequestBodyHeaders;
+import dev.nereid.http.body.RequestFailures;
+import dev.nereid.http.json.JsonMemoryLimiter;
+import dev.nereid.spi.ErrorCode;
+import io.vertx.core.Context;
+import io.vertx.core.http.HttpServerRequest;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Handles {@code POST /v2/models/{name}/infer}. Confined to one event loop. */
+public final class InferHandler {
+    private static final Logger log = LoggerFactory.getLogger(InferHandler.class);
+    private final InferenceServer server;
+    private final BodyLimits limits;
+    private final Optional<Pattern> forwardedHeaders;
+    private final Context context;
+    private final EventLoopExecutor loop;
+    private final Thread eventLoop = Thread.currentThread();
+    private final InferResponseWriter writer;
+    private final JsonMemoryLimiter jsonMemory;
+    private final ParsedRequestCache requestCache = new ParsedRequestCache();
+
+    /**
+     * Creates the handler of one event loop, on that loop.
+     *
+     * @param server who infers
+     * @param limits the limits of bodies
+     * @param forwardedHeaders found in the names of those headers that become parameters
+     * @param context the event loop
+     * @param textMemory bounds the memory of long texts
+     */
+    public InferHandler(
+            InferenceServer server,
+            BodyLimits limits,
+            Optional<Pattern> forwardedHeaders,
+            Context context,
+            JsonMemoryLimiter textMemory) {
+        this.server = server;
+        this.limits = limits;
+        this.forwardedHeaders = forwardedHeaders;
+        this.context = context;
+        this.jsonMemory = textMemory;
+        this.loop = new EventLoopExecutor(context);
+        this.writer = new InferResponseWriter(context);
+    }
+
+    /** Checks what can be checked before the body is there, and then waits for it. */
+    public void handle(HttpServerRequest request, String name, String version) {
+        try {
+            ModelRef model = ModelRef.parse(name, version);
+            ModelMetadata description = server.models().metadata(model);
+            if (description.decoupled()) {
+                throw new InferenceException(
+                        ErrorCode.UNSUPPORTED,
+                        "HTTP end point doesn't support models with decoupled transaction policy");
+            }
+            RequestBodyHeaders head = RequestBodyHeaders.of(request, limits);
+            DiscardedBody.sendContinue(request);
+            new InferExchange(this, request, model, description, head).start();
+        } catch (InferenceException e) {
+            DiscardedBody.refuse(
+                    request, RequestFailures.refuse(server, "", Quoted.text(name), e), ContentTypes.TEXT, limits);
+        } catch (RuntimeException | Error e) {
+            log.atError().addKeyValue("model", Quoted.text(name)).setCause(e).log("inference not begun");
+            HttpErrors.sendInternal(request);
+            DiscardedBody.discard(request, limits);
+        }
+    }
+
+    InferenceServer server() {
+        return server;
+    }
+
+    BodyLimits limits() {
+        return limits;
+    }
+
+    Optional<Pattern> forwardedHeaders() {
+        return forwardedHeaders;
+    }
+
+    Context context() {
+        return context;
+    }
+
+    EventLoopExecutor loop() {
+        return loop;
+    }
+
+    boolean isOnEventLoop() {
+        return eventLoop.equals(Thread.currentThread());
+    }
+
+    ParsedRequestCache requestCache() {
+        return requestCache;
+    }
+
+    JsonMemoryLimiter jsonMemory() {
+        return jsonMemory;
+    }
+
+    InferResponseWriter writer() {
+        return writer;
+    }
+}

@@ -1,0 +1,23 @@
+package dev.nereid.http.infer;
+
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.spi.ParameterValue;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The parsed body of an inference request. Immutable as a view of its memory.
+ *
+ * @param id the client's name for the request; empty for none
+ * @param inputs the inputs
+ * @param outputs the outputs wanted, and how each is to be written
+ * @param parameters the parameters for the backend
+ * @param options the parameters for the server
+ */
+record InferRequestBody(
+        String id,
+        List<InputTensor> inputs,
+        RequestedOutputs outputs,
+        Map<String, ParameterValue> parameters,
+        RequestOptions options) {}

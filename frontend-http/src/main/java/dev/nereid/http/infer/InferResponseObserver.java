@@ -1,0 +1,211 @@
+package dev.nereid.http.infer;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.RequestProtocol;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.http.body.ContentTypes;
+import dev.nereid.http.body.HttpErrors;
+import dev.nereid.http.body.RequestFailures;
+import dev.nereid.http.json.JsonChunks;
+import dev.nereid.http.json.JsonFields;
+import dev.nereid.http.json.JsonWriter;
+import dev.nereid.spi.ErrorCode;
+import io.vertx.core.http.HttpServerRequest;
+import io.vertx.core.http.HttpServerResponse;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes the response of one inference to the client. Confined to that, but for the observer's methods, which hand
+ * over to it. If the client left, the answer is closed unseen.
+ *
+ * <p>A long JSON text would keep everybody else on the event loop waiting. A worker writes it, on the heap, and checks
+ * between its pieces that the client is still there; the event loop then sends the pieces. The connection's next answer
+ * waits for this one, whoever writes it.
+ */
+final class InferResponseObserver implements ResponseObserver {
+    private static final Logger log = LoggerFactory.getLogger(InferResponseObserver.class);
+    private static final String NO_MEMORY =
+            "not enough memory to write the response as JSON; ask for its outputs as binary data";
+    private static final String TRUNCATED = "shared memory of an input was truncated before the response was written";
+
+    private final InferHandler handler;
+    private final HttpServerRequest request;
+    private final HttpServerResponse http;
+    private final ModelRef model;
+    private final String id;
+    private final ResponseFormat format;
+    /** Responses that came although more than one is wrong. Touched by one thread at a time, as the observer is. */
+    private int surplus;
+
+    InferResponseObserver(
+            InferHandler handler, HttpServerRequest request, ModelRef model, String id, ResponseFormat form) {
+        this.handler = handler;
+        this.request = request;
+        this.http = request.response();
+        this.model = model;
+        this.id = id;
+        this.format = form;
+    }
+
+    @Override
+    public void onResponse(InferResponse response) {
+        if (!response.isFinal() || surplus > 0) {
+            surplus++;
+            response.close();
+            if (response.isFinal()) {
+                fail(JsonFields.internal("expected a single response, got " + surplus));
+            }
+            return;
+        }
+        respondOnEventLoop(response, null);
+    }
+
+    @Override
+    public void onFailedResponse(InferenceException error) {
+        surplus++;
+    }
+
+    @Override
+    public void onCompleted() {
+        fail(JsonFields.internal("expected a single response, got " + surplus));
+    }
+
+    @Override
+    public void onError(InferenceException error) {
+        fail(error);
+    }
+
+    @Override
+    public void onRefused(InferenceException error) {
+        RequestFailures.log(id, model, error);
+        format.memory().answered();
+        // Clients of the reference server see these types: that of a request refused, that of one that failed.
+        if (handler.isOnEventLoop()) {
+            HttpErrors.send(http, error, ContentTypes.JSON);
+        } else {
+            handler.loop().execute(() -> HttpErrors.send(http, error, ContentTypes.JSON));
+        }
+    }
+
+    @Override
+    public RequestProtocol protocol() {
+        return RequestProtocol.HTTP;
+    }
+
+    private void fail(InferenceException error) {
+        respondOnEventLoop(null, RequestFailures.fail(handler.server(), id, model, error));
+    }
+
+    private void respondOnEventLoop(@Nullable InferResponse response, @Nullable InferenceException error) {
+        if (response != null && format.bytesToWrite(response) > handler.limits().maxInlineBytes()) {
+            writeOnWorker(response);
+        } else if (handler.isOnEventLoop()) {
+            respond(response, error);
+        } else if (!handler.loop().execute(() -> respond(response, error)) && response != null) {
+            response.close();
+        }
+    }
+
+    private void respond(@Nullable InferResponse response, @Nullable InferenceException error) {
+        format.memory().answered();
+        if (response != null) {
+            send(response, () -> handler.writer().write(http, response, format));
+        } else if (error != null) {
+            HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, error, ContentTypes.TEXT));
+        }
+    }
+
+    /** Has a worker write the text, and the event loop send it. */
+    private void writeOnWorker(InferResponse response) {
+        if (!handler.loop().executeOnWorker(() -> writeJson(response))) {
+            response.close();
+        }
+    }
+
+    private void writeJson(InferResponse response) {
+        JsonChunks text = new JsonChunks(http::closed, handler.jsonMemory());
+        AtomicReference<InferResponseWriter.Written> written = new AtomicReference<>();
+        Optional<Failure> failure = attempt(() -> {
+            JsonWriter json = new JsonWriter(text);
+            long binaryBytes = new InferResponseJson(json).write(response, format.outputs());
+            json.flush();
+            written.set(InferResponseWriter.collect(response, format, text, binaryBytes));
+        });
+        text.close(); // what was not collected
+        InferResponseWriter.Written body = written.get();
+        boolean handedOver = body == null
+                ? handler.loop().execute(() -> fail(response, failure.orElseThrow()))
+                : handler.loop().execute(() -> sendWritten(response, body));
+        if (!handedOver) {
+            response.close();
+            if (body != null) {
+                body.body().close();
+            }
+        }
+    }
+
+    private void sendWritten(InferResponse response, InferResponseWriter.Written written) {
+        format.memory().answered();
+        if (http.closed()) {
+            written.body().close();
+        }
+        send(response, () -> {
+            try {
+                handler.writer().send(request, response, format, written);
+            } catch (RuntimeException | Error e) {
+                written.body().close();
+                throw e;
+            }
+        });
+    }
+
+    private void send(InferResponse response, Runnable writing) {
+        if (http.closed()) {
+            response.close();
+        } else {
+            attempt(writing).ifPresent(failure -> fail(response, failure));
+        }
+    }
+
+    private void fail(InferResponse response, Failure failure) {
+        format.memory().answered();
+        response.close();
+        RequestFailures.log(id, model, failure.error());
+        HttpErrors.sendOrAbort(request, () -> HttpErrors.send(http, failure.error(), failure.contentType()));
+    }
+
+    /**
+     * An error that replaces outputs which could not be written. Immutable.
+     *
+     * @param error what went wrong
+     * @param contentType how errors of this kind are labelled
+     */
+    private record Failure(InferenceException error, CharSequence contentType) {}
+
+    private Optional<Failure> attempt(Runnable writing) {
+        try {
+            writing.run();
+            return Optional.empty();
+        } catch (CancellationException e) { // the client left: nobody will see this
+            return Optional.of(new Failure(JsonFields.internal("request was cancelled"), ContentTypes.TEXT));
+        } catch (InferenceException e) {
+            return Optional.of(new Failure(e, ContentTypes.TEXT));
+        } catch (OutOfMemoryError e) { // most likely of the text, though other threads fill the heap too
+            return Optional.of(
+                    new Failure(new InferenceException(ErrorCode.UNAVAILABLE, NO_MEMORY), ContentTypes.JSON));
+        } catch (InternalError e) { // how the JVM tells that mapped memory is not there any more
+            log.atDebug().addKeyValue("model", model).setCause(e).log("shared memory not readable");
+            return Optional.of(new Failure(JsonFields.internal(TRUNCATED), ContentTypes.TEXT));
+        } catch (RuntimeException | Error e) {
+            log.atError().addKeyValue("model", model).setCause(e).log("response not written");
+            return Optional.of(new Failure(JsonFields.internal("internal error"), ContentTypes.JSON));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package dev.nereid.http.infer;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.http.body.ContentTypes;
+import dev.nereid.http.body.RequestBodyHeaders;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import io.netty.buffer.Unpooled;
+import io.vertx.core.MultiMap;
+import io.vertx.core.buffer.Buffer;
+import io.vertx.core.http.HttpHeaders;
+import io.vertx.core.internal.buffer.BufferInternal;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
+
+/** Pre-rendered headers and JSON of a small response with binary outputs. Immutable. */
+final class ResponseTemplate {
+    private final String model;
+    private final long version;
+    private final List<Output> outputs;
+    private final byte[] text;
+
+    /** How many bytes text and outputs have together. */
+    private final int size;
+
+    private final MultiMap headers;
+
+    /** An output without its bytes. Immutable. */
+    private record Output(String name, DataType type, Shape shape, long byteSize) {
+        boolean is(NamedTensor other) {
+            Tensor tensor = other.tensor();
+            return tensor.type() == type
+                    && tensor.byteSize() == byteSize
+                    && tensor.shape().equals(shape)
+                    && other.name().equals(name);
+        }
+    }
+
+    /**
+     * Takes the answer that a response made.
+     *
+     * @param response the response, without id and parameters, whose outputs were all written as bytes
+     * @param json what was written, of which the first bytes are the text
+     * @param jsonSize how many bytes of it are the text
+     */
+    ResponseTemplate(InferResponse response, byte[] json, int jsonSize) {
+        model = response.model();
+        version = response.version();
+        outputs =
+                response.outputs().stream().map(ResponseTemplate::withoutBytes).toList();
+        text = Arrays.copyOf(json, jsonSize);
+        size = Math.toIntExact(
+                jsonSize + outputs.stream().mapToLong(Output::byteSize).sum());
+        headers = headers(jsonSize, size);
+    }
+
+    /** Returns the headers of an answer of such lengths, which cannot be changed. */
+    static MultiMap headers(int jsonSize, int size) {
+        return HttpHeaders.headers()
+                .set(HttpHeaders.CONTENT_TYPE, ContentTypes.OCTET_STREAM)
+                .set(RequestBodyHeaders.JSON_LENGTH, HttpHeaders.createOptimized(Integer.toString(jsonSize)))
+                .set(HttpHeaders.CONTENT_LENGTH, HttpHeaders.createOptimized(Integer.toString(size)))
+                .copy(false);
+    }
+
+    private static Output withoutBytes(NamedTensor output) {
+        Tensor tensor = output.tensor();
+        return new Output(output.name(), tensor.type(), tensor.shape(), tensor.byteSize());
+    }
+
+    /**
+     * Says whether a response makes this answer.
+     *
+     * @param response a response without id and parameters
+     * @param wanted how each of its outputs is to be written
+     */
+    boolean matches(InferResponse response, RequestedOutputs wanted) {
+        List<NamedTensor> tensors = response.outputs();
+        if (response.version() != version
+                || tensors.size() != outputs.size()
+                || !response.model().equals(model)) {
+            return false;
+        }
+        for (int i = 0; i < tensors.size(); i++) {
+            NamedTensor tensor = tensors.get(i);
+            if (!outputs.get(i).is(tensor)
+                    || !tensor.tensor().place().isHost()
+                    || wanted.format(tensor.name()) != RequestedOutputs.Format.BINARY) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns the headers of the answer, which cannot be changed. */
+    MultiMap headers() {
+        return headers;
+    }
+
+    /**
+     * Returns the body of the answer that a response makes, with a copy of its outputs.
+     *
+     * @throws InternalError if an output lies in shared memory that is not there any more
+     */
+    Buffer body(InferResponse response) {
+        byte[] body = Arrays.copyOf(text, size);
+        int at = text.length;
+        List<NamedTensor> tensors = response.outputs();
+        for (int i = 0; i < tensors.size(); i++) {
+            MemorySegment data = tensors.get(i).tensor().data();
+            int length = (int) data.byteSize();
+            MemorySegment.copy(data, ValueLayout.JAVA_BYTE, 0, body, at, length);
+            at += length;
+        }
+        return BufferInternal.buffer(Unpooled.wrappedBuffer(body));
+    }
+}

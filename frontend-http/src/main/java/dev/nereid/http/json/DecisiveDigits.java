@@ -1,0 +1,53 @@
+package dev.nereid.http.json;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** Truncates long decimal numbers without changing how they round. Immutable. */
+final class DecisiveDigits {
+    /** So many digits and the knowledge that others follow decide how any number is rounded. */
+    private static final int MAX_DIGITS = 800;
+    /** With so many digits, larger exponents mean zero or infinity. */
+    private static final int MAX_EXPONENT = 2000;
+
+    private DecisiveDigits() {}
+
+    /**
+     * Writes a number that is rounded as another one is.
+     *
+     * @param text a valid JSON text
+     * @param from the offset at which the number begins
+     * @param to the offset after it
+     * @param exponent the exponent that is written there, zero if there is none
+     * @return digits and an exponent, without sign
+     */
+    static String of(MemorySegment text, int from, int to, long exponent) {
+        StringBuilder digits = new StringBuilder();
+        boolean fraction = false;
+        boolean more = false;
+        long power = exponent;
+        for (int i = from; i < to; i++) {
+            byte next = text.get(ValueLayout.JAVA_BYTE, i);
+            if (next == 'e' || next == 'E') {
+                break;
+            }
+            if (next == '.') {
+                fraction = true;
+            } else if (next != '-') {
+                if (digits.length() == MAX_DIGITS) {
+                    more |= next != '0';
+                    power++;
+                } else if (next != '0' || !digits.isEmpty()) {
+                    digits.append((char) next);
+                }
+                power -= fraction ? 1 : 0;
+            }
+        }
+        if (more) {
+            digits.append('1');
+            power--;
+        }
+        long shown = Math.clamp(power, -MAX_EXPONENT, MAX_EXPONENT);
+        return digits.isEmpty() ? "0" : digits.append('e').append(shown).toString();
+    }
+}

@@ -1,0 +1,102 @@
+package dev.nereid.http.json;
+
+/**
+ * Iterates over the elements of nested JSON arrays in row-major order. Confined to the thread that reads a request.
+ *
+ * <p>The text need not be valid: what is between the elements is checked here.
+ */
+final class JsonElements {
+    private static final int MAX_DEPTH = 100;
+
+    /** The tokens that are valid next. */
+    private enum Next {
+        /** An element or an array. */
+        VALUE,
+        /** The same, or the end of the array. */
+        VALUE_OR_END,
+        /** A comma or the end of the array. */
+        COMMA_OR_END
+    }
+
+    private final JsonReader json;
+    private Next next = Next.VALUE;
+    private int depth;
+    private long index = -1;
+
+    /**
+     * Starts before the first element.
+     *
+     * @param json moved to the opening bracket of the outermost array
+     */
+    JsonElements(JsonReader json) {
+        this.json = json;
+    }
+
+    /**
+     * Moves to the next element, which is anything but an array; the one before must have been read.
+     *
+     * @return {@code false} if there is none
+     */
+    boolean next() {
+        for (; ; ) {
+            json.skipSpace();
+            switch (json.peek()) {
+                case ',' -> {
+                    require(next == Next.COMMA_OR_END);
+                    json.take();
+                    next = Next.VALUE;
+                }
+                case ']' -> {
+                    require(next != Next.VALUE);
+                    json.take();
+                    next = Next.COMMA_OR_END;
+                    if (--depth == 0) {
+                        return false;
+                    }
+                }
+                case '[' -> {
+                    require(next != Next.COMMA_OR_END);
+                    checkDepth();
+                    json.take();
+                    next = Next.VALUE_OR_END;
+                    depth++;
+                }
+                default -> {
+                    require(next != Next.COMMA_OR_END);
+                    checkDepth();
+                    next = Next.COMMA_OR_END;
+                    index++;
+                    return true;
+                }
+            }
+        }
+    }
+
+    /** Takes note that elements were read after the current one, each with the comma before it, and a comma at last. */
+    void skip(long elements) {
+        index += elements;
+        next = Next.VALUE;
+    }
+
+    /** Returns the place of the element in the tensor. */
+    long index() {
+        return index;
+    }
+
+    private void require(boolean valid) {
+        if (!valid) {
+            throw JsonErrors.value(
+                    "Unable to parse 'data': invalid array",
+                    json.path().to("data"),
+                    "elements and arrays with commas between them",
+                    json.describeValue());
+        }
+    }
+
+    private void checkDepth() {
+        if (depth >= MAX_DEPTH) {
+            throw JsonFields.invalid(
+                    "Unable to parse 'data': JSON nesting depth exceeds maximum allowed limit (" + MAX_DEPTH + ")");
+        }
+    }
+}

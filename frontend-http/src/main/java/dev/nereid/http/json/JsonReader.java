@@ -1,0 +1,397 @@
+package dev.nereid.http.json;
+
+import dev.nereid.api.InferenceException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+
+/**
+ * Pull parser of a JSON text in native memory. Confined to the thread that reads a request.
+ *
+ * <p>It reads where the bytes lie and makes no objects. It accepts what clients are used to send beyond the standard: the
+ * bare words {@code NaN}, {@code Inf} and {@code Infinity}, strings of any bytes, any depth of nesting, a byte order mark,
+ * and a zero byte as the end. Syntax errors carry the texts and offsets that clients know.
+ *
+ * <p>Reading starts with {@link #begin} and goes through a value at a time; what was passed over once is known to be
+ * valid and may be read again after {@link #moveTo}, but for what was passed by {@link #passNumbers}.
+ */
+public final class JsonReader {
+    private static final int STACK_WORD = 64;
+
+    private final MemorySegment text;
+    private final JsonWindow window;
+    private final int end;
+    private int at;
+    private int keyStart;
+    private int keyEnd;
+    /** The open brackets around {@link #at} while a value is skipped: one bit each, set for objects. */
+    private long[] stack = new long[1];
+
+    private final JsonNumber skipped = new JsonNumber();
+    private final JsonPath path = new JsonPath();
+
+    /**
+     * Begins at the start of a text.
+     *
+     * @param text the bytes, at most as many as an {@code int} can count
+     */
+    public JsonReader(MemorySegment text) {
+        this.text = text;
+        this.window = new JsonWindow(text);
+        this.end = window.end();
+    }
+
+    /** Returns which part of the request is read, for errors. */
+    public JsonPath path() {
+        return path;
+    }
+
+    /** Describes the value that the reader stands at, for errors. */
+    public String describeValue() {
+        return JsonErrors.describe(text, at);
+    }
+
+    /** Moves to the first value; a text without one is an error. */
+    public void begin() {
+        for (int mark : new int[] {0xEF, 0xBB, 0xBF}) {
+            if (peek() == (byte) mark) {
+                at++;
+            }
+        }
+        skipSpace();
+        if (peek() == JsonWindow.END) {
+            throw syntaxError("The document is empty.", at);
+        }
+    }
+
+    /** Checks that nothing follows the value that was read. */
+    public void finish() {
+        skipSpace();
+        if (peek() != JsonWindow.END) {
+            throw syntaxError("The document root must not be followed by other values.", at);
+        }
+    }
+
+    /** Returns how many bytes are left. */
+    int remaining() {
+        return end - at;
+    }
+
+    /** Returns the offset of the next byte. */
+    public int position() {
+        return at;
+    }
+
+    /** Continues at an offset that was read before. */
+    public void moveTo(int position) {
+        at = position;
+    }
+
+    /** Returns the next byte without reading it, or {@link JsonWindow#END}. */
+    public byte peek() {
+        return window.get(at);
+    }
+
+    /** Returns the next byte and reads it. */
+    byte take() {
+        byte next = peek();
+        at++;
+        return next;
+    }
+
+    /** Reads past blanks. */
+    void skipSpace() {
+        for (byte next = peek(); next == ' ' || next == '\n' || next == '\r' || next == '\t'; next = peek()) {
+            at++;
+        }
+    }
+
+    /** Reads a {@code '{'} and the first key with its colon, or the <code>'}'</code> of an empty object. */
+    public boolean firstMember() {
+        at++;
+        skipSpace();
+        if (peek() == '}') {
+            at++;
+            return false;
+        }
+        readKey();
+        return true;
+    }
+
+    /** After a member's value, reads the comma and the next key with its colon, or the end of the object. */
+    public boolean nextMember() {
+        skipSpace();
+        return switch (peek()) {
+            case ',' -> {
+                at++;
+                skipSpace();
+                readKey();
+                yield true;
+            }
+            case '}' -> {
+                at++;
+                yield false;
+            }
+            default -> throw syntaxError("Missing a comma or '}' after an object member.", at);
+        };
+    }
+
+    /** Says whether the member that was entered last has this name, which needs no escapes. */
+    public boolean keyIs(String name) {
+        int length = name.length();
+        if (keyEnd - keyStart != length) {
+            return keyEnd - keyStart > length && JsonStrings.hasEscape(text, keyStart, keyEnd) && name.equals(key());
+        }
+        return window.holds(keyStart, name);
+    }
+
+    /** Returns the name of the member that was entered last. */
+    public String key() {
+        return string(keyStart, keyEnd);
+    }
+
+    /** Reads a {@code '['} and says whether an element follows; if none does, reads the {@code ']'} too. */
+    public boolean firstElement() {
+        at++;
+        skipSpace();
+        if (peek() == ']') {
+            at++;
+            return false;
+        }
+        return true;
+    }
+
+    /** After an element, reads the comma or the end of the array, and says which it was. */
+    public boolean nextElement() {
+        skipSpace();
+        return switch (peek()) {
+            case ',' -> {
+                at++;
+                skipSpace();
+                yield true;
+            }
+            case ']' -> {
+                at++;
+                yield false;
+            }
+            default -> throw syntaxError("Missing a comma or ']' after an array element.", at);
+        };
+    }
+
+    /** Reads past a string and returns the offset of its closing quote; it began after the next byte. */
+    int skipString() {
+        at++;
+        for (; ; ) {
+            at = window.skipPlain(at);
+            byte next = peek();
+            if (next == '"') {
+                return at++;
+            } else if (next == '\\') {
+                at = JsonStrings.checkEscape(text, at, end);
+            } else if (next >= 0 && next < ' ') {
+                throw syntaxError(
+                        next == JsonWindow.END
+                                ? "Missing a closing quotation mark in string."
+                                : "Invalid encoding in string.",
+                        at);
+            } else {
+                at++;
+            }
+        }
+    }
+
+    /** Reads a number and says so, or says that there is none. */
+    public boolean readNumber(JsonNumber number) {
+        byte next = peek();
+        if (next != '-' && next != 'I' && next != 'N' && (next < '0' || next > '9')) {
+            return false;
+        }
+        at = number.read(window, at);
+        return true;
+    }
+
+    /** Receives the numbers of an array. */
+    @FunctionalInterface
+    interface NumberTarget {
+        /** Takes the number that was read as the element at an index. */
+        void put(JsonNumber number, long index);
+    }
+
+    /**
+     * Reads plain numbers as long as each is followed by another element, and what is between them.
+     *
+     * @param number set to each of them
+     * @param target told of each of them
+     * @param from the index of the first
+     * @param expected how many elements there may be, an index
+     * @return the index of the next element
+     */
+    long readPlainElements(JsonNumber number, NumberTarget target, long from, long expected) {
+        long element = from;
+        while (at < end && element < expected) {
+            int index = window.indexOf(at);
+            byte[] bytes = window.array();
+            int last = window.lastStart();
+            do {
+                int comma = DigitChunk.findComma(bytes, index);
+                if (bytes[comma] != ',' || number.readPlain(bytes, index) != comma) {
+                    at = window.offsetOf(index);
+                    return element;
+                }
+                target.put(number, element++);
+                index = bytes[comma + 1] == ' ' ? comma + 2 : comma + 1;
+            } while (index < last && element < expected);
+            at = window.offsetOf(index);
+        }
+        return element;
+    }
+
+    /** Reads past plain numbers as long as each is followed by another element, and up to that. */
+    private void skipPlainElements() {
+        while (at < end) {
+            int index = window.indexOf(at);
+            byte[] bytes = window.array();
+            int last = window.lastStart();
+            do {
+                int comma = DigitChunk.findComma(bytes, index);
+                if (bytes[comma] != ',' || JsonNumber.skipPlain(bytes, index) != comma) {
+                    at = window.offsetOf(index);
+                    skipSpace();
+                    return;
+                }
+                index = bytes[comma + 1] == ' ' ? comma + 2 : comma + 1;
+            } while (index < last);
+            at = window.offsetOf(index);
+        }
+    }
+
+    /**
+     * Reads past an array of numbers, however it is nested, without looking at them: each of them is to be read later by
+     * {@link JsonElements}, or to be checked by {@link #skipValue}.
+     *
+     * @return {@code false} if there is no array, or one that holds anything else; then nothing was read
+     */
+    public boolean passNumbers() {
+        if (peek() != '[') {
+            return false;
+        }
+        int depth = 0;
+        for (int index = at; index < end; index = DigitChunk.findBracket(text, index + 1)) {
+            switch (text.get(ValueLayout.JAVA_BYTE, index)) {
+                case '[' -> depth++;
+                case ']' -> depth--;
+                default -> {
+                    return false;
+                }
+            }
+            if (depth == 0) {
+                at = index + 1;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Reads past a value of any kind and depth, checking it. */
+    public void skipValue() {
+        int depth = 0;
+        for (; ; ) {
+            byte next = peek();
+            if (next == '{' && firstMember()) {
+                push(depth++, true);
+                continue;
+            } else if (next == '[' && firstElement()) {
+                push(depth++, false);
+                skipPlainElements();
+                continue;
+            } else if (next != '{' && next != '[') {
+                skipScalar(next);
+            }
+            while (depth > 0 && !(isObject(depth - 1) ? nextMember() : nextElement())) {
+                depth--;
+            }
+            if (depth == 0) {
+                return;
+            }
+            if (!isObject(depth - 1)) {
+                skipPlainElements();
+            }
+        }
+    }
+
+    /** Reads a string and returns how many bytes it stands for. */
+    int readStringLength() {
+        int from = at + 1;
+        return JsonStrings.length(text, from, skipString());
+    }
+
+    /** Reads a string into memory and returns the offset after its bytes there. */
+    long readString(MemorySegment target, long offset) {
+        int from = at + 1;
+        return JsonStrings.copy(text, from, skipString(), target, offset);
+    }
+
+    /** Reads a string as text; bytes that are not UTF-8 become replacement characters. */
+    public String readString() {
+        int from = at + 1;
+        return string(from, skipString());
+    }
+
+    private String string(int from, int to) {
+        String plain = window.plainString(from, to);
+        return plain == null ? JsonStrings.decode(text, from, to) : plain;
+    }
+
+    private void readKey() {
+        if (peek() != '"') {
+            throw syntaxError("Missing a name for object member.", at);
+        }
+        keyStart = at + 1;
+        keyEnd = skipString();
+        skipSpace();
+        if (peek() != ':') {
+            throw syntaxError("Missing a colon after a name of object member.", at);
+        }
+        at++;
+        skipSpace();
+    }
+
+    private void skipScalar(byte first) {
+        switch (first) {
+            case '"' -> skipString();
+            case 't' -> skipWord("true");
+            case 'f' -> skipWord("false");
+            case 'n' -> skipWord("null");
+            default -> {
+                at = skipped.read(window, at);
+                skipped.checkRange();
+            }
+        }
+    }
+
+    private void skipWord(String word) {
+        for (int i = 0; i < word.length(); i++) {
+            if (peek() != word.charAt(i)) {
+                throw syntaxError("Invalid value.", at);
+            }
+            at++;
+        }
+    }
+
+    private void push(int depth, boolean object) {
+        int word = depth / STACK_WORD;
+        if (word == stack.length) {
+            stack = Arrays.copyOf(stack, 2 * stack.length);
+        }
+        long bit = 1L << depth;
+        stack[word] = object ? stack[word] | bit : stack[word] & ~bit;
+    }
+
+    private boolean isObject(int depth) {
+        return (stack[depth / STACK_WORD] & 1L << depth) != 0;
+    }
+
+    private InferenceException syntaxError(String problem, int position) {
+        return JsonErrors.syntax(problem, position, text);
+    }
+}

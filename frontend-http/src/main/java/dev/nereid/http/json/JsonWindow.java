@@ -1,0 +1,152 @@
+package dev.nereid.http.json;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/** Reads a JSON text through a small array, which is faster. Confined to the thread that reads a request. */
+final class JsonWindow {
+    /** Stands at the end of the text, as a zero byte does within it. */
+    static final byte END = 0;
+
+    /** No text. */
+    static final JsonWindow EMPTY = new JsonWindow(MemorySegment.NULL);
+
+    /** A number is looked for as a whole only where so many bytes, or all that are left, lie in the array. */
+    private static final int MAX_NUMBER_BYTES = 64;
+
+    private static final int MAX_BYTES = 8192;
+    /** Zeros behind the stretch, so that a number can be looked at as a whole wherever the text may end. */
+    private static final int MARGIN = DigitChunk.REACH + 1;
+
+    private final MemorySegment text;
+    private final int end;
+    private byte[] bytes = {};
+    private int start;
+    private int length;
+
+    /**
+     * Begins at the start of a text.
+     *
+     * @param text the bytes, at most as many as an {@code int} can count
+     */
+    JsonWindow(MemorySegment text) {
+        this.text = text;
+        this.end = Math.toIntExact(text.byteSize());
+    }
+
+    /** Returns the offset of the text's end. */
+    int end() {
+        return end;
+    }
+
+    /** Returns the whole text. */
+    MemorySegment text() {
+        return text;
+    }
+
+    /** Returns the byte at an offset, or {@link #END} from the end on. */
+    byte get(int offset) {
+        int index = offset - start;
+        return index >= 0 && index < length ? bytes[index] : move(offset);
+    }
+
+    /** Returns where in {@link #array()} an offset lies, together with what follows it. */
+    int indexOf(int offset) {
+        int index = offset - start;
+        if (index < 0 || index > length - MAX_NUMBER_BYTES) {
+            boolean complete = index >= 0 && start + length == end;
+            if (!complete) {
+                move(offset);
+                return 0;
+            }
+        }
+        return index;
+    }
+
+    /** Returns the index from which on {@link #indexOf} has to move the window. */
+    int lastStart() {
+        return start + length == end ? length : length - MAX_NUMBER_BYTES;
+    }
+
+    /** Returns the offset of what lies at an index of {@link #array()}. */
+    int offsetOf(int index) {
+        return start + index;
+    }
+
+    /** Says whether a text of one-byte characters lies at an offset. */
+    boolean holds(int offset, String ascii) {
+        int index = offset - start;
+        int size = ascii.length();
+        if (index < 0 || index + size > length) {
+            for (int i = 0; i < size; i++) {
+                if (offset + i >= end || text.get(ValueLayout.JAVA_BYTE, offset + i) != ascii.charAt(i)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+        for (int i = 0; i < size; i++) {
+            if (bytes[index + i] != ascii.charAt(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns the offset of the next byte that is a quote, a backslash or a control character, or is not in the array. */
+    int skipPlain(int offset) {
+        int index = offset - start;
+        if (index < 0) {
+            return offset;
+        }
+        for (; index < length; index++) {
+            byte next = bytes[index];
+            if (next == '"' || next == '\\' || (next >= 0 && next < ' ')) {
+                break;
+            }
+        }
+        return Math.max(offset, start + index);
+    }
+
+    /** Returns the string between two offsets; {@code null} if it is not in the array as a whole, or has an escape. */
+    @Nullable
+    String plainString(int from, int to) {
+        int index = from - start;
+        if (index < 0 || to - start > length) {
+            return null;
+        }
+        for (int i = index; i < to - start; i++) {
+            if (bytes[i] == '\\') {
+                return null;
+            }
+        }
+        return new String(bytes, index, to - from, StandardCharsets.UTF_8);
+    }
+
+    /** Returns the array, valid until another byte is asked for: {@link #length()} bytes of text, then zeros. */
+    byte[] array() {
+        return bytes;
+    }
+
+    /** Returns how many bytes of the array are text. */
+    int length() {
+        return length;
+    }
+
+    private byte move(int offset) {
+        if (offset >= end) {
+            return END;
+        }
+        if (bytes.length == 0) {
+            bytes = new byte[Math.min(MAX_BYTES, end) + MARGIN];
+        }
+        start = offset;
+        length = Math.min(bytes.length - MARGIN, end - offset);
+        MemorySegment.copy(text, ValueLayout.JAVA_BYTE, start, bytes, 0, length);
+        Arrays.fill(bytes, length, length + MARGIN, END);
+        return bytes[0];
+    }
+}

@@ -1,0 +1,109 @@
+package dev.nereid.http.json;
+
+import java.math.BigInteger;
+
+/**
+ * Finds the shortest decimal that reads back as a float (Schubfach). Reused for one float after another; confined to
+ * one event loop.
+ *
+ * <p>The method is Raffaello Giulietti's ("The Schubfach way to render doubles", 2020): the float and the two middles
+ * between it and its neighbors are scaled by a power of ten, so that the interval between these middles holds at least
+ * one whole number and at most one multiple of ten. Scaled numbers have 33 bits after the point, which keeps all
+ * comparisons right: that was tried with every float.
+ *
+ * <p>There is no branch in here: which way it would go is not to be foreseen, and a wrong guess costs a processor more
+ * than what is calculated in vain.
+ */
+final class ShortestDecimal {
+    private static final int FRACTION_BITS = 23;
+    private static final int FRACTION = (1 << FRACTION_BITS) - 1;
+    /** The exponent of a normal float begins above this power of two, its significand being a whole number. */
+    private static final int POWER_OF_TWO_BIAS = -150;
+
+    private static final int MAX_POWER_OF_TEN = 31;
+    private static final int MIN_POWER_OF_TEN = -45;
+
+    private static final int POINT = 33;
+    private static final long HALF = 1L << (POINT - 1);
+    /** Divides numbers of up to nine digits by ten, with 32 bits after the point. */
+    private static final long TENTH = 429_496_730L;
+
+    private static final int SCALE_BITS = 63;
+    /** The first 63 bits, rounded up, of the inverse of each power of ten. */
+    private static final long[] SCALES = new long[MAX_POWER_OF_TEN - MIN_POWER_OF_TEN + 1];
+
+    static {
+        for (int power = MIN_POWER_OF_TEN; power <= MAX_POWER_OF_TEN; power++) {
+            SCALES[power - MIN_POWER_OF_TEN] = scale(-power);
+        }
+    }
+
+    private int digits;
+    private int power;
+
+    /**
+     * Sets the decimal number to that of a normal float that is greater than zero.
+     *
+     * @param bits those of the float
+     */
+    void of(int bits) {
+        int fraction = bits & FRACTION;
+        int powerOfTwo = (bits >>> FRACTION_BITS) + POWER_OF_TWO_BIAS;
+        // One for a power of two: the next smaller float is half as far away as the next greater one.
+        int nearBelow = (fraction - 1) >>> (Integer.SIZE - 1);
+        power = log10OfInterval(powerOfTwo, nearBelow);
+        long scale = SCALES[power - MIN_POWER_OF_TEN];
+        int shift = powerOfTwo + log2OfPowerOfTen(-power) + POINT;
+        long quarters = (long) (fraction | (FRACTION + 1)) << 2;
+        long value = Math.multiplyHigh(scale, quarters << shift);
+        // The middles belong to the float if it is even, as ties go to the even one.
+        int odd = fraction & 1;
+        long least = Math.multiplyHigh(scale, (quarters - 2 + nearBelow) << shift) + odd;
+        long most = Math.multiplyHigh(scale, (quarters + 2) << shift) - odd;
+
+        long below = value >>> POINT;
+        long nearest = (value + HALF - 1 + (below & 1)) >>> POINT;
+        // Only where one side is shorter may the nearest number lie beyond it; the next one is within the other side.
+        nearest += isNegative((nearest << POINT) - least);
+        long tens = (((below + 5) * TENTH) >>> Integer.SIZE) * 10;
+        long tensOutside = -isNegative(((tens << POINT) - least) | (most - (tens << POINT)));
+        digits = (int) (tens + ((nearest - tens) & tensOutside));
+    }
+
+    /** Returns the digits as one number: seven to nine of them, less than 200,000,000; they may end in zeros. */
+    int digits() {
+        return digits;
+    }
+
+    /** Returns by what power of ten the digits are to be multiplied. */
+    int power() {
+        return power;
+    }
+
+    /** Returns one for a negative number, otherwise zero. */
+    private static long isNegative(long number) {
+        return number >>> (Long.SIZE - 1);
+    }
+
+    private static long scale(int power) {
+        BigInteger ten = BigInteger.TEN.pow(Math.abs(power));
+        int length = ten.bitLength();
+        BigInteger bits;
+        if (power >= 0) {
+            bits = length > SCALE_BITS ? ten.shiftRight(length - SCALE_BITS) : ten.shiftLeft(SCALE_BITS - length);
+        } else {
+            bits = BigInteger.ONE.shiftLeft(length + SCALE_BITS - 1).divide(ten);
+        }
+        return bits.longValueExact() + 1;
+    }
+
+    /** The logarithm, rounded down, of two to a power, or of three quarters of it. */
+    private static int log10OfInterval(int power, int threeQuarters) {
+        return (power * 1_262_611 - (524_031 & -threeQuarters)) >> 22;
+    }
+
+    /** The logarithm to the base of two, rounded down, of ten to a power. */
+    private static int log2OfPowerOfTen(int power) {
+        return (power * 1_741_647) >> 19;
+    }
+}

@@ -1,0 +1,5 @@
+/** TLS options of the HTTP front end. */
+@NullMarked
+package dev.nereid.http.tls;
+
+import org.jspecify.annotations.NullMarked;

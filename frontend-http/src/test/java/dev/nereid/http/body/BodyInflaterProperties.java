@@ -1,0 +1,150 @@
+package dev.nereid.http.body;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.http.json.JsonFields;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.io.ByteArrayOutputStream;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.zip.CRC32;
+import java.util.zip.Deflater;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.constraints.IntRange;
+
+/** Inflated bodies do not depend on the pieces they come in, and take no more memory than they may. */
+class BodyInflaterProperties {
+    private static final int MAX_BYTES = 100_000;
+
+    @Property(tries = 200)
+    void inflatesWhatWasDeflated(
+            @ForAll @IntRange(max = MAX_BYTES) int size,
+            @ForAll @IntRange(min = 1, max = 3000) int piece,
+            @ForAll @IntRange(min = 1, max = 50_000) int turn,
+            @ForAll @IntRange(max = 9) int level,
+            @ForAll @IntRange(max = 31) int flags,
+            @ForAll boolean gzip,
+            @ForAll Random random) {
+        byte[] data = data(size, random);
+        byte[] coded = gzip ? gzip(data, level, flags, random) : deflate(data, level, false);
+
+        try (LeakCheckingMemory memory = new LeakCheckingMemory();
+                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, MAX_BYTES)) {
+            inflate(coded, body, piece, turn);
+
+            assertThat(body.bytes().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data);
+        }
+    }
+
+    @Property(tries = 200)
+    void refusesMoreThanTheLimitWithoutTakingItsMemory(
+            @ForAll @IntRange(min = 1, max = MAX_BYTES) int size,
+            @ForAll @IntRange(min = 1, max = 3000) int piece,
+            @ForAll boolean gzip,
+            @ForAll Random random) {
+        byte[] data = data(size, random);
+        byte[] coded = gzip ? gzip(data, 6, 0, random) : deflate(data, 6, false);
+        long limit = random.nextInt(size);
+
+        // What was there is copied once as it grows.
+        try (LeakCheckingMemory memory = new LeakCheckingMemory(2 * limit + 1);
+                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, limit)) {
+            assertThatThrownBy(() -> inflate(coded, body, piece, MAX_BYTES)).hasMessage("too large");
+        }
+    }
+
+    @Property(tries = 300)
+    void readsOrRefusesWhateverComes(
+            @ForAll @IntRange(max = 5000) int size,
+            @ForAll @IntRange(min = 1, max = 3000) int piece,
+            @ForAll @IntRange(max = 5) int mistakes,
+            @ForAll boolean gzip,
+            @ForAll Random random) {
+        byte[] data = data(size, random);
+        byte[] coded = gzip ? gzip(data, 6, random.nextInt(32), random) : deflate(data, 6, false);
+        for (int i = 0; i < mistakes; i++) {
+            coded[random.nextInt(coded.length)] ^= (byte) (1 << random.nextInt(8));
+        }
+        byte[] cut = Arrays.copyOf(coded, 1 + random.nextInt(coded.length));
+
+        try (LeakCheckingMemory memory = new LeakCheckingMemory();
+                BodyMemory body = new BodyMemory(memory, RequestBodyHeaders.UNKNOWN, MAX_BYTES)) {
+            inflate(cut, body, piece, MAX_BYTES);
+        } catch (InferenceException e) {
+            assertThat(e).hasMessageMatching("(?s)too large|Unable to decompress the request: .+");
+        }
+    }
+
+    private static void inflate(byte[] coded, BodyMemory body, int piece, int turn) {
+        try (BodyInflater inflater = new BodyInflater(coded[0], () -> JsonFields.invalid("too large"))) {
+            for (int at = 0; at < coded.length; at += piece) {
+                inflater.setInput(ByteBuffer.wrap(coded, at, Math.min(piece, coded.length - at)));
+                boolean done = inflater.inflate(body, turn);
+                while (!done) {
+                    done = inflater.inflate(body, turn);
+                }
+            }
+            inflater.finish();
+        }
+    }
+
+    /** Data that can be deflated now more and now less. */
+    private static byte[] data(int size, Random random) {
+        byte[] data = new byte[size];
+        random.nextBytes(data);
+        int bits = random.nextInt(256);
+        for (int i = 0; i < size; i++) {
+            data[i] &= (byte) bits;
+        }
+        return data;
+    }
+
+    /** A gzip file whose head has the parts that the flags name. */
+    private static byte[] gzip(byte[] data, int level, int flags, Random random) {
+        ByteArrayOutputStream file = new ByteArrayOutputStream();
+        file.writeBytes(new byte[] {0x1F, (byte) 0x8B, 8, (byte) flags, 1, 2, 3, 4, 0, 3});
+        if ((flags & 4) != 0) {
+            byte[] extra = new byte[random.nextInt(600)];
+            file.write(extra.length);
+            file.write(extra.length >> 8);
+            file.writeBytes(extra);
+        }
+        if ((flags & 8) != 0) {
+            file.writeBytes(new byte[] {'n', 0});
+        }
+        if ((flags & 16) != 0) {
+            file.writeBytes(new byte[] {'c', 'c', 0});
+        }
+        if ((flags & 2) != 0) {
+            file.writeBytes(new byte[] {0, 0});
+        }
+        file.writeBytes(deflate(data, level, true));
+        CRC32 checksum = new CRC32();
+        checksum.update(data);
+        writeInt(file, checksum.getValue());
+        writeInt(file, data.length);
+        return file.toByteArray();
+    }
+
+    private static void writeInt(ByteArrayOutputStream file, long value) {
+        for (int shift = 0; shift < Integer.SIZE; shift += Byte.SIZE) {
+            file.write((int) (value >> shift));
+        }
+    }
+
+    private static byte[] deflate(byte[] data, int level, boolean bare) {
+        Deflater deflater = new Deflater(level, bare);
+        deflater.setInput(data);
+        deflater.finish();
+        byte[] coded = new byte[data.length + 1000];
+        int size = deflater.deflate(coded);
+        assertThat(deflater.finished()).isTrue();
+        deflater.end();
+        return Arrays.copyOf(coded, size);
+    }
+}

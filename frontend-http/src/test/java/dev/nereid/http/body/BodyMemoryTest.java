@@ -1,0 +1,75 @@
+package dev.nereid.http.body;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.testkit.LeakCheckingMemory;
+import io.netty.buffer.Unpooled;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.Random;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A body takes memory for what arrived. */
+class BodyMemoryTest {
+    private static final long LIMIT = 2L << 30;
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    @Test
+    void allocatesNothingForAContentLength() {
+        BodyMemory body = new BodyMemory(memory, 50_000_000, LIMIT);
+
+        assertThat(memory.buffersInUse()).isZero();
+        body.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "50000000, 1000, 4096",
+        "50000000, 60000, 65536",
+        "1000000, 1000, 4096",
+        "65536, 1, 4096",
+        "2000000000, 1000, 4096",
+        "-1, 1000, 4096",
+        "-1, 100000, 131072",
+    })
+    void takesLittleMoreThanArrived(long claimed, int arrived, long taken) {
+        BodyMemory body = new BodyMemory(memory, claimed, LIMIT);
+        body.append(Unpooled.wrappedBuffer(new byte[arrived]), arrived);
+
+        assertThat(memory.bytesInUse()).isEqualTo(taken);
+        body.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 1000, 65_536})
+    void takesExactlyASmallBodyThatCameAtOnce(int size) {
+        BodyMemory body = new BodyMemory(memory, size, LIMIT);
+        body.append(Unpooled.wrappedBuffer(new byte[size]), size);
+
+        assertThat(memory.bytesInUse()).isEqualTo(size);
+        body.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"100, true", "70000, true", "600000, true", "3000000, true", "100, false", "600000, false"})
+    void keepsItsBytesWhileItGrows(int size, boolean known) {
+        byte[] data = new byte[size];
+        new Random(size).nextBytes(data);
+        BodyMemory body = new BodyMemory(memory, known ? size : RequestBodyHeaders.UNKNOWN, LIMIT);
+        for (int at = 0; at < size; at += 10_007) {
+            byte[] chunk = Arrays.copyOfRange(data, at, Math.min(size, at + 10_007));
+            body.append(Unpooled.wrappedBuffer(chunk), chunk.length);
+            assertThat(memory.bytesInUse()).isLessThanOrEqualTo(Math.max(4096, 2 * body.size()));
+        }
+
+        assertThat(body.bytes().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data);
+        body.take().orElseThrow().close();
+        body.close();
+    }
+}

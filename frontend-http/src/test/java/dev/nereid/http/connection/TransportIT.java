@@ -1,0 +1,260 @@
+package dev.nereid.http.connection;
+
+import static dev.nereid.http.RawHttpConnection.bytes;
+import static dev.nereid.http.RawHttpConnection.join;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.http.RawHttpConnection;
+import dev.nereid.http.RunningFrontend;
+import java.io.IOException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What HTTP asks of a server whatever it serves: limits, and connections that end well. */
+@Timeout(60)
+class TransportIT {
+    private static final String INFER = "/v2/models/id/infer";
+    private static final String ONE_TO_FOUR =
+            "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,4],\"datatype\":\"FP32\",\"data\":[1,2,3,4]}]}";
+
+    private RunningFrontend frontend;
+
+    @BeforeEach
+    void start() throws IOException {
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS);
+    }
+
+    @AfterEach
+    void stop() {
+        frontend.close();
+    }
+
+    @Test
+    void limitsTheRequestLine() throws IOException {
+        assertThat(exchange("GET /v2/models/" + "m".repeat(16_000) + " HTTP/1.1\r\nHost: x\r\n\r\n")
+                        .status())
+                .isEqualTo(404);
+
+        assertClosed(
+                "GET /v2/models/" + "m".repeat(17_000) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+                414,
+                "request line: too long (expected: at most 16384 bytes)");
+    }
+
+    @Test
+    void limitsTheHeaders() throws IOException {
+        assertThat(exchange("GET /v2 HTTP/1.1\r\nHost: x\r\nAuthorization: " + "t".repeat(60_000) + "\r\n\r\n")
+                        .status())
+                .isEqualTo(200);
+
+        assertClosed(
+                "GET /v2 HTTP/1.1\r\nHost: x\r\nAuthorization: " + "t".repeat(70_000) + "\r\n\r\n",
+                431,
+                "headers: too large (expected: at most 65536 bytes)");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-1", "abc", "18446744073709551616"})
+    void refusesLengths(String length) throws IOException {
+        assertClosed(
+                "POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + "\r\n\r\n",
+                400,
+                "Unable to parse Content-Length, got: " + length);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Content-Length: 3\r\nTransfer-Encoding: chunked",
+                "Content-Length: 3\r\nContent-Length: 4",
+                "Content-Length : 3",
+            })
+    void refusesWhatIsNotHttp(String header) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response answer = connection
+                    .send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\nabc"))
+                    .receive();
+
+            assertThat(answer.status()).isEqualTo(400);
+            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(answer.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    @Test
+    void needsNoHost() throws IOException {
+        assertThat(exchange("GET /v2/health/live HTTP/1.1\r\n\r\n").status()).isEqualTo(200);
+        assertThat(exchange("POST " + INFER + " HTTP/1.1\r\nContent-Length: " + ONE_TO_FOUR.length() + "\r\n\r\n"
+                                + ONE_TO_FOUR)
+                        .status())
+                .isEqualTo(200);
+    }
+
+    @Test
+    void doesNotSendContinueForRefusedBodies() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response answer = connection
+                    .send(bytes("POST " + INFER
+                            + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1048577\r\n\r\n"))
+                    .receive();
+
+            assertThat(answer.status()).isEqualTo(400);
+            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "POST, /v2/repository/models/m/load, 10737418240, 400",
+        "POST, /v2/repository/r/models/m/load, 2, 501",
+        "POST, /v2/models/id/generate, 10737418240, 400",
+        "POST, /v2/models/nope/generate, 2, 404",
+        "POST, /v2/nowhere, 10737418240, 404",
+        "POST, /v2, 10737418240, 405",
+        "GET, /v2, 10737418240, 200",
+    })
+    void doesNotSendContinueForDiscardedBodies(String method, String path, long length, int status) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response answer =
+                    connection.send(expecting(method, path, length)).receive();
+
+            assertThat(answer.status()).isEqualTo(status);
+            assertThat(answer.header("connection")).isEqualTo("close");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/v2/nowhere", "/v2", "/v2/models/id/generate", "/v2/repository/models/m/load"})
+    void announcesThatTooMuchIsNotRead(String path) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response answer = connection
+                    .send(bytes("POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 10737418240\r\n\r\n"))
+                    .receive();
+
+            assertThat(answer.status()).isGreaterThanOrEqualTo(400);
+            assertThat(answer.header("connection")).isEqualTo("close");
+        }
+    }
+
+    @Test
+    void sendsContinueForBodiesThatAreRead() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.send(expecting("POST", "/v2/repository/index", 2));
+
+            assertThat(connection.receive().status()).isEqualTo(100);
+            assertThat(connection.send(bytes("{}")).receive().status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void sendsContinueForSmallUnreadBodies() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.send(bytes("GET /v2 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
+
+            assertThat(connection.receive().status()).isEqualTo(100);
+            assertThat(connection.send(bytes("{}")).receive().status()).isEqualTo(200);
+        }
+    }
+
+    @Test
+    void letsClientsThatSendFarTooMuchReadTheirResponse() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"));
+            byte[] piece = new byte[1 << 20];
+            for (int i = 0; i < 50; i++) {
+                connection.send(piece);
+            }
+
+            RawHttpConnection.Response answer = connection.receive();
+            assertThat(answer.text()).contains("request JSON size of 1000000000 bytes exceeds");
+            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    /** What a client sends after its answer is read as long as it goes on: here longer than it may send nothing. */
+    @Test
+    void closesOnlyWhenTheClientIsSilent() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.send(bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"));
+            assertThat(connection.receive().status()).isEqualTo(400);
+            for (int i = 0; i < 3; i++) {
+                assertThat(connection.send(new byte[1000]).isQuietFor(2000))
+                        .as("left open")
+                        .isTrue();
+            }
+
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    @Test
+    void closesAfterTooManyChunks() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response answer = connection
+                    .send(join(
+                            bytes("POST " + INFER + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"),
+                            bytes("1\r\n \r\n".repeat(70_000) + "0\r\n\r\n")))
+                    .receive();
+
+            assertThat(answer.text())
+                    .isEqualTo("{\"error\":\"Chunked request body exceeds maximum of 65536 non-empty chunks. Send fewer"
+                            + " or larger HTTP chunks.\"}");
+            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    @Test
+    void keepsTheConnectionAfterErrorsOfTheBody() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            assertThat(connection.post(INFER, "", bytes("{")).receive().status())
+                    .isEqualTo(500);
+            assertThat(connection
+                            .post("/v2/models/nope/infer", "", new byte[20 << 20])
+                            .receive()
+                            .status())
+                    .isEqualTo(404);
+            assertThat(connection.post(INFER, "", bytes(ONE_TO_FOUR)).receive().status())
+                    .isEqualTo(200);
+        }
+    }
+
+    @Test
+    void speaksNoHttp2() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection.send(bytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+
+            assertThat(connection.receive().status()).isEqualTo(501);
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    private void assertClosed(String request, int status, String error) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response answer = connection.send(bytes(request)).receive();
+
+            assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+            assertThat(answer.status()).isEqualTo(status);
+            assertThat(connection.isClosedByServer()).isTrue();
+        }
+    }
+
+    private static byte[] expecting(String method, String path, long length) {
+        return bytes(method + " " + path + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: " + length
+                + "\r\n\r\n");
+    }
+
+    private RawHttpConnection.Response exchange(String request) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            return connection.send(bytes(request)).receive();
+        }
+    }
+}

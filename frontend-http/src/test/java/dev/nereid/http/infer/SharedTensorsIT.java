@@ -1,0 +1,257 @@
+package dev.nereid.http.infer;
+
+import static dev.nereid.http.RawHttpConnection.bytes;
+import static dev.nereid.http.RawHttpConnection.join;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.http.RawHttpConnection;
+import dev.nereid.http.RunningFrontend;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.testkit.FakeModel;
+import dev.nereid.testkit.FakeSharedMemory;
+import dev.nereid.testkit.ReceivedRequest;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Named;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Inferences whose tensors lie in memory that the client shares. */
+class SharedTensorsIT {
+    private static final String IN_REGION =
+            "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_offset\":%d,\"shared_memory_byte_size\":%d}";
+
+    private RunningFrontend frontend;
+
+    @BeforeEach
+    void start() throws IOException {
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS);
+        frontend.server.sharedMemory().register("r", "/r", 0, 64);
+    }
+
+    @AfterEach
+    void stop() {
+        frontend.close(); // an answer may be sent before its call has ended
+        assertThat(frontend.server.sharedMemory().leases()).isZero();
+    }
+
+    @Test
+    void takesAnInputFromWhereItLies() throws IOException {
+        region().asSlice(8, 3).copyFrom(MemorySegment.ofArray(new byte[] {7, 8, 9}));
+
+        RawHttpConnection.Response answer = infer("", "{\"inputs\":[" + input("INPUT0", 3, 8) + "]}");
+
+        assertThat(answer.text())
+                .endsWith("[{\"name\":\"OUTPUT0\",\"datatype\":\"UINT8\",\"shape\":[3],\"data\":[7,8,9]}]}");
+    }
+
+    @Test
+    void findsTheRegionOfAnOutputAnewForEachRequest() throws IOException {
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"parameters\":"
+                + "{\"binary_data_size\":2}}],\"outputs\":[{\"name\":\"OUTPUT0\"," + String.format(IN_REGION, 4, 2)
+                + "}]}";
+        String headers = "Inference-Header-Content-Length: " + json.length() + "\r\n";
+        assertThat(infer(headers, json + "ab").status()).isEqualTo(200);
+
+        frontend.server.sharedMemory().unregister("r");
+        RawHttpConnection.Response answer = infer(headers, json + "cd");
+
+        assertThat(answer.status()).isEqualTo(404);
+        assertThat(answer.text()).contains("'r'");
+        frontend.server.sharedMemory().register("r", "/r", 0, 64);
+        assertThat(infer(headers, json + "ef").status()).isEqualTo(200);
+    }
+
+    @Test
+    void mixesWaysOfSendingInputs() throws IOException {
+        region().fill((byte) 5);
+        String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1],\"datatype\":\"UINT8\",\"data\":[1]},"
+                + input("INPUT1", 2, 0)
+                + ",{\"name\":\"INPUT2\",\"shape\":[1],\"datatype\":\"UINT8\",\"parameters\":{\"binary_data_size\":1}}]}";
+
+        RawHttpConnection.Response answer =
+                infer("Inference-Header-Content-Length: " + json.length() + "\r\n", json + "\u0009");
+
+        assertThat(answer.text()).contains("\"data\":[1]", "\"data\":[5,5]", "\"data\":[9]");
+    }
+
+    @Test
+    void writesOnlyNameTypeAndShapeOfAnOutputInSharedMemory() throws IOException {
+        frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(SharedTensorsIT::putIntoTarget));
+
+        RawHttpConnection.Response answer = post(
+                "/v2/models/id/infer",
+                "",
+                "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[2],\"datatype\":\"UINT8\",\"data\":[3,4]}],"
+                        + "\"outputs\":[{\"name\":\"OUTPUT0\"," + String.format(IN_REGION, 16, 4) + "}],"
+                        + "\"parameters\":{\"binary_data_output\":true}}");
+
+        assertThat(answer.text())
+                .isEqualTo("{\"model_name\":\"id\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\","
+                        + "\"datatype\":\"UINT8\",\"shape\":[2]}]}");
+        assertThat(region().asSlice(16, 3).toArray(ValueLayout.JAVA_BYTE)).containsExactly(3, 4, 0);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "other | 0 | 3 | 404 | Unable to find shared memory region: 'other'",
+                "r | 65 | 3 | 400 | Invalid offset for shared memory region: 'r'",
+                "r | 62 | 3 | 400 | Invalid offset + byte size for shared memory region: 'r'",
+                "r | 18446744073709551615 | 3 | 400 | Invalid offset for shared memory region: 'r'",
+                "r | 1 | 18446744073709551615 | 400 | Invalid offset + byte size for shared memory region: 'r'",
+            })
+    void refusesPlacesThatAreNotShared(String region, String offset, String size, int status, String error)
+            throws IOException {
+        String place = "\"parameters\":{\"shared_memory_region\":\"" + region + "\",\"shared_memory_offset\":" + offset
+                + ",\"shared_memory_byte_size\":" + size + "}";
+
+        for (String body : new String[] {
+            "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[3],\"datatype\":\"UINT8\"," + place + "}]}",
+            "{\"inputs\":[" + input("INPUT0", 3, 0) + "],\"outputs\":[{\"name\":\"OUTPUT0\"," + place + "}]}"
+        }) {
+            RawHttpConnection.Response answer = infer("", body);
+
+            assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+            assertThat(answer.status()).isEqualTo(status);
+            assertThat(answer.header("content-type")).isEqualTo("application/json");
+        }
+    }
+
+    @Test
+    void releasesRegionsWhenTheRequestFails() throws IOException {
+        assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "],\"outputs\":1}")
+                        .status())
+                .isEqualTo(500);
+        assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "," + input("INPUT0", 3, 0) + "]}")
+                        .status())
+                .isEqualTo(400);
+    }
+
+    /** Models that answer a call on the event loop, in all ways. */
+    static Stream<Arguments> answers() {
+        Map<String, Consumer<ReceivedRequest>> ways = Map.of(
+                "response", ReceivedRequest::respondWithInputs,
+                "failure", call -> call.fail(ErrorCode.UNAVAILABLE, "no"),
+                "refusal", call -> call.refuse(ErrorCode.UNAVAILABLE, "no"),
+                "end", ReceivedRequest::end,
+                "failed response",
+                        call -> {
+                            call.respondWithError(ErrorCode.UNAVAILABLE, "no");
+                            call.end();
+                        },
+                "two responses",
+                        call -> {
+                            call.respond(List.of(), Map.of(), false);
+                            call.respondWithInputs();
+                        });
+        return ways.entrySet().stream()
+                .flatMap(way -> Stream.of(0, 1 << 20)
+                        .map(inline -> Arguments.of(Named.of(way.getKey(), way.getValue()), inline)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("answers")
+    void regionsAreAnsweredBeforeTheClientHasItsResponse(Consumer<ReceivedRequest> way, int maxInlineBytes)
+            throws IOException {
+        frontend.close();
+        frontend = new RunningFrontend(RunningFrontend.OPTIONS.withMaxInlineBytes(maxInlineBytes));
+        FakeSharedMemory shared = frontend.server.sharedMemory();
+        shared.register("r", "/r", 0, 64);
+        frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(way));
+
+        try (RawHttpConnection connection = frontend.connect()) {
+            connection
+                    .post("/v2/models/id/infer", "", bytes("{\"inputs\":[" + input("INPUT0", 3, 0) + "]}"))
+                    .receive();
+            shared.note("response");
+        }
+
+        assertThat(shared.events()).startsWith("leased r", "answered r").containsSubsequence("answered r", "response");
+    }
+
+    /** The output of an identity is its input: memory that the client has cut off meanwhile. */
+    @ParameterizedTest
+    @CsvSource({"false, identity, 4096", "true, identity, 64", "true, identity, 1000000", "true, gzip, 1000000"})
+    void respondsThatSharedMemoryIsGone(boolean binary, String coding, int size, @TempDir Path folder)
+            throws IOException {
+        try (Arena arena = Arena.ofShared();
+                RandomAccessFile file =
+                        new RandomAccessFile(folder.resolve("shared").toFile(), "rw")) {
+            file.setLength(1 << 20);
+            MemorySegment mapped = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, 1 << 20, arena);
+            frontend.server.sharedMemory().register("cut", mapped);
+            frontend.server.add(FakeModel.identity("id", DataType.UINT8, 0, -1).responding(call -> {
+                cut(file);
+                call.respondWithInputs();
+            }));
+
+            RawHttpConnection.Response answer = post(
+                    "/v2/models/id/infer",
+                    "Accept-Encoding: " + coding + "\r\n",
+                    "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
+                            + "\"parameters\":{\"shared_memory_region\":\"cut\",\"shared_memory_byte_size\":" + size
+                            + "}}],\"parameters\":{\"binary_data_output\":" + binary + "}}");
+
+            assertThat(answer.text())
+                    .isEqualTo("{\"error\":\"shared memory of an input was truncated before the response was"
+                            + " written\"}");
+            assertThat(answer.status()).isEqualTo(500);
+            assertThat(frontend.server.sharedMemory().events())
+                    .containsSubsequence("leased cut", "answered cut", "closed cut");
+            assertThat(infer("", "{\"inputs\":[" + input("INPUT0", 3, 0) + "]}").status())
+                    .isEqualTo(200);
+        }
+    }
+
+    private static void cut(RandomAccessFile file) {
+        try {
+            file.setLength(0);
+        } catch (IOException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void putIntoTarget(ReceivedRequest call) {
+        var input = call.input(0, "OUTPUT0");
+        MemorySegment target = call.request().outputs().getFirst().target().orElseThrow();
+        target.asSlice(0, input.tensor().byteSize()).copyFrom(input.tensor().data());
+        call.respondWithInputs();
+    }
+
+    private MemorySegment region() {
+        return frontend.server.sharedMemory().memory("r");
+    }
+
+    private RawHttpConnection.Response infer(String headers, String body) throws IOException {
+        return post("/v2/models/plain/infer", headers, body);
+    }
+
+    private RawHttpConnection.Response post(String path, String headers, String body) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            return connection.post(path, headers, join(bytes(body))).receive();
+        }
+    }
+
+    private static String input(String name, int size, int offset) {
+        return "{\"name\":\"" + name + "\",\"shape\":[" + size + "],\"datatype\":\"UINT8\","
+                + String.format(IN_REGION, offset, size) + "}";
+    }
+}

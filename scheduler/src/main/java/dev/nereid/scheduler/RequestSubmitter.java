@@ -1,0 +1,150 @@
+package dev.nereid.scheduler;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.admission.ModelLoad;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.batch.OutputTracker;
+import dev.nereid.scheduler.cache.CacheAccess;
+import dev.nereid.scheduler.cache.CacheCounter;
+import dev.nereid.scheduler.cache.CacheGate;
+import dev.nereid.scheduler.instance.ShortExecutions;
+import dev.nereid.scheduler.queue.InstanceHandle;
+import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.queue.RequestQueue;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.RequestLog;
+import dev.nereid.scheduler.request.ResponseOrder;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Admits requests to one model: load check, response cache, then queue or direct execution. Immutable; safe for use
+ * by any thread, and never blocks.
+ *
+ * <p>Whatever happens, the observer is told, and the call's memory is given back. Errors of the virtual machine are
+ * told like others and not thrown: the thread that submits has other calls to serve, and is no part of this one.
+ */
+final class RequestSubmitter {
+    private static final Cancellation NOTHING_TO_CANCEL = () -> {};
+
+    private final ModelScope model;
+    private final OutputTracker outputTracker;
+    private final RequestQueue queue;
+    private final @Nullable ResponseOrder order;
+    private final ShortExecutions executions;
+    private final RateLimiter rateLimiter;
+    private final @Nullable CacheGate cache;
+
+    /**
+     * Opens the intake of a queue.
+     *
+     * @param order keeps the answers in the order in which requests leave the queue; {@code null} if any order will do
+     * @param executions says whether a thread that submits a request may run its execution
+     * @param rateLimiter may have instances wait, so that only their own threads run them
+     * @param cache the cache of responses, if the model has one
+     */
+    RequestSubmitter(
+            ExecutionScope scope,
+            RequestQueue queue,
+            @Nullable ResponseOrder order,
+            ShortExecutions executions,
+            RateLimiter rateLimiter,
+            Optional<CacheAccess> cache) {
+        this.model = scope.model();
+        this.outputTracker = scope.outputTracker();
+        this.queue = queue;
+        this.order = order;
+        this.executions = executions;
+        this.rateLimiter = rateLimiter;
+        this.cache = cache.map(access ->
+                        new CacheGate(model, access, CacheCounter.of(model.meter()), model.nanoTime(), this::enqueue))
+                .orElse(null);
+    }
+
+    /** Says whether calls are answered from a cache of responses where it has them. */
+    boolean isCached() {
+        return cache != null;
+    }
+
+    /** Takes a call, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver, long, boolean)} says. */
+    Cancellation submit(CheckedRequest call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
+        long bytes = call.inputBytes();
+        ModelLoad.Verdict verdict = model.load().enter(bytes);
+        ScheduledRequest request;
+        try {
+            request = new ScheduledRequest(
+                    model, order, call, observer, arrivedNanos, model.nanoTime().getAsLong());
+        } catch (RuntimeException | Error e) { // such as no memory
+            if (verdict == ModelLoad.Verdict.ADMITTED) {
+                model.load().leave(bytes);
+            }
+            failUncreated(call, observer, arrivedNanos, e);
+            return NOTHING_TO_CANCEL;
+        }
+        if (verdict != ModelLoad.Verdict.ADMITTED) {
+            request.refuse(SchedulerErrors.refusal(call, verdict, queue.isStopped()));
+            return request;
+        }
+        request.admitted(bytes);
+        // Memory of a client may have to be copied, and large outputs cleared.
+        if (heavy || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
+            request.requireInstanceThread();
+        }
+        try {
+            if (cache == null || !queue.isOpen()) {
+                enqueue(request, true);
+            } else {
+                cache.submit(request);
+            }
+        } catch (RuntimeException
+                | Error e) { // such as no memory for a place in the queue, or for a copy of its shape tensors
+            request.failUnqueued(e);
+        }
+        return request;
+    }
+
+    /** Answers a call of which no request could be made, and gives its memory back. */
+    private void failUncreated(CheckedRequest call, ResponseObserver observer, long arrivedNanos, Throwable cause) {
+        model.fatalErrors().check(cause);
+        RequestLog.error(call, "queueing failed", cause);
+        model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - arrivedNanos);
+        try {
+            call.release().run();
+        } catch (Throwable e) {
+            RequestLog.error(call, "release of inputs failed", e);
+        }
+        try {
+            observer.onRefused(SchedulerErrors.internal(cause));
+        } catch (Throwable e) {
+            RequestLog.error(call, "observer of responses failed", e);
+        }
+    }
+
+    /** Queues a request, or executes it if this is the thread that submits it. */
+    private void enqueue(ScheduledRequest request, boolean submitting) {
+        request.attach();
+        switch (queue.offer(request, submitting && !rateLimiter.isLimiting() && executions.areTrusted())) {
+            case InstanceHandle seat -> seat.runDirectly();
+            case OfferResult.Outcome.ACCEPTED -> {}
+            case OfferResult.Outcome.FULL -> refuse(request, SchedulerErrors.full(request.checked()), submitting);
+            case OfferResult.Outcome.STOPPED -> refuse(request, SchedulerErrors.stopped(request.checked()), submitting);
+            case OfferResult.Outcome.NO_INSTANCE ->
+                refuse(request, SchedulerErrors.noInstance(request.checked()), submitting);
+        }
+    }
+
+    private static void refuse(ScheduledRequest request, InferenceException error, boolean submitting) {
+        if (submitting) {
+            request.refuse(error);
+        } else {
+            request.reject(error, FailureReason.REJECTED);
+        }
+    }
+}

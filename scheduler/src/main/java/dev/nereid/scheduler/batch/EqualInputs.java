@@ -1,0 +1,140 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides which requests of a model may share a batch. Immutable.
+ *
+ * <p>Inputs with a variable dimension must agree in shape, unless the model takes ragged batches of them; shape tensors
+ * in shape and content; and where any input is optional, the same inputs must be there. Batch dimensions may differ.
+ */
+public final class EqualInputs {
+    /** A request that may share a batch with others. */
+    public interface Candidate {
+        /** Returns the checked request. */
+        CheckedRequest checked();
+
+        /** Returns what {@link EqualInputs#content} returned for the request. */
+        byte @Nullable [] content();
+    }
+
+    /** What requests of a batch must agree in for one input. */
+    private enum Rule {
+        NOTHING,
+        SHAPE,
+        CONTENT
+    }
+
+    private static final byte[] NO_CONTENT = {};
+
+    /** Shape tensors hold a few numbers; a larger one is not worth a copy, and its request is executed alone. */
+    private static final long MAX_CONTENT = 65_536;
+
+    private final Map<String, Rule> rules = new HashMap<>();
+    private final int batchDims;
+    private final boolean always;
+    private final boolean hasContent;
+
+    public EqualInputs(ModelSettings model) {
+        boolean free = true;
+        for (TensorSpec input : model.inputs()) {
+            Rule rule = rule(input);
+            rules.put(input.name(), rule);
+            free &= rule == Rule.NOTHING && !input.is(TensorSpec.Trait.OPTIONAL);
+        }
+        this.batchDims = model.batches() ? 1 : 0;
+        this.always = free;
+        this.hasContent = rules.containsValue(Rule.CONTENT);
+    }
+
+    private static Rule rule(TensorSpec input) {
+        if (input.is(TensorSpec.Trait.SHAPE_TENSOR)) {
+            return Rule.CONTENT;
+        }
+        boolean variable = !input.dims().isConcrete() || !input.backendDims().isConcrete();
+        return variable && !input.is(TensorSpec.Trait.RAGGED) ? Rule.SHAPE : Rule.NOTHING;
+    }
+
+    /**
+     * Copies what requests of a batch have to agree in beyond shapes: a request's memory may be gone when it is
+     * compared.
+     *
+     * @return the content of the shape tensors, most often empty; {@code null} if it cannot be read
+     */
+    public byte @Nullable [] content(CheckedRequest call) {
+        if (!hasContent) {
+            return NO_CONTENT;
+        }
+        byte[] content = NO_CONTENT;
+        for (NamedTensor input : call.inputs()) {
+            if (rules.get(input.name()) == Rule.CONTENT) {
+                MemorySegment data = input.tensor().data();
+                int size = content.length;
+                boolean readable = input.tensor().place().isHost() && !ClientMemory.isClientMemory(data);
+                if (!readable || size + data.byteSize() > MAX_CONTENT) {
+                    return null;
+                }
+                content = Arrays.copyOf(content, Math.toIntExact(size + data.byteSize()));
+                MemorySegment.copy(data, 0, MemorySegment.ofArray(content), size, data.byteSize());
+            }
+        }
+        return content;
+    }
+
+    /** Says whether two requests may share a batch. Reads no memory of inputs. */
+    public boolean join(Candidate one, Candidate other) {
+        if (always) {
+            return true;
+        }
+        List<NamedTensor> inputs = one.checked().inputs();
+        List<NamedTensor> others = other.checked().inputs();
+        if (inputs.size() != others.size() || !sameContent(one.content(), other.content())) {
+            return false;
+        }
+        for (int i = 0; i < inputs.size(); i++) {
+            if (!join(inputs.get(i), others.get(i))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean join(NamedTensor one, NamedTensor other) {
+        if (!one.name().equals(other.name())) {
+            return false;
+        }
+        Shape shape = one.tensor().shape();
+        return switch (rules.getOrDefault(one.name(), Rule.NOTHING)) {
+            case NOTHING -> true;
+            case SHAPE -> sameShape(shape, other.tensor().shape());
+            case CONTENT -> shape.equals(other.tensor().shape());
+        };
+    }
+
+    private boolean sameShape(Shape one, Shape other) {
+        if (one.rank() != other.rank()) {
+            return false;
+        }
+        for (int i = batchDims; i < one.rank(); i++) {
+            if (one.dim(i) != other.dim(i)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean sameContent(byte @Nullable [] one, byte @Nullable [] other) {
+        return one != null && other != null && Arrays.equals(one, other);
+    }
+}

@@ -1,0 +1,390 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.request.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.scheduler.statistics.ExecutionTally;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The batch of one execution, as its backend sees it. Confined to the execution, but for its end: both ends of a
+ * deferred execution race for one compare-and-set, and whoever takes it answers what is not answered and gives back
+ * what the batch uses. Without a deferral the instance's worker ends the batch after the return of its backend.
+ *
+ * <p>A batch of one request is the usual case at low load: it joins nothing and cuts nothing, inputs and outputs are
+ * the request's own.
+ */
+public final class ExecutionBatch implements Batch {
+    private final ExecutionScope scope;
+    private final ExecutedRequest[] executed;
+
+    /** The same, as the backend sees them. */
+    private final List<InferenceRequest> requests;
+
+    private final List<ScheduledRequest> kept;
+    private final ScheduledRequest first;
+    private final int size;
+    private final @Nullable GatheredInputs gathered;
+    private final @Nullable BatchOutputs outputs;
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    /** What is done after a deferred execution; {@link #nothing} after its end. */
+    private final AtomicReference<@Nullable Runnable> afterwards = new AtomicReference<>();
+
+    private boolean deferred;
+
+    /** The thread that calls the backend; written before others see the batch. */
+    private @Nullable Thread thread;
+
+    /** Written once; the watchdog may see it later than it was written. */
+    private long startNanos;
+
+    private boolean started;
+    private long inputsNanos;
+    private long outputsNanos;
+    private boolean inputsMarked;
+    private boolean outputsMarked;
+
+    /** Makes a batch of requests that have begun; becomes the user of each in place of the queue. */
+    public ExecutionBatch(ExecutionScope scope, List<ScheduledRequest> begun) {
+        this.scope = scope;
+        this.first = begun.getFirst();
+        this.executed = new ExecutedRequest[begun.size()];
+        if (executed.length == 1) {
+            kept = List.of(first);
+            gathered = scope.derived().isEmpty() ? null : new GatheredInputs(scope, kept);
+            outputs = null;
+            size = first.checked().batchSize();
+            executed[0] = new ExecutedRequest(scope, first, gathered, null);
+        } else {
+            kept = List.copyOf(begun);
+            int items = 0;
+            for (ScheduledRequest request : kept) {
+                items += request.checked().batchSize();
+            }
+            size = items;
+            gathered = new GatheredInputs(scope, kept);
+            outputs = new BatchOutputs(scope, kept, size);
+            for (int i = 0; i < executed.length; i++) {
+                executed[i] = new ExecutedRequest(scope, kept.get(i), gathered, outputs);
+            }
+        }
+        requests = List.of(executed);
+    }
+
+    @Override
+    public List<InferenceRequest> requests() {
+        checkOpen();
+        return requests;
+    }
+
+    @Override
+    public int size() {
+        checkOpen();
+        return size;
+    }
+
+    @Override
+    public Set<String> inputs() {
+        checkOpen();
+        if (first.inputs().size() == scope.model().settings().inputs().size() && !hasOverrides()) {
+            return scope.inputs();
+        }
+        Set<String> names = new LinkedHashSet<>(executed[0].inputs());
+        scope.derived().addTo(names);
+        return Collections.unmodifiableSet(names);
+    }
+
+    /** Says whether there are inputs which the configuration does not know; only a warm-up may have such. */
+    private boolean hasOverrides() {
+        List<NamedTensor> inputs = first.inputs();
+        return !inputs.isEmpty() && !scope.inputs().contains(inputs.getLast().name());
+    }
+
+    @Override
+    public Set<String> requestedOutputs() {
+        checkOpen();
+        Set<String> all = scope.outputs().keySet();
+        Set<String> wanted = new HashSet<>();
+        for (ExecutedRequest request : executed) {
+            if (request.requestedOutputs().size() == all.size()) {
+                return all;
+            }
+            wanted.addAll(request.requestedOutputs());
+        }
+        Set<String> ordered = new LinkedHashSet<>(all);
+        ordered.retainAll(wanted);
+        return Collections.unmodifiableSet(ordered);
+    }
+
+    @Override
+    public Tensor gather(String input) throws BackendException {
+        checkOpen();
+        return gathered == null ? GatheredInputs.single(scope.model(), first, input) : gathered.gather(input);
+    }
+
+    @Override
+    public Tensor allocate(String output, DataType type, Shape shape) throws BackendException {
+        checkOpen();
+        if (outputs == null) {
+            Shape part = shapeOfSingle(output, shape);
+            return in(shape, part, executed[0].builder().allocate(output, type, part));
+        }
+        OutputSpec spec = check(outputs, output, type, shape);
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), spec, type, shape);
+        Tensor tensor = Tensor.of(type, shape, buffer.segment());
+        outputs.add(spec, tensor, ReferenceCountedMemory.of(buffer));
+        return tensor;
+    }
+
+    @Override
+    public Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException {
+        checkOpen();
+        if (outputs == null) {
+            Shape part = shapeOfSingle(output, shape);
+            return in(shape, part, executed[0].builder().allocateBytes(output, part, byteSize));
+        }
+        OutputSpec spec = check(outputs, output, DataType.BYTES, shape);
+        TensorBuffer buffer = OutputChecks.allocateBytes(scope.model(), spec, shape, byteSize);
+        Tensor tensor = Tensor.of(DataType.BYTES, shape, buffer.segment());
+        outputs.add(spec, tensor, ReferenceCountedMemory.of(buffer));
+        return tensor;
+    }
+
+    @Override
+    public void scatter(String output, Tensor tensor, Runnable release) throws BackendException {
+        if (ended.get()) {
+            ReferenceCountedMemory.of(release, null).release();
+            checkOpen();
+        }
+        if (outputs == null || gathered == null) {
+            scatterToSingle(output, tensor, release);
+            return;
+        }
+        ReferenceCountedMemory memory = ReferenceCountedMemory.of(release, gathered.retain(tensor));
+        OutputSpec spec;
+        try {
+            spec = check(outputs, output, tensor.type(), tensor.shape());
+            OutputChecks.checkMemory(scope.model(), spec, tensor.data());
+        } catch (BackendException | RuntimeException e) {
+            memory.release();
+            throw e;
+        }
+        outputs.add(spec, tensor, memory);
+    }
+
+    private void scatterToSingle(String output, Tensor tensor, Runnable release) throws BackendException {
+        Shape shape;
+        try {
+            shape = shapeOfSingle(output, tensor.shape());
+        } catch (BackendException | RuntimeException e) {
+            ReferenceCountedMemory.of(release, null).release();
+            throw e;
+        }
+        executed[0].builder().put(output, in(shape, tensor.shape(), tensor), release);
+    }
+
+    /** Returns a tensor in the shape that is wanted. */
+    private static Tensor in(Shape wanted, Shape has, Tensor tensor) {
+        return wanted.equals(has) ? tensor : Tensor.of(tensor.type(), wanted, tensor.data(), tensor.place());
+    }
+
+    /** Returns the shape in which the only request gets an output of the batch. */
+    private Shape shapeOfSingle(String output, Shape given) throws BackendException {
+        OutputSpec spec = scope.outputs().get(output);
+        String source = spec == null ? null : spec.source();
+        if (spec == null || source == null) {
+            return given;
+        }
+        ScatteredParts.check(scope.model(), spec, source, kept, given);
+        return ScatteredParts.shape(scope.model(), spec, source, first);
+    }
+
+    private OutputSpec check(BatchOutputs all, String output, DataType type, Shape shape) throws BackendException {
+        OutputSpec spec = all.check(output, type, shape);
+        for (ExecutedRequest request : executed) {
+            if (request.has(spec)) {
+                throw SchedulerErrors.duplicateOutput(scope.model().settings(), output);
+            }
+        }
+        return spec;
+    }
+
+    @Override
+    public DeferredExecution defer() {
+        checkOpen();
+        if (deferred) {
+            throw new IllegalStateException("defer: called twice (expected: once)");
+        }
+        deferred = true;
+        kept.forEach(ScheduledRequest::detach);
+        return new Deferred();
+    }
+
+    @Override
+    public void inputsRead() {
+        checkOpen();
+        inputsNanos = scope.model().nanoTime().getAsLong();
+        inputsMarked = true;
+    }
+
+    @Override
+    public void outputsComputed() {
+        checkOpen();
+        outputsNanos = scope.model().nanoTime().getAsLong();
+        outputsMarked = true;
+    }
+
+    /** Takes note of when the backend is given the batch; to be called before. */
+    public void started(long nanos) {
+        startNanos = nanos;
+        started = true;
+        for (int i = 0; i < kept.size(); i++) {
+            kept.get(i).started(nanos);
+        }
+    }
+
+    /** Takes note of the thread that calls the backend. To be called before another thread sees the batch. */
+    public void executedBy(Thread executing) {
+        thread = executing;
+    }
+
+    /** Returns the thread that calls the backend; {@code null} before that is known. */
+    @Nullable
+    public Thread thread() {
+        return thread;
+    }
+
+    /** Says whether the backend was given the batch. Another thread may see it late. */
+    public boolean isStarted() {
+        return started;
+    }
+
+    /** Returns when the backend was given the batch. */
+    public long startNanos() {
+        return startNanos;
+    }
+
+    /** Returns the ids of the requests. */
+    public List<String> requestIds() {
+        return kept.stream().map(request -> request.checked().id()).toList();
+    }
+
+    /** Ends the execution after a return of the backend, unless the backend deferred it. */
+    public void returned(long nowNanos) {
+        if (!deferred) {
+            end(null, nowNanos);
+        }
+    }
+
+    /** Answers what is not answered after the backend threw; ends the execution unless the backend deferred it. */
+    public void threw(ResponseEvent.Failure failure, long nowNanos) {
+        if (!deferred) {
+            end(failure, nowNanos);
+            return;
+        }
+        for (ExecutedRequest request : executed) {
+            request.failUnlessStreaming(failure);
+        }
+    }
+
+    /** Gives up the requests. */
+    public void abandon() {
+        kept.forEach(ScheduledRequest::abandon);
+    }
+
+    /** Gives up the requests before the backend is given the batch, and ends it. */
+    public void refuse(long nowNanos) {
+        abandon();
+        end(ResponseEvent.Failure.abandoned(first.checked()), nowNanos); // told to nobody, since all are answered
+    }
+
+    /**
+     * Has something done once, when the execution has ended: now, or by whoever ends it. To be called after the
+     * backend.
+     */
+    public void onEnd(Runnable action) {
+        if (!deferred || !afterwards.compareAndSet(null, action)) {
+            action.run();
+        }
+    }
+
+    /** Settles all requests, counts them together with the execution, and only then tells their observers. */
+    private void end(ResponseEvent.@Nullable Failure failure, long nowNanos) {
+        if (!ended.compareAndSet(false, true)) {
+            return;
+        }
+        try {
+            endOnce(failure, nowNanos);
+        } finally {
+            Runnable action = deferred ? afterwards.getAndSet(ExecutionBatch::nothing) : null;
+            if (action != null) {
+                action.run();
+            }
+        }
+    }
+
+    private void endOnce(ResponseEvent.@Nullable Failure failure, long nowNanos) {
+        ExecutionTally tally = new ExecutionTally(
+                startNanos, inputsMarked ? inputsNanos : startNanos, outputsMarked ? outputsNanos : nowNanos, nowNanos);
+        if (failure == null) {
+            tally.executed(size);
+        }
+        int firstItem = 0;
+        for (int i = 0; i < executed.length; i++) {
+            executed[i].settle(failure, i, firstItem, tally);
+            firstItem += kept.get(i).checked().batchSize();
+        }
+        scope.model().meter().record(tally);
+        for (ExecutedRequest request : executed) {
+            request.finish();
+        }
+        if (outputs != null) {
+            outputs.release();
+        }
+        if (gathered != null) {
+            gathered.release();
+        }
+    }
+
+    private static void nothing() {}
+
+    private void checkOpen() {
+        if (ended.get()) {
+            throw new IllegalStateException("batch: its execution is finished (expected: not yet)");
+        }
+    }
+
+    /** The handle of a deferred execution. Safe for use by any thread. */
+    private final class Deferred implements DeferredExecution {
+        @Override
+        public void finish() {
+            end(null, scope.model().nanoTime().getAsLong());
+        }
+
+        @Override
+        public void fail(BackendException error) {
+            end(
+                    ResponseEvent.Failure.of(error, FailureReason.BACKEND),
+                    scope.model().nanoTime().getAsLong());
+        }
+    }
+}

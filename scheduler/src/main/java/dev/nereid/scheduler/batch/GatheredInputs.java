@@ -1,0 +1,202 @@
+package dev.nereid.scheduler.batch;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchInput;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Gathers and derives the inputs of a batch. Guarded by its own lock, since responses that lie in gathered memory may
+ * be made by any thread.
+ *
+ * <p>The batch is a user of the memory until its execution is finished; an output that lies in it is another.
+ */
+final class GatheredInputs {
+    /** A gathered or derived input and its memory. */
+    private record Gathered(String name, Tensor tensor, ReferenceCountedMemory memory) {}
+
+    private final ExecutionScope scope;
+    private final List<ScheduledRequest> requests;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
+    private final List<Gathered> gathered = new ArrayList<>(2);
+
+    GatheredInputs(ExecutionScope scope, List<ScheduledRequest> requests) {
+        this.scope = scope;
+        this.requests = requests;
+    }
+
+    /**
+     * Joins an input along the first dimension, by one copy for each request, or derives it; the same tensor at every
+     * call.
+     */
+    Tensor gather(String input) throws BackendException {
+        lock.lock();
+        try {
+            for (Gathered earlier : gathered) {
+                if (earlier.name().equals(input)) {
+                    return earlier.tensor();
+                }
+            }
+            BatchInput derived = scope.derived().find(input);
+            if (derived != null) {
+                return derive(input, derived);
+            }
+            if (requests.size() == 1) {
+                return single(scope.model(), requests.getFirst(), input);
+            }
+            List<Tensor> parts = parts(input);
+            if (is(scope.model(), input, TensorSpec.Trait.SHAPE_TENSOR)) {
+                return parts.getFirst(); // the requests of a batch agree in its content
+            }
+            return join(input, parts);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the input of a batch of one: in place, and flat if it is ragged. */
+    static Tensor single(ModelScope model, ScheduledRequest request, String input) throws BackendException {
+        Tensor tensor = request.input(input);
+        if (!is(model, input, TensorSpec.Trait.RAGGED)) {
+            return tensor;
+        }
+        Shape flat = Shape.of(tensor.shape().elementCount());
+        return Tensor.of(tensor.type(), flat, tensor.data(), tensor.place());
+    }
+
+    private static boolean is(ModelScope model, String input, TensorSpec.Trait trait) {
+        Optional<TensorSpec> spec = model.settings().input(input);
+        return spec.isPresent() && spec.get().is(trait);
+    }
+
+    /** Adds a user to the gathered memory that a tensor lies in; {@code null} if it lies elsewhere. */
+    @Nullable
+    ReferenceCountedMemory retain(Tensor tensor) {
+        lock.lock();
+        try {
+            for (Gathered candidate : gathered) {
+                MemorySegment memory = candidate.tensor().data();
+                if (memory.asOverlappingSlice(tensor.data()).isPresent()) {
+                    candidate.memory().retain();
+                    return candidate.memory();
+                }
+            }
+            return null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the use by the batch. */
+    void release() {
+        List<Gathered> released;
+        lock.lock();
+        try {
+            released = List.copyOf(gathered);
+            gathered.clear();
+        } finally {
+            lock.unlock();
+        }
+        released.forEach(input -> input.memory().release());
+    }
+
+    private List<Tensor> parts(String input) throws BackendException {
+        List<Tensor> parts = new ArrayList<>(requests.size());
+        for (ScheduledRequest request : requests) {
+            parts.add(request.input(input));
+        }
+        return parts;
+    }
+
+    /** Derives an input, for all of its names. */
+    @GuardedBy("lock")
+    private Tensor derive(String input, BatchInput derived) throws BackendException {
+        String source = derived.source();
+        List<Shape> sources = parts(source).stream().map(Tensor::shape).toList();
+        boolean batched =
+                scope.model().settings().batches() && !is(scope.model(), source, TensorSpec.Trait.SHAPE_TENSOR);
+        try {
+            Shape shape = DerivedInputs.shape(derived.kind(), sources, batched);
+            TensorBuffer buffer = OutputChecks.allocateZeroed(scope.model(), shape.byteSize(derived.type()));
+            ReferenceCountedMemory memory = ReferenceCountedMemory.of(buffer);
+            Tensor tensor;
+            try {
+                DerivedInputs.write(derived.kind(), derived.type(), sources, batched, buffer.segment());
+                tensor = Tensor.of(derived.type(), shape, buffer.segment());
+            } catch (RuntimeException | Error e) {
+                memory.release();
+                throw e;
+            }
+            gathered.add(new Gathered(input, tensor, memory));
+            for (String name : derived.names()) {
+                if (!name.equals(input)) {
+                    memory.retain();
+                    gathered.add(new Gathered(name, tensor, memory));
+                }
+            }
+            return tensor;
+        } catch (ArithmeticException e) {
+            throw error(input, ErrorCode.INVALID_ARGUMENT, String.valueOf(e.getMessage()));
+        }
+    }
+
+    @GuardedBy("lock")
+    private Tensor join(String input, List<Tensor> parts) throws BackendException {
+        Tensor first = parts.getFirst();
+        boolean ragged = is(scope.model(), input, TensorSpec.Trait.RAGGED);
+        long length = 0;
+        long byteSize = 0;
+        for (Tensor part : parts) {
+            checkJoins(input, first, part, ragged);
+            Shape shape = part.shape();
+            length = Math.addExact(length, ragged ? shape.elementCount() : shape.dim(0));
+            byteSize = Math.addExact(byteSize, part.byteSize());
+        }
+        TensorBuffer buffer = OutputChecks.allocate(scope.model(), byteSize);
+        long at = 0;
+        for (Tensor part : parts) {
+            MemorySegment.copy(part.data(), 0, buffer.segment(), at, part.byteSize());
+            at += part.byteSize();
+        }
+        Shape shape = ragged ? Shape.of(length) : first.shape().withFirst(length);
+        Tensor joined = Tensor.of(first.type(), shape, buffer.segment());
+        gathered.add(new Gathered(input, joined, ReferenceCountedMemory.of(buffer)));
+        return joined;
+    }
+
+    private void checkJoins(String input, Tensor first, Tensor other, boolean ragged) throws BackendException {
+        if (!other.place().isHost()) {
+            throw error(input, ErrorCode.UNSUPPORTED, "lies in " + other.place() + " (expected: ordinary memory)");
+        }
+        Shape shape = other.shape();
+        boolean joins = ragged
+                || (shape.rank() > 0 && shape.withFirst(0).equals(first.shape().withFirst(0)));
+        if (first.type() != other.type() || !joins) {
+            throw error(
+                    input,
+                    ErrorCode.INVALID_ARGUMENT,
+                    other.type() + " " + shape + " cannot be joined with " + first.type() + " " + first.shape());
+        }
+    }
+
+    private BackendException error(String input, ErrorCode code, String problem) {
+        return new BackendException(
+                code,
+                "input '" + input + "' of model '" + scope.model().settings().name() + "': " + problem);
+    }
+}

@@ -1,0 +1,174 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.Quoted;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import java.lang.foreign.MemorySegment;
+
+/** Checks outputs of backends, and allocates memory for them. */
+final class OutputChecks {
+    /** Stands for all threads but the one that calls; never started. */
+    private static final Thread ANOTHER = Thread.ofPlatform().unstarted(() -> {});
+
+    private OutputChecks() {}
+
+    /** Fails unless an output has the type of the configuration. */
+    static void checkType(ModelScope model, OutputSpec output, DataType type) throws BackendException {
+        if (type != output.tensor().type()) {
+            throw error(
+                    model,
+                    output,
+                    "type " + type + " (expected: " + output.tensor().type() + ")");
+        }
+    }
+
+    /** Fails unless the first dimension of an output is the number of items that it answers. */
+    static void checkItems(ModelScope model, OutputSpec output, Shape shape, int items) throws BackendException {
+        if (output.batched() && (shape.rank() == 0 || shape.dim(0) != items)) {
+            throw error(model, output, "shape " + shape + " (expected: first dimension " + items + ", the batch size)");
+        }
+    }
+
+    /** Fails unless every thread may read an output. */
+    static void checkMemory(ModelScope model, OutputSpec output, MemorySegment data) throws BackendException {
+        if (!data.isNative() || !data.isAccessibleBy(ANOTHER)) {
+            throw error(
+                    model,
+                    output,
+                    "lies in " + (data.isNative() ? "a confined arena" : "a Java array")
+                            + " (expected: native memory that any thread may use)");
+        }
+    }
+
+    /** Takes memory for an output of fixed-size elements; it holds zeros. */
+    static TensorBuffer allocate(ModelScope model, OutputSpec output, DataType type, Shape shape)
+            throws BackendException {
+        return allocateZeroed(model, byteSize(model, output, type, shape));
+    }
+
+    /** Returns the size of an output of fixed-size elements. */
+    static long byteSize(ModelScope model, OutputSpec output, DataType type, Shape shape) throws BackendException {
+        if (!type.isFixedSize()) {
+            throw error(model, output, "type " + type + " (expected: a type of fixed size)");
+        }
+        checkConcrete(model, output, shape);
+        try {
+            return shape.byteSize(type);
+        } catch (ArithmeticException e) {
+            throw error(model, output, "shape " + shape + " (expected: a size that fits 64 bits)");
+        }
+    }
+
+    /** Takes memory for an output of byte strings; it holds zeros. */
+    static TensorBuffer allocateBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize)
+            throws BackendException {
+        checkBytes(model, output, shape, byteSize);
+        return allocateZeroed(model, byteSize);
+    }
+
+    /** Fails unless there can be an output of byte strings of this size. */
+    static void checkBytes(ModelScope model, OutputSpec output, Shape shape, long byteSize) throws BackendException {
+        checkConcrete(model, output, shape);
+        if (byteSize < 0) {
+            throw error(model, output, "size " + byteSize + " (expected: >= 0)");
+        }
+    }
+
+    /** Fails unless the memory of a client is large enough for an output. */
+    static void checkTarget(String output, MemorySegment target, long byteSize) throws BackendException {
+        if (target.byteSize() < byteSize) {
+            throw SchedulerErrors.of(InferenceException.clientError("shared memory size specified with the request for"
+                    + " output '" + Quoted.text(output) + "' (" + target.byteSize()
+                    + " bytes) should be at least " + byteSize + " bytes to hold the results"));
+        }
+    }
+
+    /**
+     * Takes memory that backends may leave unfilled, so that it shows nothing of other requests; failures are told to the
+     * backend that asked for it.
+     */
+    static TensorBuffer allocateZeroed(ModelScope model, long byteSize) throws BackendException {
+        try {
+            return model.memory().allocateZeroed(byteSize);
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+    }
+
+    /** Takes memory that the server fills; failures are told to the backend that asked for it. */
+    static TensorBuffer allocate(ModelScope model, long byteSize) throws BackendException {
+        try {
+            return model.memory().allocate(byteSize);
+        } catch (InferenceException e) {
+            throw SchedulerErrors.of(e);
+        }
+    }
+
+    /** Returns an output as clients see it: the same memory, and the shape before {@code reshape}. */
+    static Tensor forClient(ModelScope model, OutputSpec output, Tensor tensor) throws BackendException {
+        if (!output.reshaped()) {
+            return tensor;
+        }
+        Shape shape = clientShape(model, output, tensor.shape());
+        try {
+            return Tensor.of(tensor.type(), shape, tensor.data(), tensor.place());
+        } catch (IllegalArgumentException | ArithmeticException e) {
+            throw error(model, output, "shape " + tensor.shape() + " (expected: as many elements as in " + shape + ")");
+        }
+    }
+
+    /** Variable dimensions keep their order: the first one of the backend's shape is the first one of the client's. */
+    private static Shape clientShape(ModelScope model, OutputSpec output, Shape actual) throws BackendException {
+        int batch = output.batched() ? 1 : 0;
+        Shape from = output.tensor().backendDims();
+        Shape to = output.tensor().dims();
+        boolean fits = actual.rank() == from.rank() + batch && from.accepts(batch == 1 ? actual.dropFirst() : actual);
+        if (!fits) {
+            Shape expected = batch == 1 ? from.prepend(Shape.VARIABLE) : from;
+            throw error(model, output, "shape " + actual + " (expected: " + expected + ")");
+        }
+        long[] dims = new long[to.rank() + batch];
+        if (batch == 1) {
+            dims[0] = actual.dim(0);
+        }
+        int variable = -1;
+        for (int i = 0; i < to.rank(); i++) {
+            dims[i + batch] = to.dim(i);
+            if (to.dim(i) == Shape.VARIABLE) {
+                variable = nextVariable(model, output, variable + 1);
+                dims[i + batch] = actual.dim(variable + batch);
+            }
+        }
+        return Shape.of(dims);
+    }
+
+    private static int nextVariable(ModelScope model, OutputSpec output, int start) throws BackendException {
+        Shape from = output.tensor().backendDims();
+        for (int i = start; i < from.rank(); i++) {
+            if (from.dim(i) == Shape.VARIABLE) {
+                return i;
+            }
+        }
+        throw error(
+                model,
+                output,
+                "reshape " + from + " (expected: the variable dimensions of "
+                        + output.tensor().dims() + ")");
+    }
+
+    private static void checkConcrete(ModelScope model, OutputSpec output, Shape shape) throws BackendException {
+        if (!shape.isConcrete()) {
+            throw error(model, output, "shape " + shape + " (expected: no variable dimension)");
+        }
+    }
+
+    private static BackendException error(ModelScope model, OutputSpec output, String problem) {
+        return SchedulerErrors.output(model.settings(), output.tensor().name(), problem);
+    }
+}

@@ -1,0 +1,121 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import java.util.Collection;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Logs outputs that differ from the configuration, and learns which requests need large ones. Lock-free; safe for use
+ * by any thread.
+ *
+ * <p>Clients get outputs that do not fit the configuration, or lack some, as with the reference server; the log tells
+ * once of each output. And requests as large as one that needed large outputs are not executed on the threads that
+ * submit them, which have no time to clear that memory.
+ */
+public final class OutputTracker {
+    private static final Logger log = LoggerFactory.getLogger(OutputTracker.class);
+
+    /** Outputs of more bytes are large. */
+    private static final long LARGE = 256 << 10;
+
+    private static final int MISFIT = 1;
+    private static final int MISSING = 2;
+
+    private final ModelSettings settings;
+
+    /** What was told of each output, by its index. */
+    private final AtomicIntegerArray logged;
+
+    /** The fewest input bytes of a request that needed a large output. */
+    private final AtomicLong largeFrom = new AtomicLong(Long.MAX_VALUE);
+
+    private final OutputSpec[] outputs;
+    private final Reports reports;
+
+    /** Receives reports of unexpected outputs. */
+    interface Reports {
+        /** Reports an output. */
+        void report(ModelSettings settings, OutputSpec output, String given, String problem);
+    }
+
+    /**
+     * Begins without notes.
+     *
+     * @param outputs the outputs of the model, in the order of their indices
+     */
+    OutputTracker(ModelSettings settings, Collection<OutputSpec> outputs) {
+        this(settings, outputs, OutputTracker::log);
+    }
+
+    /** Begins without notes, and with reports of its own. */
+    OutputTracker(ModelSettings settings, Collection<OutputSpec> outputs, Reports reports) {
+        this.settings = settings;
+        this.reports = reports;
+        this.outputs = outputs.toArray(OutputSpec[]::new);
+        logged = new AtomicIntegerArray(this.outputs.length);
+    }
+
+    /** Takes note of memory for an output that a request needed. */
+    void recordAllocation(CheckedRequest call, long byteSize) {
+        if (byteSize > LARGE) {
+            largeFrom.accumulateAndGet(call.inputBytes(), Math::min);
+        }
+    }
+
+    /** Says whether a request probably needs large outputs. */
+    public boolean isLarge(long inputBytes) {
+        return inputBytes >= largeFrom.get();
+    }
+
+    /** Reports an output whose shape, as clients see it, is not the configured one. */
+    void checkShape(int index, Shape shape) {
+        OutputSpec output = outputs[index];
+        if (!fits(output, shape) && isNew(output, MISFIT)) {
+            reports.report(settings, output, shape.toString(), "output does not fit the configuration");
+        }
+    }
+
+    /** Reports an output that a response lacks, if its client wants it. */
+    void logMissing(int index, CheckedRequest call) {
+        OutputSpec output = outputs[index];
+        if (call.requestsOutput(output.tensor().name()) && isNew(output, MISSING)) {
+            reports.report(settings, output, "nothing", "output missing from a response");
+        }
+    }
+
+    private static void log(ModelSettings settings, OutputSpec output, String given, String problem) {
+        log.atWarn()
+                .addKeyValue("model", settings.name())
+                .addKeyValue("version", settings.version())
+                .addKeyValue("output", output.tensor().name())
+                .addKeyValue("configured", output.dims())
+                .addKeyValue("given", given)
+                .log(problem);
+    }
+
+    private boolean isNew(OutputSpec output, int what) {
+        int before = logged.get(output.index());
+        return (before & what) == 0
+                && (logged.getAndAccumulate(output.index(), what, (old, added) -> old | added) & what) == 0;
+    }
+
+    /** Says whether a shape fits. Without garbage: it is asked for each output of each response. */
+    private static boolean fits(OutputSpec output, Shape shape) {
+        Shape dims = output.tensor().dims();
+        int batch = output.batched() ? 1 : 0;
+        if (shape.rank() != dims.rank() + batch) {
+            return false;
+        }
+        for (int i = 0; i < dims.rank(); i++) {
+            if (dims.dim(i) != Shape.VARIABLE && dims.dim(i) != shape.dim(i + batch)) {
+                return false;
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,101 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.Quoted;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.NamedTensors;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.QueuedRequest;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * A waiting request as the batching strategy sees it. Confined to the thread that forms the batch.
+ *
+ * <p>Inputs in memory of the client are shown as copies: the client may take that memory away.
+ */
+final class QueuedRequestView implements QueuedRequest {
+    private final ModelScope model;
+    private final ScheduledRequest request;
+    private final List<NamedTensor> shown = new ArrayList<>(1);
+    private final List<TensorBuffer> copies = new ArrayList<>(0);
+    private boolean closed;
+
+    QueuedRequestView(ModelScope model, ScheduledRequest request) {
+        this.model = model;
+        this.request = request;
+    }
+
+    private CheckedRequest checked() {
+        if (closed) {
+            throw new IllegalStateException(
+                    "request '" + Quoted.text(request.checked().id()) + "': its batch is formed (expected: not yet)");
+        }
+        return request.checked();
+    }
+
+    @Override
+    public String id() {
+        return checked().id();
+    }
+
+    @Override
+    public int batchSize() {
+        return checked().batchSize();
+    }
+
+    @Override
+    public List<String> inputs() {
+        return NamedTensors.names(checked().inputs());
+    }
+
+    @Override
+    public Optional<Tensor> input(String name) {
+        Tensor found = NamedTensors.find(checked().inputs(), name);
+        return found == null ? Optional.empty() : Optional.of(readable(name, found));
+    }
+
+    private Tensor readable(String name, Tensor tensor) {
+        if (!ClientMemory.isClientMemory(tensor.data())) {
+            return tensor;
+        }
+        Tensor earlier = NamedTensors.find(shown, name);
+        if (earlier != null) {
+            return earlier;
+        }
+        TensorBuffer copy = model.memory().allocate(tensor.byteSize());
+        copies.add(copy);
+        ClientMemory.copy(tensor.data(), copy.segment());
+        Tensor copied = Tensor.of(tensor.type(), tensor.shape(), copy.segment());
+        shown.add(new NamedTensor(name, copied));
+        return copied;
+    }
+
+    @Override
+    public List<String> requestedOutputs() {
+        return checked().outputs();
+    }
+
+    @Override
+    public Map<String, ParameterValue> parameters() {
+        return checked().parameters();
+    }
+
+    @Override
+    public long priority() {
+        return checked().options().priority();
+    }
+
+    /** Ends the use of the request. */
+    void close() {
+        closed = true;
+        copies.forEach(TensorBuffer::close);
+    }
+}

@@ -1,0 +1,88 @@
+package dev.nereid.scheduler.batch;
+
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Shape;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Computes the parts of batch outputs that follow the shapes of an input. Static functions only.
+ *
+ * <p>The output comes as the parts one after another, in whatever shape. A part has the dimensions of the
+ * configuration, and where one of these is variable, that of the input in the same place.
+ */
+final class ScatteredParts {
+    private ScatteredParts() {}
+
+    /** Returns the shape of the part of one request, as the backend sees it. */
+    static Shape shape(ModelScope model, OutputSpec output, String source, ScheduledRequest request)
+            throws BackendException {
+        Shape dims = output.tensor().backendDims();
+        Shape whole = output.batched() ? dims.prepend(Shape.VARIABLE) : dims;
+        Shape given = request.input(source).shape();
+        Shape shape = fill(whole, given);
+        if (shape == null) {
+            throw SchedulerErrors.output(
+                    model.settings(),
+                    output.tensor().name(),
+                    "shape " + whole + " cannot be taken from input '" + source + "' of shape " + given);
+        }
+        return shape;
+    }
+
+    /** Puts the dimensions of a source where those of an output are variable; {@code null} if it has too few. */
+    static @Nullable Shape fill(Shape output, Shape source) {
+        long[] dims = output.toArray();
+        for (int i = 0; i < dims.length; i++) {
+            if (dims[i] == Shape.VARIABLE) {
+                if (i >= source.rank()) {
+                    return null;
+                }
+                dims[i] = source.dim(i);
+            }
+        }
+        return Shape.of(dims);
+    }
+
+    /** Fails unless an output has as many elements as its parts together. */
+    static void check(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests, Shape given)
+            throws BackendException {
+        if (!given.isConcrete()) {
+            throw error(model, output, "shape " + given + " (expected: no variable dimension)");
+        }
+        try {
+            long expected = 0;
+            for (ScheduledRequest request : requests) {
+                Shape part = shape(model, output, source, request);
+                expected = Math.addExact(expected, part.elementCount());
+            }
+            if (given.elementCount() != expected) {
+                throw error(
+                        model,
+                        output,
+                        "shape " + given + " (expected: " + expected + " elements, as input '" + source
+                                + "' asks for)");
+            }
+        } catch (ArithmeticException e) {
+            throw error(model, output, "shape " + given + " (expected: a size that fits 64 bits)");
+        }
+    }
+
+    /** Finds where the part of each request begins, in elements, and behind the last one the end. */
+    static long[] offsets(ModelScope model, OutputSpec output, String source, List<ScheduledRequest> requests)
+            throws BackendException {
+        long[] offsets = new long[requests.size() + 1];
+        for (int i = 0; i < requests.size(); i++) {
+            offsets[i + 1] =
+                    offsets[i] + shape(model, output, source, requests.get(i)).elementCount();
+        }
+        return offsets;
+    }
+
+    private static BackendException error(ModelScope model, OutputSpec output, String problem) {
+        return SchedulerErrors.output(model.settings(), output.tensor().name(), problem);
+    }
+}

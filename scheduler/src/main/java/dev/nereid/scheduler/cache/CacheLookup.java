@@ -1,0 +1,169 @@
+package dev.nereid.scheduler.cache;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.request.FinishedResponse;
+import dev.nereid.scheduler.request.ReferenceCountedMemory;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.cache.CacheEntry;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.LookupObserver;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One cache lookup for a request. Lock-free: whoever takes {@code told} first says how it ended, so that a cache
+ * which tells twice does no harm.
+ *
+ * <p>A user of the request until then: the call may be withdrawn meanwhile, which answers it at once, but its inputs
+ * stay as long as they are hashed.
+ */
+final class CacheLookup implements LookupObserver {
+    private final CacheGate gate;
+    private final ScheduledRequest request;
+    private final long startNanos;
+    private final AtomicBoolean completed = new AtomicBoolean();
+
+    /** The thread that submits the call, while it does: no other thread ever reads itself here. */
+    private @Nullable Thread submitter = Thread.currentThread();
+
+    private @Nullable CacheKey key;
+
+    CacheLookup(CacheGate gate, ScheduledRequest request, long startNanos) {
+        this.gate = gate;
+        this.request = request;
+        this.startNanos = startNanos;
+        request.retain();
+    }
+
+    /** Searches; what is found is told on this thread or another one. */
+    void start() {
+        request.detach(); // before the search, which may end at any moment
+        search();
+        submitter = null;
+    }
+
+    /** Searches on another thread. */
+    void startOn(Executor executor) {
+        request.detach();
+        try {
+            executor.execute(this::search);
+        } catch (RejectedExecutionException e) {
+            failed("the server is ending");
+        }
+        submitter = null;
+    }
+
+    private void search() {
+        try {
+            CacheKey made = RequestDigest.of(request.checked());
+            key = made;
+            gate.cache().lookup(made, this);
+        } catch (RuntimeException | Error e) {
+            failed(e.toString());
+        }
+    }
+
+    @Override
+    public void found(CacheEntry entry) {
+        if (!completed.compareAndSet(false, true)) {
+            entry.close();
+            return;
+        }
+        Hit hit;
+        try {
+            hit = hit(entry);
+        } catch (Throwable e) { // of the cache, or no memory: nobody else answers the call
+            withoutEntry(entry, e.toString());
+            return;
+        }
+        if (hit == null) {
+            withoutEntry(entry, "entry " + key + " is no answer to its call");
+            return;
+        }
+        if (!request.completeUnqueued(hit)) {
+            hit.discard();
+        }
+        request.release();
+    }
+
+    /** Makes the answer, which owns the entry from then on; {@code null} if the entry is none. */
+    private @Nullable Hit hit(CacheEntry entry) {
+        List<NamedTensor> outputs = CachedResponse.decode(entry.content()).orElse(null);
+        if (outputs == null || !gate.fits(request, outputs)) {
+            return null;
+        }
+        long now = gate.now();
+        long queueNanos = startNanos - request.enqueuedNanos();
+        long requestNanos = now - request.arrivedNanos();
+        Runnable counting = () -> gate.counter().hit(queueNanos, now - startNanos, requestNanos);
+        List<ReferenceCountedMemory> memory = List.of(ReferenceCountedMemory.of(entry::close, null));
+        return new Hit(request, outputs, memory, counting);
+    }
+
+    /** Goes on as if nothing had been found. */
+    private void withoutEntry(CacheEntry entry, String trouble) {
+        ReferenceCountedMemory.of(entry::close, null).release();
+        gate.report(trouble);
+        enqueue();
+    }
+
+    @Override
+    public void missing() {
+        if (completed.compareAndSet(false, true)) {
+            if (key != null) {
+                request.delivery().onCompletion(new CacheMiss(gate, key, gate.now() - startNanos));
+            }
+            enqueue();
+        }
+    }
+
+    @Override
+    public void failed(String reason) {
+        if (completed.compareAndSet(false, true)) {
+            gate.report(reason);
+            enqueue();
+        }
+    }
+
+    /** Queues the call, unless it was withdrawn meanwhile. */
+    private void enqueue() {
+        try {
+            if (request.isWaiting()) {
+                gate.missHandler().enqueue(request, Thread.currentThread().equals(submitter));
+            }
+        } catch (RuntimeException | Error e) { // such as no memory: nobody else answers the call
+            request.failUnqueued(e);
+        } finally {
+            request.release();
+        }
+    }
+
+    /** A cached response, which is counted at its delivery. */
+    private record Hit(FinishedResponse response, Runnable counting) implements ResponseEvent {
+        /** Takes the memory over, and becomes a user of the request. */
+        Hit(
+                ScheduledRequest request,
+                List<NamedTensor> outputs,
+                List<ReferenceCountedMemory> memory,
+                Runnable counting) {
+            this(new FinishedResponse(request, outputs, memory, Map.of(), true), counting);
+        }
+
+        @Override
+        public void deliverTo(ResponseObserver observer) {
+            counting.run();
+            response.deliverTo(observer);
+        }
+
+        @Override
+        public void discard() {
+            response.discard();
+        }
+    }
+}

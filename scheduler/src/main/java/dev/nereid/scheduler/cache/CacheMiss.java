@@ -1,0 +1,100 @@
+package dev.nereid.scheduler.cache;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.scheduler.request.CompletionListener;
+import dev.nereid.scheduler.request.FinishedResponse;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.spi.cache.CacheKey;
+import dev.nereid.spi.cache.InsertObserver;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Inserts the response of a missed request into the cache. Immutable.
+ *
+ * @param gate the gate of the model
+ * @param key the key of the call
+ * @param lookupNanos how long the lookup took
+ */
+record CacheMiss(CacheGate gate, CacheKey key, long lookupNanos) implements CompletionListener {
+    /** Gives an answer to the cache, if it is a success; to be called before it is told. Never throws. */
+    @Override
+    public void completed(ResponseEvent answer) {
+        if (answer instanceof FinishedResponse response && isReadable(response.outputs())) {
+            try {
+                insert(response.outputs());
+            } catch (InferenceException e) {
+                gate.report(e.publicMessage());
+            } catch (RuntimeException | Error e) {
+                gate.report(e.toString());
+            }
+        }
+    }
+
+    private static boolean isReadable(List<NamedTensor> outputs) {
+        for (NamedTensor output : outputs) {
+            if (!output.tensor().place().isHost()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The cache gets a copy: it may take its time, and the response ends when its client has read it. */
+    private void insert(List<NamedTensor> outputs) {
+        long startNanos = gate.now();
+        TensorBuffer copy = gate.model().memory().allocate(CachedResponse.size(outputs));
+        Insert insert = new Insert(this, copy, startNanos);
+        try {
+            MemorySegment content = copy.segment();
+            CachedResponse.encode(outputs, content);
+            gate.cache().insert(key, content.asReadOnly(), insert);
+        } catch (RuntimeException | Error e) {
+            insert.failed(e.toString());
+        }
+    }
+
+    /** One insertion in progress. Lock-free: whoever takes {@code told} first ends it. */
+    private record Insert(CacheMiss miss, TensorBuffer copy, long startNanos, AtomicBoolean completed)
+            implements InsertObserver {
+        Insert(CacheMiss miss, TensorBuffer copy, long startNanos) {
+            this(miss, copy, startNanos, new AtomicBoolean());
+        }
+
+        @Override
+        public void stored() {
+            end(true);
+        }
+
+        @Override
+        public void exists() {
+            end(false);
+        }
+
+        @Override
+        public void refused() {
+            end(true);
+        }
+
+        @Override
+        public void failed(String reason) {
+            if (end(false)) {
+                miss.gate.report(reason);
+            }
+        }
+
+        private boolean end(boolean counted) {
+            if (!completed.compareAndSet(false, true)) {
+                return false;
+            }
+            copy.close();
+            if (counted) {
+                miss.gate.counter().missed(miss.lookupNanos + miss.gate.now() - startNanos);
+            }
+            return true;
+        }
+    }
+}

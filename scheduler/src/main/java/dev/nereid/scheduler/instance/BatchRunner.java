@@ -1,0 +1,96 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.batch.ExecutionBatch;
+import dev.nereid.scheduler.request.ClientMemory;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
+import java.util.function.LongConsumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+
+/**
+ * Executes a batch on an instance and completes its requests. Immutable; each instance is run by one thread at a
+ * time.
+ *
+ * <p>Whatever a backend throws fails this execution alone. Fatal errors are also told to the model's handler of such.
+ */
+final class BatchRunner {
+    private static final Logger LOG = LoggerFactory.getLogger(BatchRunner.class);
+
+    private final ModelScope model;
+    private final LongConsumer onDirectExecution;
+    private final LongConsumer onInstanceThread;
+
+    /**
+     * Makes a runner.
+     *
+     * @param executions is told how long executions take
+     */
+    BatchRunner(ModelScope model, ShortExecutions executions) {
+        this.model = model;
+        this.onDirectExecution = executions::recordDirect;
+        this.onInstanceThread = executions::recordOnInstanceThread;
+    }
+
+    /**
+     * Executes a batch.
+     *
+     * @param clientMemory whether the batch lies in memory of a client
+     * @param lent whether the thread is not the instance's own
+     */
+    void run(ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent) {
+        run(instance, batch, clientMemory, lent, lent ? onDirectExecution : onInstanceThread);
+    }
+
+    /** Executes a batch of samples, which tell nothing of the requests to come, on the instance's own thread. */
+    void warm(ManagedInstance instance, ExecutionBatch batch) {
+        run(instance, batch, false, false, nanos -> {});
+    }
+
+    private void run(
+            ManagedInstance instance, ExecutionBatch batch, boolean clientMemory, boolean lent, LongConsumer took) {
+        if (!lent) {
+            Thread.interrupted(); // left by an execution that is over
+        }
+        long start = model.nanoTime().getAsLong();
+        batch.started(start);
+        Throwable thrown = instance.execute(batch, clientMemory);
+        long end = model.nanoTime().getAsLong();
+        boolean interrupted = false;
+        if (!lent) {
+            interrupted = Thread.interrupted(); // meant for the execution that is over
+        }
+        took.accept(end - start);
+        model.fatalErrors().check(thrown);
+        if (clientMemory && thrown instanceof InternalError) {
+            batch.threw(new ResponseEvent.Failure(ClientMemory.lostError(), FailureReason.OTHER), end);
+            return;
+        }
+        if (thrown == null) {
+            batch.returned(end);
+        } else {
+            batch.threw(ResponseEvent.Failure.of(failure(instance, thrown, interrupted), FailureReason.BACKEND), end);
+        }
+    }
+
+    private BackendException failure(ManagedInstance instance, Throwable thrown, boolean interrupted) {
+        boolean expected = thrown instanceof BackendException;
+        if (!expected || (thrown.getCause() != null && !(thrown.getCause() instanceof InferenceException))) {
+            LOG.atLevel(expected ? Level.WARN : Level.ERROR)
+                    .addKeyValue("model", model.settings().name())
+                    .addKeyValue("version", model.settings().version())
+                    .addKeyValue("instance", instance.name())
+                    .addKeyValue("interrupted", interrupted)
+                    .setCause(thrown)
+                    .log(expected ? "backend failed" : "backend failed unexpectedly");
+        }
+        return thrown instanceof BackendException failure
+                ? failure
+                : SchedulerErrors.unexpected(model.settings(), thrown);
+    }
+}

@@ -1,0 +1,101 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.api.ThreadStack;
+import dev.nereid.scheduler.batch.ExecutionBatch;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.time.Watchdog;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reports executions of one model that exceed their time limit. Confined to the thread of the watchdog, but for
+ * {@link #total}.
+ *
+ * <p>An execution of a warm-up has the limit of loads. A deferred execution is not looked at once its backend has
+ * returned: it holds neither a thread nor an instance.
+ */
+public final class ExecutionWatch implements Watchdog.Watched {
+    private static final Logger LOG = LoggerFactory.getLogger(ExecutionWatch.class);
+
+    /** More ids than this tell no more about a batch. */
+    private static final int MAX_IDS = 16;
+
+    private final ModelScope model;
+    private final InstanceThreads threads;
+    private final Duration executionLimit;
+    private final Duration loadLimit;
+    private final AtomicLong total = new AtomicLong();
+
+    /**
+     * Begins without reports.
+     *
+     * @param executionLimit how long an execution may take; zero for any time
+     * @param loadLimit how long an execution of a warm-up may take; zero for any time
+     */
+    public ExecutionWatch(ModelScope model, InstanceThreads threads, Duration executionLimit, Duration loadLimit) {
+        this.model = model;
+        this.threads = threads;
+        this.executionLimit = executionLimit;
+        this.loadLimit = loadLimit;
+    }
+
+    /** Returns how many executions were overdue since the load. */
+    public long total() {
+        return total.get();
+    }
+
+    /** Returns how long an execution may take. */
+    public Duration limit() {
+        return executionLimit;
+    }
+
+    @Override
+    public void check(long nowNanos) {
+        for (InstanceWorker worker : threads.workers()) {
+            check(worker, worker.current(), executionLimit, "execution takes longer than its limit", nowNanos);
+            check(worker, worker.warming(), loadLimit, "execution of warm-up takes longer than its limit", nowNanos);
+        }
+    }
+
+    private void check(
+            InstanceWorker worker, @Nullable ExecutionBatch batch, Duration limit, String event, long nowNanos) {
+        if (batch == null || limit.isZero() || worker.isOverdue(batch) || !batch.isStarted()) {
+            return;
+        }
+        long elapsed = nowNanos - batch.startNanos();
+        Thread thread = batch.thread();
+        if (elapsed < limit.toNanos() || thread == null) {
+            return;
+        }
+        StackTraceElement[] stack = thread.getStackTrace();
+        if (!worker.overdue(batch)) { // over by now: the stack may be that of another execution
+            return;
+        }
+        if (batch == worker.current()) {
+            total.incrementAndGet();
+        }
+        LOG.atWarn()
+                .addKeyValue("model", model.settings().name())
+                .addKeyValue("version", model.settings().version())
+                .addKeyValue("instance", worker.name())
+                .addKeyValue("requestIds", ids(batch.requestIds()))
+                .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
+                .addKeyValue("limitMillis", limit.toMillis())
+                .setCause(ThreadStack.of(thread, stack))
+                .log(event);
+    }
+
+    private static String ids(List<String> ids) {
+        String shown = ids.stream()
+                .limit(MAX_IDS)
+                .map(id -> id.isEmpty() ? "<id_unknown>" : id)
+                .collect(Collectors.joining(","));
+        return ids.size() > MAX_IDS ? shown + ",..." : shown;
+    }
+}

@@ -1,0 +1,250 @@
+package dev.nereid.scheduler.instance;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.admission.InFlightRequests;
+import dev.nereid.scheduler.batch.ExecutionBatch;
+import dev.nereid.scheduler.batch.ExecutionScope;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.ErrorCode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs the warm-up samples on instances that start together. Safe for use by any thread.
+ *
+ * <p>Each instance executes the samples on its own thread, before it takes its first request and past the queue. It
+ * takes requests only when all of them are warm: if one fails, none does. What is executed here is counted nowhere but
+ * in the warm-up itself, which goes on when every call is answered to the end and has given its memory back.
+ */
+public final class Warmup {
+    private static final Logger LOG = LoggerFactory.getLogger(Warmup.class);
+    private static final Outcome WARM = new Outcome.Warm();
+
+    private final ExecutionScope scope;
+    private final List<WarmupSample> samples;
+    /** The parts that are not over; whoever ends the last one decides how the warm-up ended. */
+    private final AtomicInteger parts;
+
+    private final CountDownLatch running;
+    private final AtomicReference<@Nullable Outcome> outcome = new AtomicReference<>();
+    private final List<Runnable> onFailure = new CopyOnWriteArrayList<>();
+
+    /**
+     * Prepares a warm-up.
+     *
+     * @param samples what each instance executes, in this order
+     * @param threads how many threads have instances to warm up
+     */
+    public Warmup(ExecutionScope scope, List<WarmupSample> samples, int threads) {
+        this.scope = scope;
+        this.samples = samples;
+        this.parts = new AtomicInteger(threads);
+        outcome.set(threads == 0 ? WARM : null);
+        this.running = new CountDownLatch(threads);
+    }
+
+    /**
+     * Has something done when the first sample fails, or the warm-up is ended early. To be called before it begins.
+     *
+     * @param action for instance has a worker wait for its turn no longer; short, on whichever thread finds the failure
+     */
+    void onFailure(Runnable action) {
+        onFailure.add(action);
+    }
+
+    /**
+     * Has a thread do its part, and waits for the others.
+     *
+     * @param part puts the thread in its place and calls {@link #warm} for each of its instances
+     * @return whether all instances are warm
+     */
+    boolean run(Runnable part) {
+        try {
+            part.run();
+        } catch (Throwable e) {
+            fail(new InferenceException(ErrorCode.INTERNAL, "warm-up ended by " + e));
+            throw e;
+        } finally {
+            endPart();
+        }
+        while (running.getCount() > 0) {
+            try {
+                running.await();
+            } catch (InterruptedException e) {
+                // Only a backend has this thread at hand, and none of its code runs: it is meant for nothing to come.
+            }
+        }
+        return !hasFailed();
+    }
+
+    /** Does the part of a thread that was not started. */
+    void skip() {
+        fail(ended());
+        endPart();
+    }
+
+    private void endPart() {
+        if (parts.decrementAndGet() == 0) {
+            outcome.compareAndSet(null, WARM);
+        }
+        running.countDown();
+    }
+
+    /**
+     * Ends the warm-up early, unless it is over or there is nothing to execute: what is executed now is the last, and
+     * no instance takes requests.
+     */
+    public void abandon() {
+        if (!samples.isEmpty()) {
+            cancel();
+        }
+    }
+
+    /** Ends the warm-up early, unless it is over: no instance takes requests, also if there is nothing to execute. */
+    void cancel() {
+        fail(ended());
+    }
+
+    private InferenceException ended() {
+        return new InferenceException(
+                ErrorCode.UNAVAILABLE,
+                "warm-up of model '" + scope.model().settings().name() + "' ended: its instances are closed");
+    }
+
+    /**
+     * Waits until every instance is warm.
+     *
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} with the name of the first sample that failed
+     */
+    public void await() throws InterruptedException {
+        running.await();
+        if (outcome.get() instanceof Outcome.Failed(InferenceException error)) {
+            throw error;
+        }
+    }
+
+    /**
+     * Has an instance execute all samples, until one of them fails here or on another instance.
+     *
+     * @param name the name of the instance
+     * @param instance executes a batch
+     */
+    void warm(String name, Consumer<ExecutionBatch> instance) {
+        for (WarmupSample sample : samples) {
+            for (int i = 1; i <= sample.executions() && !hasFailed(); i++) {
+                LOG.debug(
+                        "model '{}' instance {} is running warmup sample '{}' for iteration {}",
+                        scope.model().settings().name(),
+                        name,
+                        sample.name(),
+                        i);
+                execute(sample, instance);
+            }
+        }
+    }
+
+    private void execute(WarmupSample sample, Consumer<ExecutionBatch> instance) {
+        InFlightRequests calls = new InFlightRequests();
+        ExecutionScope uncounted = scope.with(scope.model().uncounted(calls));
+        Errors errors = new Errors();
+        ExecutionBatch batch = batch(sample, uncounted, errors);
+        if (batch == null) {
+            return;
+        }
+        try {
+            instance.accept(batch);
+        } finally { // also when the virtual machine failed: the batch was answered
+            calls.awaitNone();
+            errors.failing(sample).ifPresent(this::fail);
+        }
+    }
+
+    /**
+     * Makes the calls of a sample and their batch; whatever fails, the memory of all calls is given back.
+     *
+     * @return {@code null} if the sample has no calls
+     */
+    private @Nullable ExecutionBatch batch(WarmupSample sample, ExecutionScope uncounted, Errors errors) {
+        List<CheckedRequest> calls = sample.batch().get();
+        List<ScheduledRequest> requests = new ArrayList<>();
+        try {
+            long now = scope.model().nanoTime().getAsLong();
+            for (CheckedRequest call : calls) {
+                ScheduledRequest request = new ScheduledRequest(uncounted.model(), null, call, errors, now, now);
+                requests.add(request);
+                request.begin();
+            }
+            return requests.isEmpty() ? null : new ExecutionBatch(uncounted, requests);
+        } catch (RuntimeException | Error e) { // nobody else knows the requests: no instance has them
+            requests.forEach(ScheduledRequest::release);
+            calls.subList(requests.size(), calls.size())
+                    .forEach(call -> call.release().run());
+            throw e;
+        }
+    }
+
+    /** Has the warm-up fail, unless it is over. */
+    private void fail(InferenceException error) {
+        if (outcome.compareAndSet(null, new Outcome.Failed(error))) {
+            onFailure.forEach(Runnable::run);
+        }
+    }
+
+    private boolean hasFailed() {
+        return outcome.get() instanceof Outcome.Failed;
+    }
+
+    /** The result of a warm-up. */
+    private sealed interface Outcome {
+        /** All instances are warm. */
+        record Warm() implements Outcome {}
+
+        /** None takes requests. */
+        record Failed(InferenceException error) implements Outcome {}
+    }
+
+    /** Collects the errors of one execution. Safe for use by any thread. */
+    private static final class Errors implements ResponseObserver {
+        private final ConcurrentLinkedQueue<String> texts = new ConcurrentLinkedQueue<>();
+
+        @Override
+        public void onResponse(InferResponse response) {
+            response.close();
+        }
+
+        @Override
+        public void onFailedResponse(InferenceException error) {
+            onError(error);
+        }
+
+        @Override
+        public void onCompleted() {}
+
+        @Override
+        public void onError(InferenceException error) {
+            texts.add(error.publicMessage());
+        }
+
+        Optional<InferenceException> failing(WarmupSample sample) {
+            if (texts.isEmpty()) {
+                return Optional.empty();
+            }
+            StringBuilder text = new StringBuilder("failed to run warmup sample '" + sample.name() + "': ");
+            texts.forEach(error -> text.append(error).append("; "));
+            return Optional.of(new InferenceException(ErrorCode.INVALID_ARGUMENT, text.toString()));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+package dev.nereid.scheduler.queue;
+
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.batch.QueueView;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The waiting requests of a model, ordered by priority level. Confined to the lock of the queue.
+ *
+ * <p>There may be as many levels as there are numbers, so only those are kept on which somebody waits, and the one that
+ * was used last. A model without levels has just that one.
+ */
+final class PriorityLevels implements QueueView {
+    private final PriorityPolicy policy;
+    private final EqualInputs equalInputs;
+
+    /** The levels on which somebody waits; not kept for a model without levels. */
+    private final TreeMap<Long, PriorityLevel> waiting = new TreeMap<>(Long::compareUnsigned);
+
+    private PriorityLevel recent;
+    private int length;
+    private long items;
+    private int heavy;
+
+    /** Where the planner began to look, and where it looks. */
+    private @Nullable QueueEntry head;
+
+    private @Nullable QueueEntry current;
+
+    PriorityLevels(PriorityPolicy policy, EqualInputs equalInputs) {
+        this.policy = policy;
+        this.equalInputs = equalInputs;
+        this.recent = level(policy, 0);
+    }
+
+    private static PriorityLevel level(PriorityPolicy policy, long requested) {
+        long number = policy.level(requested);
+        return new PriorityLevel(number, policy.policy(number));
+    }
+
+    /** Returns the number of requests that wait. */
+    int length() {
+        return length;
+    }
+
+    /** Returns the number of items in all requests that wait. */
+    long items() {
+        return items;
+    }
+
+    /** Returns the number of requests that wait and are left to the threads of instances. */
+    int heavy() {
+        return heavy;
+    }
+
+    /**
+     * Finds the level of a request.
+     *
+     * @param requested the level that it asks for
+     */
+    PriorityLevel level(long requested) {
+        long number = policy.level(requested);
+        if (recent.number() != number) {
+            PriorityLevel found = waiting.get(number);
+            recent = found == null ? level(policy, number) : found;
+        }
+        return recent;
+    }
+
+    /** Adds a request to its level. */
+    void add(QueueEntry entry, PriorityLevel level) {
+        if (level.size() == 0 && !policy.isFlat()) {
+            waiting.put(level.number(), level);
+        }
+        level.add(entry);
+        length++;
+        items += entry.request().checked().batchSize();
+        heavy += entry.request().isHeavy() ? 1 : 0;
+    }
+
+    /** Removes a request from the level on which it waits. */
+    void remove(QueueEntry entry, PriorityLevel level) {
+        level.remove(entry);
+        if (level.size() == 0 && !policy.isFlat()) {
+            waiting.remove(level.number());
+        }
+        length--;
+        items -= entry.request().checked().batchSize();
+        heavy -= entry.request().isHeavy() ? 1 : 0;
+    }
+
+    /** Returns the request that goes first; {@code null} if none waits. */
+    @Nullable
+    QueueEntry first() {
+        if (policy.isFlat()) {
+            return recent.first();
+        }
+        return first(waiting.firstEntry());
+    }
+
+    private static @Nullable QueueEntry first(Map.@Nullable Entry<Long, PriorityLevel> entry) {
+        return entry == null ? null : entry.getValue().first();
+    }
+
+    @Override
+    public void rewind() {
+        head = null;
+        current = null;
+    }
+
+    @Override
+    public boolean next() {
+        if (current == null) {
+            head = first();
+            current = head;
+        } else {
+            current = after(current);
+        }
+        return current != null;
+    }
+
+    private @Nullable QueueEntry after(QueueEntry entry) {
+        if (entry.next != null || entry.level == null || policy.isFlat()) {
+            return entry.next;
+        }
+        return first(waiting.higherEntry(entry.level.number()));
+    }
+
+    @Override
+    public int batchSize() {
+        return get(current).request().checked().batchSize();
+    }
+
+    @Override
+    public long enqueuedNanos() {
+        return get(current).request().enqueuedNanos();
+    }
+
+    @Override
+    public boolean joins() {
+        return equalInputs.join(get(head), get(current));
+    }
+
+    @Override
+    public ScheduledRequest current() {
+        return get(current).request();
+    }
+
+    private static QueueEntry get(@Nullable QueueEntry entry) {
+        if (entry == null) {
+            throw new IllegalStateException("looks at no request (expected: next said that there is one)");
+        }
+        return entry;
+    }
+}

@@ -1,0 +1,65 @@
+package dev.nereid.scheduler.queue;
+
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.QueuePosition;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Links one request into its queue. The links are guarded by the lock of the queue.
+ *
+ * <p>A request has one entry for each offer to a queue, and knows its entry as a {@link QueuePosition} only.
+ */
+final class QueueEntry implements QueuePosition, EqualInputs.Candidate {
+    private final ScheduledRequest request;
+    private final byte @Nullable [] content;
+    private final Consumer<QueueEntry> remover;
+
+    /** The neighbors on the priority level. */
+    @Nullable
+    QueueEntry previous;
+
+    @Nullable
+    QueueEntry next;
+
+    /** The priority level on which the request waits; {@code null} while it is not in the queue. */
+    @Nullable
+    PriorityLevel level;
+
+    /** The deadline or time-out of the request, whichever is earlier; {@code null} for none. */
+    @Nullable
+    Deadline deadline;
+
+    /**
+     * Makes an entry that is not in the queue.
+     *
+     * @param content what {@link EqualInputs#content} returns for the request
+     * @param remover removes an entry from the queue, if it is there
+     */
+    QueueEntry(ScheduledRequest request, byte @Nullable [] content, Consumer<QueueEntry> remover) {
+        this.request = request;
+        this.content = content;
+        this.remover = remover;
+    }
+
+    ScheduledRequest request() {
+        return request;
+    }
+
+    @Override
+    public CheckedRequest checked() {
+        return request.checked();
+    }
+
+    @Override
+    public byte @Nullable [] content() {
+        return content;
+    }
+
+    @Override
+    public void leave() {
+        remover.accept(this);
+    }
+}

@@ -1,0 +1,168 @@
+package dev.nereid.scheduler.request;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.nereid.spi.CancelHook;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs the cancel actions that a backend registered for one request. Guarded by its own lock; actions run outside of
+ * it.
+ *
+ * <p>Made only for requests that are withdrawn while they are executed, or whose backend asked to hear of it. An action
+ * runs at most once, since whoever takes it off the list runs it. It never runs after the request was answered: an
+ * answer that comes while actions run is handed to the thread that runs them, which tells it afterwards, so the
+ * answering thread does not wait. It never runs after its hook was closed: that is the one place where somebody waits
+ * for an action.
+ */
+final class CancelActions {
+    private static final Logger LOG = LoggerFactory.getLogger(CancelActions.class);
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition ran = lock.newCondition();
+
+    @GuardedBy("lock")
+    private final Deque<Hook> waiting = new ArrayDeque<>(1);
+
+    @GuardedBy("lock")
+    private boolean cancelled;
+
+    @GuardedBy("lock")
+    private boolean completed;
+
+    /** How many threads run actions. */
+    @GuardedBy("lock")
+    private int runners;
+
+    @GuardedBy("lock")
+    private @Nullable Runnable delivery;
+
+    /** Keeps an action for a withdrawal to come, or runs it at once after one, or drops it after the answer. */
+    CancelHook add(Runnable action) {
+        Hook hook = new Hook(action);
+        lock.lock();
+        try {
+            if (completed) {
+                return hook;
+            }
+            waiting.add(hook);
+            if (!cancelled) {
+                return hook;
+            }
+            runners++;
+        } finally {
+            lock.unlock();
+        }
+        runAll();
+        return hook;
+    }
+
+    /** Runs the actions, unless that was done before or the request was answered. */
+    void cancel() {
+        lock.lock();
+        try {
+            if (completed || cancelled) {
+                return;
+            }
+            cancelled = true;
+            runners++;
+        } finally {
+            lock.unlock();
+        }
+        runAll();
+    }
+
+    /**
+     * Lets no further action begin.
+     *
+     * @param later tells the answer; kept for the thread that runs actions at this moment, if there is one
+     * @return whether the caller has to tell the answer
+     */
+    boolean close(Runnable later) {
+        lock.lock();
+        try {
+            completed = true;
+            waiting.clear();
+            delivery = runners > 0 ? later : null;
+            return runners == 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void runAll() {
+        Runnable kept = null;
+        for (Hook hook = next(); hook != null; hook = next()) {
+            try {
+                hook.action.run();
+            } catch (Throwable e) {
+                LOG.atError().setCause(e).log("cancel action of backend failed");
+            }
+            ended(hook);
+        }
+        lock.lock();
+        try {
+            runners--;
+            if (runners == 0) {
+                kept = delivery;
+                delivery = null;
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (kept != null) {
+            kept.run();
+        }
+    }
+
+    private @Nullable Hook next() {
+        lock.lock();
+        try {
+            Hook hook = waiting.poll();
+            if (hook != null) {
+                hook.runner = Thread.currentThread();
+            }
+            return hook;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void ended(Hook hook) {
+        lock.lock();
+        try {
+            hook.runner = null;
+            ran.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** One registered cancel action. The runner is guarded by the lock of all. */
+    private final class Hook implements CancelHook {
+        private final Runnable action;
+        private @Nullable Thread runner;
+
+        Hook(Runnable action) {
+            this.action = action;
+        }
+
+        @Override
+        public void close() {
+            lock.lock();
+            try {
+                waiting.remove(this);
+                while (runner != null && !runner.equals(Thread.currentThread())) {
+                    ran.awaitUninterruptibly();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package dev.nereid.scheduler.request;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.spi.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Inputs of one request, with those in client memory copied. Immutable; whoever makes it closes it, when nobody uses
+ * the inputs any more.
+ */
+final class CopiedInputs implements AutoCloseable {
+    private final List<NamedTensor> inputs;
+    private final List<TensorBuffer> copies;
+
+    /**
+     * Copies the inputs that may lie in memory of a client.
+     *
+     * @param given all inputs
+     * @param memory where copies are made
+     * @throws InferenceException if there is no memory, or the client's is gone; no copy is left then
+     */
+    CopiedInputs(List<NamedTensor> given, TensorMemory memory) {
+        inputs = new ArrayList<>(given.size());
+        copies = new ArrayList<>(given.size());
+        try {
+            for (NamedTensor input : given) {
+                Tensor tensor = input.tensor();
+                inputs.add(
+                        ClientMemory.isClientMemory(tensor.data())
+                                ? new NamedTensor(input.name(), copy(tensor, memory))
+                                : input);
+            }
+        } catch (RuntimeException | Error e) {
+            close();
+            throw e;
+        }
+    }
+
+    private Tensor copy(Tensor tensor, TensorMemory memory) {
+        TensorBuffer copy = memory.allocate(tensor.byteSize());
+        copies.add(copy);
+        ClientMemory.copy(tensor.data(), copy.segment());
+        return Tensor.of(tensor.type(), tensor.shape(), copy.segment());
+    }
+
+    /** Returns the inputs in their order, with the copies in place of what was copied. */
+    List<NamedTensor> inputs() {
+        return inputs;
+    }
+
+    /** Gives the copies back. */
+    @Override
+    public void close() {
+        copies.forEach(TensorBuffer::close);
+    }
+}

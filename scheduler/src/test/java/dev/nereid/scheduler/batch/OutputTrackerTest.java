@@ -1,0 +1,86 @@
+package dev.nereid.scheduler.batch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+final class OutputTrackerTest {
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ModelSettings model = ModelSettings.builder("m", 3)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(3)))
+            .output(TensorSpec.of("FREE", DataType.FP32, Shape.of(Shape.VARIABLE, 2)))
+            .build();
+    private final List<String> reports = new ArrayList<>();
+    private final OutputTracker notes = new OutputTracker(
+            model,
+            List.of(
+                    new OutputSpec(0, model.outputs().get(0), true, false, null),
+                    new OutputSpec(1, model.outputs().get(1), true, false, null)),
+            (settings, output, given, problem) -> reports.add(settings.name() + " "
+                    + output.tensor().name() + " " + output.dims() + " " + given + ": " + problem));
+
+    @Test
+    void reportsAnOutputThatDoesNotFitOnce() {
+        notes.checkShape(0, Shape.of(1, 7));
+        notes.checkShape(0, Shape.of(1, 7));
+        notes.checkShape(0, Shape.of(3));
+        notes.checkShape(1, Shape.of(1, 5, 3));
+
+        assertThat(reports)
+                .containsExactly(
+                        "m OUT [-1,3] [1,7]: output does not fit the configuration",
+                        "m FREE [-1,-1,2] [1,5,3]: output does not fit the configuration");
+    }
+
+    @Test
+    void saysNothingOfOutputsThatFit() {
+        notes.checkShape(0, Shape.of(5, 3));
+        notes.checkShape(1, Shape.of(5, 0, 2));
+        notes.checkShape(1, Shape.of(5, 77, 2));
+
+        assertThat(reports).isEmpty();
+    }
+
+    @Test
+    void reportsAMissingRequestedOutputOnce() {
+        CheckedRequest call = Requests.to(model, memory).outputs("OUT").of(1);
+        notes.logMissing(0, call);
+        notes.logMissing(0, call);
+        notes.logMissing(1, call);
+        notes.checkShape(0, Shape.of(1, 7));
+        call.release().run();
+
+        assertThat(reports)
+                .containsExactly(
+                        "m OUT [-1,3] nothing: output missing from a response",
+                        "m OUT [-1,3] [1,7]: output does not fit the configuration");
+    }
+
+    @Test
+    void remembersWhichRequestsNeedLargeOutputs() {
+        CheckedRequest call =
+                Requests.to(model, memory).floats("IN", Shape.of(1, 100), 0).of(1);
+
+        notes.recordAllocation(call, 256 << 10);
+        assertThat(notes.isLarge(Long.MAX_VALUE - 1)).isFalse();
+
+        notes.recordAllocation(call, (256 << 10) + 1);
+        assertThat(notes.isLarge(400)).isTrue();
+        assertThat(notes.isLarge(399)).isFalse();
+        call.release().run();
+    }
+}

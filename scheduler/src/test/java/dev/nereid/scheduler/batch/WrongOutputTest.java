@@ -1,0 +1,241 @@
+package dev.nereid.scheduler.batch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.scheduler.Execution;
+import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.InferenceResponse;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What backends do wrong with outputs fails their requests, with a text that names it, and nothing leaks. */
+final class WrongOutputTest {
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(64)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("MORE", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .build();
+
+    /** What a backend may do wrong with an output. */
+    enum Wrong {
+        BATCH_SIZE("shape [5,2] (expected: first dimension %d, the batch size)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                batch.allocate("OUT", DataType.FP32, Shape.of(5, 2));
+            }
+        },
+        SCALAR("shape [] (expected: first dimension %d, the batch size)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                batch.allocate("OUT", DataType.FP32, Shape.SCALAR);
+            }
+        },
+        TYPE("type INT32 (expected: FP32)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                batch.allocate("OUT", DataType.INT32, Shape.of(batch.size(), 2));
+            }
+        },
+        NAME("not in the configuration (expected: one of [OUT, MORE])") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                batch.allocate("WHAT", DataType.FP32, Shape.of(batch.size(), 2));
+            }
+        },
+        TWICE("given twice (expected: once)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
+            }
+        },
+        TWO_WAYS("given twice (expected: once)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                InferenceRequest request = batch.requests().getLast();
+                request.response().allocate("OUT", DataType.FP32, Shape.of(request.batchSize(), 2));
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
+            }
+        },
+        TWO_WAYS_AROUND("given twice (expected: once)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                InferenceRequest request = batch.requests().getLast();
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2));
+                request.response().allocate("OUT", DataType.FP32, Shape.of(request.batchSize(), 2));
+            }
+        },
+        TOO_LARGE("shape [%d,9223372036854775807] (expected: a size that fits 64 bits)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), Long.MAX_VALUE));
+            }
+        },
+        VARIABLE_SHAPE("shape [%d,-1] (expected: no variable dimension)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), -1));
+            }
+        },
+        JAVA_ARRAY("lies in a Java array (expected: native memory that any thread may use)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                scatter(batch, MemorySegment.ofArray(new byte[8 * batch.size()]));
+            }
+        },
+        CONFINED("lies in a confined arena (expected: native memory that any thread may use)") {
+            @Override
+            void give(Batch batch) throws BackendException {
+                try (Arena arena = Arena.ofConfined()) {
+                    scatter(batch, arena.allocate(8L * batch.size()));
+                }
+            }
+        };
+
+        private final String text;
+
+        Wrong(String text) {
+            this.text = text;
+        }
+
+        abstract void give(Batch batch) throws BackendException;
+
+        private static void scatter(Batch batch, MemorySegment data) throws BackendException {
+            AtomicInteger released = new AtomicInteger();
+            try {
+                Tensor tensor = Tensor.of(DataType.FP32, Shape.of(batch.size(), 2), data);
+                batch.scatter("OUT", tensor, released::incrementAndGet);
+            } finally {
+                assertThat(released).hasValue(1);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void refusesAWrongOutputAndFailsItsRequests(Wrong wrong) {
+        try (Execution single = new Execution(model, wrong::give);
+                Execution several = new Execution(model, wrong::give)) {
+            Execution.submit(single, 1);
+            Execution.submit(several, 1, 2);
+
+            single.run();
+            several.run();
+
+            String prefix = "output '" + (wrong == Wrong.NAME ? "WHAT" : "OUT") + "' of model 'm': ";
+            single.observers.forEach(
+                    observer -> observer.assertError(ErrorCode.INTERNAL, prefix + wrong.text.formatted(1)));
+            several.observers.forEach(
+                    observer -> observer.assertError(ErrorCode.INTERNAL, prefix + wrong.text.formatted(3)));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 3, 7, 12, 40})
+    void refusesByteStringsThatDoNotFillTheirMemory(int size) {
+        ModelSettings strings = ModelSettings.builder("s", 1)
+                .maxBatchSize(64)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .output(TensorSpec.of("OUT", DataType.BYTES, Shape.of(1)))
+                .build();
+        try (Execution execution = new Execution(strings, batch -> {
+            MemorySegment data =
+                    batch.allocateBytes("OUT", Shape.of(2, 1), size).data();
+            data.fill((byte) 0);
+            if (size >= 8) {
+                data.set(ValueLayout.JAVA_INT_UNALIGNED, 4, 100);
+            }
+        })) {
+            Execution.submit(execution, 1, 1);
+
+            execution.run();
+
+            execution.observers.forEach(observer -> observer.assertError(
+                    ErrorCode.INTERNAL,
+                    "output 'OUT' of model 's': " + size
+                            + " bytes (expected: [2,1] byte strings, each with its length in front)"));
+        }
+    }
+
+    @Test
+    void refusesAnOutputThatReshapeDoesNotFit() {
+        ModelSettings reshaped = ModelSettings.builder("m", 1)
+                .maxBatchSize(64)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(4)).withReshape(Shape.of(2, 2)))
+                .build();
+        try (Execution execution =
+                new Execution(reshaped, batch -> batch.allocate("OUT", DataType.FP32, Shape.of(batch.size(), 2, 3)))) {
+            Execution.submit(execution, 1);
+
+            execution.run();
+
+            execution
+                    .observers
+                    .getFirst()
+                    .assertError(ErrorCode.INTERNAL, "output 'OUT' of model 'm': shape [1,2,3] (expected: [-1,2,2])");
+        }
+    }
+
+    @Test
+    void reportsExhaustedMemory() {
+        try (Execution execution =
+                new Execution(model, new LeakCheckingMemory(40), batch -> FakeInstance.copy(batch))) {
+            Execution.submit(execution, 1, 1);
+
+            execution.run();
+
+            execution.observers.forEach(observer ->
+                    observer.assertError(ErrorCode.UNAVAILABLE, "out of memory: 16 bytes wanted, 32 of 40 in use"));
+        }
+    }
+
+    @Test
+    void isOfNoUseAfterItsEnd() {
+        Batch[] kept = new Batch[1];
+        InferenceRequest[] keptRequest = new InferenceRequest[1];
+        InferenceResponse[] keptResponse = new InferenceResponse[1];
+        AtomicInteger released = new AtomicInteger();
+        try (Execution execution = new Execution(model, batch -> {
+            kept[0] = batch;
+            keptRequest[0] = batch.requests().getFirst();
+            keptResponse[0] = keptRequest[0].response();
+        })) {
+            Execution.submit(execution, 1);
+            execution.run();
+            Tensor late =
+                    Tensor.of(DataType.FP32, Shape.of(1, 2), Arena.global().allocate(8));
+
+            assertThatThrownBy(() -> kept[0].scatter("OUT", late, released::incrementAndGet))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> keptResponse[0].put("OUT", late, released::incrementAndGet))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> kept[0].gather("IN")).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> kept[0].allocate("OUT", DataType.FP32, Shape.of(1, 2)))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(kept[0]::defer).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> keptRequest[0].input("IN")).isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(keptRequest[0]::response).isInstanceOf(IllegalStateException.class);
+            keptRequest[0].fail(new BackendException(ErrorCode.INTERNAL, "late"));
+            assertThat(released).hasValue(2);
+        }
+    }
+}

@@ -1,0 +1,530 @@
+package dev.nereid.scheduler.cache;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.FailureReason;
+import dev.nereid.scheduler.FakeCache;
+import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.scheduler.RecordingObserver;
+import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.SteppedScheduler;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.queue.OfferResult;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.request.SchedulerErrors;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.ParameterValue;
+import dev.nereid.spi.Sequence;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Queue;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What a cache changes in the life of calls, step by step. */
+final class CachedRequestsTest {
+    private static final int LARGE = (int) CacheGate.LARGE_INPUTS / Float.BYTES + 1;
+
+    private final ModelSettings settings = ModelSettings.builder("m", 7)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .build();
+
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+    private final FakeCache cache = new FakeCache();
+    private final Counts counts = new Counts();
+    private final Queue<Runnable> background = new ArrayDeque<>();
+    private final List<RecordingObserver> observers = new ArrayList<>();
+    private final List<Boolean> submitting = new ArrayList<>();
+    private boolean broken;
+    private boolean brokenAfterwards;
+    private FakeInstance.Execution execution = FakeInstance::copy;
+    private final FakeInstance instance = new FakeInstance(batch -> execution.execute(batch));
+    private final SteppedScheduler scheduler =
+            new SteppedScheduler(settings, new BatchPlanner(64, List.of(), 0), memory, instance);
+    private final CacheGate gate = new CacheGate(
+            scheduler.model, new CacheAccess(cache, background::add), counts, scheduler.clock, this::enqueue);
+
+    @AfterEach
+    void everythingWasGivenBack() {
+        observers.forEach(RecordingObserver::check);
+        observers.forEach(observer -> assertThat(observer.hasEnded()).isTrue());
+        observers.forEach(RecordingObserver::close);
+        assertThat(instance.mistakes()).isEmpty();
+        assertThat(scheduler.inFlight()).isZero();
+        assertThat(cache.open).as("entries that are read").isZero();
+        memory.close();
+    }
+
+    @Test
+    void returnsACachedResponseForAnEqualRequest() {
+        RecordingObserver first = submit(request(1, 2).id("a").of(1));
+        scheduler.drain();
+
+        RecordingObserver second = submit(request(1, 2).id("b").of(1));
+
+        assertThat(first.floats("OUT")).containsExactly(1, 2);
+        assertThat(second.floats("OUT")).containsExactly(1, 2);
+        assertThat(second.output("OUT").shape()).isEqualTo(Shape.of(1, 2));
+        assertThat(second.response().id()).isEqualTo("b");
+        assertThat(second.response().version()).isEqualTo(7);
+        assertThat(second.response().isFinal()).isTrue();
+        assertThat(instance.batches()).containsExactly(List.of("a"));
+        assertThat(cache.open).isEqualTo(1); // no copy: the client reads where the cache keeps it
+    }
+
+    @Test
+    void executesADifferentRequest() {
+        submit(request(1, 2).id("a").of(1));
+        scheduler.drain();
+
+        RecordingObserver other = submit(request(4, 2).id("b").of(1));
+
+        assertThat(other.hasEnded()).isFalse();
+        scheduler.drain();
+        assertThat(other.floats("OUT")).containsExactly(4, 5);
+    }
+
+    @Test
+    void cachesNoFailure() {
+        execution = batch -> {
+            throw new BackendException(ErrorCode.INTERNAL, "not today");
+        };
+        submit(request(1).id("a").of(1));
+        scheduler.drain();
+        execution = FakeInstance::copy;
+
+        RecordingObserver second = submit(request(1).id("b").of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(counts.all).containsExactly("missed 0");
+    }
+
+    @Test
+    void storesNoParameters() {
+        execution = batch -> {
+            FakeInstance.copy(batch);
+            batch.requests().getFirst().response().parameter("mood", new ParameterValue.Text("good"));
+        };
+        RecordingObserver first = submit(request(1).of(1));
+        scheduler.drain();
+
+        RecordingObserver hit = submit(request(1).of(1));
+
+        assertThat(first.response().parameters()).containsOnlyKeys("mood");
+        assertThat(hit.response().parameters()).isEmpty();
+        assertThat(instance.batches()).hasSize(1);
+    }
+
+    @Test
+    void proceedsWithoutCacheForInputsOnADevice() {
+        MemorySegment data = Arena.ofAuto().allocate(4);
+        RecordingObserver observer = submit(Requests.to(settings, memory)
+                .input("IN", Tensor.of(DataType.FP32, Shape.of(1, 1), data, new MemoryPlace(MemoryPlace.Kind.GPU, 0)))
+                .of(1));
+        execution = batch -> batch.requests()
+                .getFirst()
+                .response()
+                .put("OUT", Tensor.of(DataType.FP32, Shape.of(1, 1), data), () -> {});
+        scheduler.drain();
+
+        assertThat(observer.floats("OUT")).containsExactly(0);
+        assertThat(cache.lookups).isEmpty();
+        assertThat(cache.entries).isEmpty();
+        assertThat(counts.all).isEmpty();
+    }
+
+    @Test
+    void storesNoOutputsOfADevice() {
+        MemorySegment data = Arena.ofAuto().allocate(4);
+        MemoryPlace device = new MemoryPlace(MemoryPlace.Kind.GPU, 0);
+        execution = batch -> batch.requests()
+                .getFirst()
+                .response()
+                .put("OUT", Tensor.of(DataType.FP32, Shape.of(1, 1), data, device), () -> {});
+        submit(request(1).of(1));
+        scheduler.drain();
+
+        assertThat(cache.lookups).hasSize(1);
+        assertThat(cache.entries).isEmpty();
+    }
+
+    @Test
+    void insertsTheResponseBeforeDelivery() {
+        List<Integer> kept = new ArrayList<>();
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+        ScheduledRequest request = new ScheduledRequest(
+                scheduler.model,
+                scheduler.order,
+                request(1).of(1),
+                new Forwarding(observer, () -> kept.add(cache.entries.size())),
+                0,
+                0);
+        gate.submit(request);
+        scheduler.drain();
+
+        assertThat(kept).containsExactly(1);
+    }
+
+    @Test
+    void countsHitsAndMisses() {
+        scheduler.clock.advanceNanos(100);
+        cache.waits = true;
+        submit(request(1).of(1));
+        scheduler.clock.advanceNanos(5);
+        cache.respondOnly();
+        scheduler.drain();
+        scheduler.clock.advanceNanos(3);
+        assertThat(counts.all).isEmpty();
+        cache.inserts.values().iterator().next().stored();
+        submit(request(1).of(1));
+        scheduler.clock.advanceNanos(2);
+        cache.respondOnly();
+
+        assertThat(counts.all).containsExactly("missed 8", "hit 0 2 2");
+    }
+
+    @Test
+    void countsAResponseThatIsTooLargeButNotADuplicate() {
+        cache.refuses = true;
+        submit(request(1).of(1));
+        scheduler.drain();
+        assertThat(counts.all).containsExactly("missed 0");
+        cache.refuses = false;
+
+        submit(request(2).of(1));
+        submit(request(2).of(1));
+        scheduler.drain();
+
+        assertThat(counts.all).containsExactly("missed 0", "missed 0");
+    }
+
+    @Test
+    void executesWithoutACacheThatFails() {
+        cache.fails = true;
+        RecordingObserver first = submit(request(1).of(1));
+        scheduler.drain();
+        assertThat(first.floats("OUT")).containsExactly(1);
+
+        cache.fails = false;
+        RecordingObserver second = submit(request(1).of(1));
+        cache.fails = true;
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(counts.all).isEmpty();
+    }
+
+    @Test
+    void ignoresLaterLookupResults() {
+        RecordingObserver observer = submit(request(1).of(1));
+        scheduler.drain();
+        cache.respondOnly();
+        cache.lookups.values().iterator().next().missing();
+        cache.inserts.values().iterator().next().failed("late");
+
+        assertThat(observer.floats("OUT")).containsExactly(1);
+        assertThat(instance.batches()).hasSize(1);
+    }
+
+    @Test
+    void takesABrokenEntryForNone() {
+        submit(request(1).of(1));
+        scheduler.drain();
+        cache.entries.replaceAll((key, content) -> content.asSlice(0, content.byteSize() - 1));
+
+        RecordingObserver second = submit(request(1).of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(instance.batches()).hasSize(2);
+    }
+
+    @Test
+    void takesAnEntryOfAnotherModelForNone() {
+        submit(request(1).of(1));
+        scheduler.drain();
+        MemorySegment other = Arena.ofAuto().allocate(1024, 64);
+        var outputs = List.of(new NamedTensor("OUT", Tensor.ofStrings(Shape.of(1), List.of("x"))));
+        CachedResponse.encode(outputs, other);
+        cache.entries.replaceAll((key, content) -> other);
+
+        RecordingObserver second = submit(request(1).of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+    }
+
+    /** The arena of its content is closed, or there is no memory. */
+    @ParameterizedTest
+    @ValueSource(classes = {IllegalStateException.class, OutOfMemoryError.class})
+    void executesARequestWhoseEntryFails(Class<? extends Throwable> kind) throws ReflectiveOperationException {
+        submit(request(1).of(1));
+        scheduler.drain();
+        cache.trouble = kind.getConstructor(String.class).newInstance("Already closed");
+
+        RecordingObserver second = submit(request(1).id("b").of(1));
+        scheduler.drain();
+
+        assertThat(second.floats("OUT")).containsExactly(1);
+        assertThat(instance.batches()).hasSize(2);
+        assertThat(counts.all).containsExactly("missed 0");
+    }
+
+    @Test
+    void completesACancelledRequestWhoseEntryFails() {
+        submit(request(1).of(1));
+        scheduler.drain();
+        cache.waits = true;
+        cache.trouble = new OutOfMemoryError("Java heap space");
+        RecordingObserver hit = new RecordingObserver();
+        Cancellation cancellation = submit(request(1).of(1), hit);
+
+        cancellation.cancel();
+        cache.respondOnly();
+
+        hit.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        assertThat(instance.batches()).hasSize(1);
+    }
+
+    /** The queue fails before it has taken the call, or after. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void failsARequestThatCannotBeQueued(boolean taken) {
+        cache.waits = true;
+        RecordingObserver miss = submit(request(1).id("a").of(1));
+        broken = true;
+        brokenAfterwards = taken;
+
+        cache.respondOnly();
+        cache.respondOnly();
+
+        miss.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no place");
+        assertThat(memory.bytesInUse()).isZero();
+        scheduler.drain();
+        assertThat(instance.batches()).isEmpty();
+        assertThat(scheduler.model.meter().read().failures()).containsOnly(Map.entry(FailureReason.OTHER, 1L));
+    }
+
+    @Test
+    void failsARequestThatCannotBeQueuedWithoutACache() {
+        broken = true;
+        cache.fails = true;
+
+        RecordingObserver observer = submit(request(1).id("a").of(1));
+
+        observer.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no place");
+        assertThat(memory.bytesInUse()).isZero();
+    }
+
+    @Test
+    void cancelsARequestDuringItsLookup() {
+        cache.waits = true;
+        RecordingObserver miss = new RecordingObserver();
+        Cancellation cancellation = submit(request(1).of(1), miss);
+
+        cancellation.cancel();
+
+        miss.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        cache.respondOnly();
+        scheduler.drain();
+        assertThat(instance.batches()).isEmpty();
+    }
+
+    @Test
+    void releasesAHitAfterCancellation() {
+        submit(request(1).of(1));
+        scheduler.drain();
+        cache.waits = true;
+        RecordingObserver hit = new RecordingObserver();
+        Cancellation cancellation = submit(request(1).of(1), hit);
+
+        cancellation.cancel();
+        cache.respondOnly();
+
+        hit.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        assertThat(counts.all).containsExactly("missed 0");
+    }
+
+    @Test
+    void cachesNoResponseOfACancelledRequest() {
+        List<Cancellation> cancellations = new ArrayList<>();
+        execution = batch -> {
+            FakeInstance.copy(batch);
+            cancellations.getFirst().cancel();
+        };
+        RecordingObserver observer = new RecordingObserver();
+        cancellations.add(submit(request(1).of(1), observer));
+        scheduler.drain();
+
+        observer.assertError(ErrorCode.CANCELLED, "request was cancelled");
+        assertThat(cache.entries).isEmpty();
+    }
+
+    @Test
+    void hashesLargeInputsInTheBackground() {
+        RecordingObserver observer = submit(request(0, LARGE).of(1));
+
+        assertThat(cache.lookups).isEmpty();
+        background.remove().run();
+        assertThat(cache.lookups).hasSize(1);
+        scheduler.drain();
+
+        assertThat(observer.floats("OUT")).hasSize(LARGE);
+    }
+
+    /** The inputs of a withdrawn call must not go while they are read. */
+    @Test
+    void keepsTheInputsWhileTheyAreHashed() {
+        Cancellation cancellation = submit(request(0, LARGE).of(1), new RecordingObserver());
+        cancellation.cancel();
+
+        assertThat(memory.bytesInUse()).isPositive();
+        background.remove().run();
+        assertThat(memory.bytesInUse()).isZero();
+    }
+
+    @Test
+    void skipsTheLookupForUncacheableRequests() {
+        MemorySegment target = Arena.ofAuto().allocate(4);
+        submit(request(1).into("OUT", target).of(1));
+        submit(request(1)
+                .options(new RequestOptions(
+                        0, 0, OptionalLong.empty(), Optional.of(new Sequence(new Sequence.Id.Numeric(4), true, false))))
+                .of(1));
+        submit(Requests.to(settings, memory)
+                .input(
+                        "IN",
+                        Tensor.of(DataType.FP32, Shape.of(1, 1), target, new MemoryPlace(MemoryPlace.Kind.PINNED, 0)))
+                .of(1));
+
+        assertThat(cache.lookups).hasSize(1); // the last one: pinned memory is the host's
+        scheduler.drain();
+    }
+
+    @Test
+    void deliversHeavyHitsInTheBackground() {
+        submit(request(1).of(1));
+        scheduler.drain();
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+        ScheduledRequest heavy = new ScheduledRequest(
+                scheduler.model, scheduler.order, request(1).of(1), observer, 0, 0);
+        heavy.requireInstanceThread();
+
+        gate.submit(heavy);
+
+        assertThat(observer.hasEnded()).isFalse();
+        background.remove().run();
+        assertThat(observer.floats("OUT")).containsExactly(1);
+    }
+
+    @Test
+    void leavesRefusalsToTheSubmission() {
+        scheduler.queue.stop();
+        RecordingObserver observer = submit(request(1).id("a").of(1));
+
+        assertThat(submitting).containsExactly(true);
+        assertThat(observer.error().code()).isEqualTo(ErrorCode.UNAVAILABLE);
+    }
+
+    private Requests request(float number) {
+        return request(number, 1);
+    }
+
+    private Requests request(float first, int length) {
+        return Requests.to(settings, memory).floats("IN", Shape.of(1, length), first);
+    }
+
+    private RecordingObserver submit(CheckedRequest call) {
+        RecordingObserver observer = new RecordingObserver();
+        submit(call, observer);
+        return observer;
+    }
+
+    private Cancellation submit(CheckedRequest call, RecordingObserver observer) {
+        observers.add(observer);
+        ScheduledRequest request = new ScheduledRequest(
+                scheduler.model,
+                scheduler.order,
+                call,
+                observer,
+                scheduler.clock.getAsLong(),
+                scheduler.clock.getAsLong());
+        gate.submit(request);
+        return request;
+    }
+
+    private void enqueue(ScheduledRequest request, boolean duringSubmission) {
+        submitting.add(duringSubmission);
+        if (broken && !brokenAfterwards) {
+            throw new IllegalStateException("no place");
+        }
+        if (scheduler.queue.offer(request, false) != OfferResult.Outcome.ACCEPTED) {
+            request.refuse(SchedulerErrors.stopped(request.checked()));
+        }
+        if (broken) {
+            throw new IllegalStateException("no place");
+        }
+    }
+
+    /** What was counted, as text. */
+    private static final class Counts implements CacheCounter {
+        private final List<String> all = new ArrayList<>();
+
+        @Override
+        public void hit(long queueNanos, long lookupNanos, long requestNanos) {
+            all.add("hit " + queueNanos + " " + lookupNanos + " " + requestNanos);
+        }
+
+        @Override
+        public void missed(long lookupAndInsertNanos) {
+            all.add("missed " + lookupAndInsertNanos);
+        }
+    }
+
+    /** Looks around before it passes a response on. */
+    private record Forwarding(RecordingObserver observer, Runnable look) implements ResponseObserver {
+        @Override
+        public void onResponse(InferResponse response) {
+            look.run();
+            observer.onResponse(response);
+        }
+
+        @Override
+        public void onCompleted() {
+            observer.onCompleted();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            observer.onError(error);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+package dev.nereid.scheduler.instance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.scheduler.Latches;
+import dev.nereid.scheduler.ModelPlan;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.RecordingObserver;
+import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.SteppedScheduler;
+import dev.nereid.scheduler.Threads;
+import dev.nereid.scheduler.rate.RateLimitRegistration;
+import dev.nereid.scheduler.rate.RateLimiter;
+import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.time.TimeoutQueue;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.FakeClock;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.time.Duration;
+import java.util.AbstractList;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What becomes of the calls when something fails while a thread that submits one has the seat of an instance. */
+@Timeout(60)
+final class DirectExecutionFailureTest {
+    private static final BatchingPolicy BY_TWOS =
+            new BatchingPolicy(true, List.of(2), Duration.ofHours(1).toNanos());
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(Shape.VARIABLE)))
+            .build();
+    private final OutOfMemoryError noMemory = new OutOfMemoryError("for a test");
+    private final FakeClock clock = new FakeClock();
+
+    /** Which reading of the clock fails, counted from now; below 1 for none. */
+    private final AtomicInteger failing = new AtomicInteger();
+
+    private final List<FakeInstance> instances = new ArrayList<>();
+    private final List<RecordingObserver> observers = new ArrayList<>();
+    private FakeInstance.Execution execution = FakeInstance::copy;
+
+    @AfterEach
+    void everythingWasGivenBack() {
+        for (FakeInstance instance : instances) {
+            assertThat(instance.mistakes()).isEmpty();
+            assertThat(instance.isClosed()).isTrue();
+        }
+        observers.forEach(RecordingObserver::check);
+    }
+
+    /** While nobody is there for a request that waits, another one comes, and the two cannot be compared. */
+    @Test
+    void throwsToTheSubmitterAndCompletesOthers() throws InterruptedException {
+        Door door = new Door();
+        try (ModelScheduler scheduler = start(BY_TWOS, 3, door)) {
+            AtomicBoolean faulty = new AtomicBoolean();
+            RecordingObserver waiting = submit(scheduler, withInputs(call("waiting"), faulty));
+            FakeInstance leader = awaitLeader();
+            scheduler.replace(List.of(), List.of(leader), List.of());
+            Latches.await(door.entered); // it waits for no batch any more, and nobody does in its place yet
+            faulty.set(true);
+
+            RecordingObserver told = submit(scheduler, call("second"));
+
+            assertThat(faulty).as("failed once").isFalse();
+            told.assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
+            assertThat(waiting.isSilent()).isTrue();
+            door.open.countDown();
+            submit(scheduler, call("third")).await().response();
+            waiting.await().response();
+            observers.forEach(RecordingObserver::close);
+        }
+        assertThat(instances).flatExtracting(FakeInstance::batches).containsExactly(List.of("waiting", "third"));
+    }
+
+    @Test
+    void completesTheRequestIfTheInstanceCannotBeReleased() {
+        execution = batch -> {
+            FakeInstance.copy(batch);
+            failing.set(2); // one tells when the execution ended
+        };
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 2, RateLimiter.OFF)) {
+            submit(scheduler, call("first")).response();
+
+            execution = FakeInstance::copy;
+            submit(scheduler, call("second")).await().response();
+            assertThat(scheduler.isReady()).isTrue();
+            observers.forEach(RecordingObserver::close);
+        }
+        assertThat(instances)
+                .flatExtracting(FakeInstance::batches)
+                .containsExactlyInAnyOrder(List.of("first"), List.of("second"));
+    }
+
+    @Test
+    void aFailedOfferStartsNoDirectExecution() {
+        try (ModelScheduler scheduler = start(BatchingPolicy.NONE, 1, RateLimiter.OFF)) {
+            failing.set(2); // the first tells when it is queued
+
+            submit(scheduler, call("first")).assertError(ErrorCode.INTERNAL, "internal error: " + noMemory);
+
+            assertThat(scheduler.waiting()).isZero();
+            submit(scheduler, call("second")).response();
+            assertThat(scheduler.isReady()).isTrue();
+            observers.forEach(RecordingObserver::close);
+        }
+        assertThat(instances.getFirst().batches()).containsExactly(List.of("second"));
+    }
+
+    /** Limits nothing; the first instance that goes waits at it, before it gives up its place at the queue. */
+    private static final class Door implements RateLimiter {
+        private final CountDownLatch entered = new CountDownLatch(1);
+        private final CountDownLatch open = new CountDownLatch(1);
+        private final AtomicBoolean passed = new AtomicBoolean();
+
+        @Override
+        public boolean isLimiting() {
+            return false;
+        }
+
+        @Override
+        public RateLimitRegistration register(Device device, RateProfile profile) {
+            return new RateLimitRegistration() {
+                @Override
+                public boolean isLimited() {
+                    return false;
+                }
+
+                @Override
+                public long load() {
+                    return 0;
+                }
+
+                @Override
+                public void stage(Runnable granted) {
+                    granted.run();
+                }
+
+                @Override
+                public void release() {}
+
+                @Override
+                public void releaseUnused() {}
+
+                @Override
+                public void close() {
+                    if (passed.compareAndSet(false, true)) {
+                        entered.countDown();
+                        Latches.await(open);
+                    }
+                }
+            };
+        }
+    }
+
+    /** Starts a scheduler with some instances, all of which are idle. */
+    private ModelScheduler start(BatchingPolicy policy, int count, RateLimiter limiter) {
+        List<InstanceSlot> slots = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            FakeInstance instance = new FakeInstance(batch -> execution.execute(batch));
+            instances.add(instance);
+            slots.add(SteppedScheduler.slot("i" + i, instance, RateProfile.NONE));
+        }
+        ModelScheduler scheduler = ModelScheduler.start(
+                new ModelPlan(model, policy).with(new ExecutionTraits("fake", false, true)),
+                slots,
+                new SchedulerEnvironment(memory, this::now, new TimeoutQueue(() -> {})).with(limiter));
+        for (int i = 0; i < count; i++) {
+            Threads.awaitIdle(thread(i));
+        }
+        return scheduler;
+    }
+
+    private long now() {
+        if (failing.getAndDecrement() == 1) {
+            throw noMemory;
+        }
+        return clock.getAsLong();
+    }
+
+    private static Thread thread(int instance) {
+        return Threads.named("instance/m/1/i" + instance);
+    }
+
+    /** Waits until an instance waits for a time, and returns it. */
+    private FakeInstance awaitLeader() {
+        Threads.await("a leader", () -> leader().isPresent());
+        return instances.get(leader().orElseThrow());
+    }
+
+    private OptionalInt leader() {
+        return IntStream.range(0, instances.size())
+                .filter(i -> thread(i).getState() == Thread.State.TIMED_WAITING)
+                .findFirst();
+    }
+
+    private CheckedRequest call(String id) {
+        return Requests.to(model, memory).id(id).floats("IN", Shape.of(1, 2), 1).of(1);
+    }
+
+    /** Returns a call whose inputs fail once when they are looked at, if that is asked for. */
+    private CheckedRequest withInputs(CheckedRequest call, AtomicBoolean faulty) {
+        List<NamedTensor> inputs = new AbstractList<>() {
+            @Override
+            public NamedTensor get(int index) {
+                return call.inputs().get(index);
+            }
+
+            @Override
+            public int size() {
+                if (faulty.compareAndSet(true, false)) {
+                    throw noMemory;
+                }
+                return call.inputs().size();
+            }
+        };
+        return new CheckedRequest(
+                call.model(),
+                call.version(),
+                call.batchSize(),
+                call.id(),
+                inputs,
+                call.outputs(),
+                call.targets(),
+                call.parameters(),
+                call.options(),
+                call.release());
+    }
+
+    private RecordingObserver submit(ModelScheduler scheduler, CheckedRequest call) {
+        RecordingObserver observer = new RecordingObserver();
+        observers.add(observer);
+        scheduler.submit(call, observer, clock.getAsLong(), false);
+        return observer;
+    }
+}

@@ -1,0 +1,297 @@
+package dev.nereid.scheduler.instance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.scheduler.Latches;
+import dev.nereid.scheduler.ModelPlan;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.RecordingObserver;
+import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.Threads;
+import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.time.Timeout;
+import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.lang.foreign.Arena;
+import java.util.AbstractList;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+/** Warm-ups, and starts of instances, that do not come to their regular end. */
+@org.junit.jupiter.api.Timeout(60)
+final class EndedWarmupTest {
+    private static final String ENDED = "warm-up of model 'm' ended: its instances are closed";
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    @AutoClose
+    private final TimerThread timer = new TimerThread(System::nanoTime);
+
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(4)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .build();
+
+    private final WarmupSample endless = new WarmupSample("s", Integer.MAX_VALUE, () -> List.of(call()));
+
+    @Test
+    void failsTheStartThatWaitsForIt() {
+        FakeInstance instance = new FakeInstance(FakeInstance::copy);
+        ModelScheduler scheduler = start(List.of(endless), instance);
+        awaitExecution(instance);
+
+        scheduler.endWarmups();
+
+        assertThatThrownBy(scheduler::awaitWarm).hasMessage(ENDED);
+        scheduler.close();
+        assertThat(instance.isClosed()).isTrue();
+    }
+
+    @Test
+    void failsARunningReplacementWhenTheSchedulerIsClosed() {
+        FakeInstance old = new FakeInstance(FakeInstance::copy);
+        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
+        ModelScheduler scheduler = start(List.of(), old);
+        CompletableFuture<Throwable> outcome = new CompletableFuture<>();
+        Thread.ofPlatform()
+                .uncaughtExceptionHandler((thread, e) -> outcome.complete(e))
+                .start(() -> replace(scheduler, fresh, old));
+        awaitExecution(fresh);
+
+        scheduler.close();
+
+        assertThat(outcome.join()).hasMessage(ENDED);
+        assertThat(old.isClosed() && fresh.isClosed()).isTrue();
+        assertThat(List.of(old.mistakes(), fresh.mistakes())).containsOnly(List.of());
+    }
+
+    @Test
+    void failsALaterReplacement() {
+        FakeInstance old = new FakeInstance(FakeInstance::copy);
+        FakeInstance fresh = new FakeInstance(FakeInstance::copy);
+
+        try (ModelScheduler scheduler = start(List.of(), old)) {
+            scheduler.endWarmups();
+
+            assertThatThrownBy(() -> replace(scheduler, fresh, old)).hasMessage(ENDED);
+
+            assertThat(fresh.isClosed()).isTrue();
+            assertThat(fresh.batches()).isEmpty();
+            assertThat(scheduler.isReady()).isTrue();
+        }
+    }
+
+    @Test
+    void leavesNoInterruptToTheNextExecution() throws InterruptedException {
+        CompletableFuture<Thread> first = new CompletableFuture<>();
+        CountDownLatch interrupted = new CountDownLatch(1);
+        List<Boolean> seen = new CopyOnWriteArrayList<>();
+        FakeInstance early = new FakeInstance(batch -> {
+            first.complete(Thread.currentThread());
+            seen.add(Thread.currentThread().isInterrupted());
+            FakeInstance.copy(batch);
+        });
+        FakeInstance late = new FakeInstance(batch -> {
+            Latches.await(interrupted);
+            FakeInstance.copy(batch);
+        });
+        WarmupSample once = new WarmupSample("s", 1, () -> List.of(call()));
+
+        try (ModelScheduler scheduler = start(List.of(once), early, late)) {
+            Thread thread = first.join();
+            Threads.awaitAsleep(thread); // warm, while the other is not
+            thread.interrupt();
+            interrupted.countDown();
+            scheduler.awaitWarm();
+            scheduler.replace(List.of(), List.of((ModelInstance) late), List.of());
+            run(scheduler);
+            Threads.awaitAsleep(thread);
+            thread.interrupt(); // such as by a backend that ends a deferred execution late
+            run(scheduler);
+        }
+        assertThat(seen).containsExactly(false, false, false);
+    }
+
+    @Test
+    void releasesAllMemoryIfARequestCannotBeCreated() {
+        ModelSettings shaped = ModelSettings.builder("m", 1)
+                .maxBatchSize(4)
+                .input(TensorSpec.of("IN", DataType.INT32, Shape.of(2)).with(TensorSpec.Trait.SHAPE_TENSOR))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+                .build();
+        AtomicInteger released = new AtomicInteger();
+        List<CheckedRequest> calls = new ArrayList<>();
+        try (Arena arena = Arena.ofShared()) {
+            Tensor tensor = Tensor.of(DataType.INT32, Shape.of(2), arena.allocate(8, 4));
+            for (int i = 0; i < 3; i++) {
+                calls.add(Requests.to(shaped, memory)
+                        .input("IN", tensor)
+                        .onRelease(released::incrementAndGet)
+                        .of(1));
+            }
+            calls.set(1, unreadable(calls.get(1)));
+            FakeInstance instance = new FakeInstance(FakeInstance::copy);
+            ModelScheduler scheduler = ModelScheduler.start(
+                    new ModelPlan(shaped, BatchingPolicy.NONE).with(List.of(new WarmupSample("s", 1, () -> calls))),
+                    slots(instance),
+                    new SchedulerEnvironment(memory, System::nanoTime, timer));
+
+            assertThatThrownBy(scheduler::awaitWarm)
+                    .hasMessageStartingWith("warm-up ended by java.lang.IllegalStateException");
+
+            scheduler.close();
+            assertThat(released).hasValue(3);
+            assertThat(instance.batches()).isEmpty();
+            assertThat(instance.isClosed()).isTrue();
+        }
+    }
+
+    /** Returns a call of which no request can be made. */
+    private static CheckedRequest unreadable(CheckedRequest call) {
+        List<NamedTensor> inputs = new AbstractList<>() {
+            @Override
+            public NamedTensor get(int index) {
+                throw new IllegalStateException("unreadable");
+            }
+
+            @Override
+            public int size() {
+                return 1;
+            }
+        };
+        return new CheckedRequest(
+                call.model(),
+                call.version(),
+                call.batchSize(),
+                call.id(),
+                inputs,
+                call.outputs(),
+                call.targets(),
+                call.parameters(),
+                call.options(),
+                call.release());
+    }
+
+    @Test
+    void leavesNoTimeoutIfAnInstanceCannotRegister() {
+        AtomicInteger alarms = new AtomicInteger();
+        FakeInstance instance = new FakeInstance(FakeInstance::copy);
+        SchedulerEnvironment environment = new SchedulerEnvironment(memory, System::nanoTime, action -> {
+            alarms.incrementAndGet();
+            Timeout alarm = timer.newTimeout(action);
+            return new Timeout() {
+                @Override
+                public void scheduleAtLatest(long dueNanos) {
+                    alarm.scheduleAtLatest(dueNanos);
+                }
+
+                @Override
+                public void close() {
+                    alarms.decrementAndGet();
+                    alarm.close();
+                }
+            };
+        });
+
+        assertThatThrownBy(() -> ModelScheduler.start(
+                        new ModelPlan(model, BatchingPolicy.NONE), List.of(misplaced(instance)), environment))
+                .hasMessage("no place");
+
+        assertThat(alarms).hasValue(0);
+        assertThat(instance.isClosed()).isTrue();
+    }
+
+    @Test
+    void leavesNoHandleIfAnInstanceCannotRegister() throws InterruptedException {
+        FakeInstance old = new FakeInstance(FakeInstance::copy);
+        FakeInstance good = new FakeInstance(FakeInstance::copy);
+        FakeInstance bad = new FakeInstance(FakeInstance::copy);
+
+        try (ModelScheduler scheduler = start(List.of(), old)) {
+            List<InstanceSlot> added = List.of(slots(good).getFirst(), misplaced(bad));
+            assertThatThrownBy(() -> scheduler.replace(added, List.of(), List.of()))
+                    .hasMessage("no place");
+            scheduler.replace(List.of(), List.of(old), List.of());
+            Threads.await("no seat is left", () -> !scheduler.isServing());
+            assertThat(run(scheduler).error()).hasMessageContaining("no instance of model 'm' version 1 is left");
+        }
+        assertThat(List.of(old, good, bad)).allMatch(FakeInstance::isClosed);
+    }
+
+    private static InstanceSlot misplaced(FakeInstance instance) {
+        ThreadPlacement placement = new ThreadPlacement() {
+            @Override
+            public void place() {}
+
+            @Override
+            public boolean equals(Object other) {
+                throw new IllegalStateException("no place");
+            }
+
+            @Override
+            public int hashCode() {
+                return 0;
+            }
+        };
+        return new InstanceSlot("bad", Device.CPU, instance, RateProfile.NONE, placement);
+    }
+
+    private ModelScheduler start(List<WarmupSample> samples, FakeInstance... instances) {
+        return ModelScheduler.start(
+                new ModelPlan(model, BatchingPolicy.NONE).with(samples),
+                slots(instances),
+                new SchedulerEnvironment(memory, System::nanoTime, timer));
+    }
+
+    private static List<InstanceSlot> slots(FakeInstance... instances) {
+        List<InstanceSlot> slots = new ArrayList<>();
+        for (FakeInstance instance : instances) {
+            slots.add(new InstanceSlot("i" + slots.size(), Device.CPU, instance));
+        }
+        return slots;
+    }
+
+    private void replace(ModelScheduler scheduler, FakeInstance added, FakeInstance removed) {
+        try {
+            scheduler.replace(slots(added), List.of(removed), List.of(endless));
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private RecordingObserver run(ModelScheduler scheduler) {
+        RecordingObserver observer = new RecordingObserver();
+        scheduler.submit(call(), observer);
+        observer.await().close();
+        return observer;
+    }
+
+    private CheckedRequest call() {
+        return Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1);
+    }
+
+    private static void awaitExecution(FakeInstance instance) {
+        Threads.await("an execution", () -> !instance.batches().isEmpty());
+    }
+}

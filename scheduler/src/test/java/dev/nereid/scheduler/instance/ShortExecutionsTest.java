@@ -1,0 +1,111 @@
+package dev.nereid.scheduler.instance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import org.junit.jupiter.api.Test;
+
+/** When the word of a backend that its executions are short counts. */
+final class ShortExecutionsTest {
+    private static final long SHORT = 1_000;
+    private static final long LONG = 2_000_000;
+    private static final int PROBATION = 4096;
+
+    private final ShortExecutions executions = of(true, false);
+
+    @Test
+    void trustsAgainAfterManyShortExecutionsOnTheInstancesThread() {
+        refute();
+        execute(PROBATION - 1, SHORT);
+        assertThat(executions.areTrusted()).isFalse();
+
+        execute(1, SHORT);
+
+        assertThat(executions.areTrusted()).isTrue();
+        executions.recordDirect(LONG);
+        executions.recordDirect(LONG);
+        assertThat(executions.areTrusted()).as("after two of three strikes").isTrue();
+    }
+
+    @Test
+    void isRefutedOnceByExecutionsOfOneTime() {
+        refute();
+        executions.recordDirect(LONG); // was under way on another thread
+
+        execute(PROBATION + 32 - 1, SHORT);
+        assertThat(executions.areTrusted()).isFalse();
+        execute(1, SHORT);
+
+        assertThat(executions.areTrusted()).isTrue();
+    }
+
+    @Test
+    void wantsTwiceAsManyEachTimeUpToAMillion() {
+        long needed = PROBATION;
+        for (int refutation = 0; refutation < 12; refutation++) {
+            refute();
+            execute(needed - 1, SHORT);
+            assertThat(executions.areTrusted()).isFalse();
+            execute(1, SHORT);
+            assertThat(executions.areTrusted()).isTrue();
+            needed = Math.min(2 * needed, 1 << 20);
+        }
+    }
+
+    @Test
+    void hasLongExecutionsMadeGoodForBeforeItTrustsAgain() {
+        refute();
+        execute(1, LONG);
+        execute(PROBATION, SHORT);
+        assertThat(executions.areTrusted()).isFalse();
+
+        execute(32, SHORT);
+
+        assertThat(executions.areTrusted()).isTrue();
+    }
+
+    @Test
+    void neverTrustsAgainWhatStaysLong() {
+        refute();
+        for (int i = 0; i < PROBATION; i++) {
+            execute(1, LONG);
+            execute(32, SHORT);
+        }
+        assertThat(executions.areTrusted()).isFalse();
+    }
+
+    @Test
+    void trustsNoBackendThatDoesNotGiveItsWordAndNoDecoupledModel() {
+        for (ShortExecutions never : new ShortExecutions[] {of(false, false), of(true, true)}) {
+            for (int i = 0; i < 2 * PROBATION; i++) {
+                never.recordOnInstanceThread(SHORT);
+            }
+            assertThat(never.areTrusted()).isFalse();
+        }
+    }
+
+    private void refute() {
+        for (int i = 0; i < 3; i++) {
+            executions.recordDirect(LONG);
+        }
+        assertThat(executions.areTrusted()).isFalse();
+    }
+
+    private void execute(long times, long nanos) {
+        for (long i = 0; i < times; i++) {
+            executions.recordOnInstanceThread(nanos);
+        }
+    }
+
+    private static ShortExecutions of(boolean promised, boolean decoupled) {
+        ModelSettings model = ModelSettings.builder("m", 1)
+                .decoupled(decoupled)
+                .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+                .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+                .build();
+        return new ShortExecutions(model, new ExecutionTraits("fake", false, promised));
+    }
+}

@@ -1,0 +1,155 @@
+package dev.nereid.scheduler.queue;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.Scopes;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.batch.EqualInputs;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ResponseEvent;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.scheduler.time.TimeoutQueue;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The orders in which a withdrawal, an instance and an alarm may meet at two requests that wait, of which one is
+ * overdue: each is answered once and given back once, and nothing stays behind.
+ */
+final class RequestQueueLincheckTest {
+    @Test
+    void completesEachRequestOnce() {
+        new ModelCheckingOptions()
+                .iterations(1) // three operations on three threads: there is one scenario
+                .invocationsPerIteration(1_000)
+                .threads(3)
+                .actorsPerThread(1)
+                .actorsBefore(0)
+                .actorsAfter(0)
+                .check(Waiting.class);
+    }
+
+    /** Two requests in a queue. */
+    public static class Waiting {
+        private static final long NOW = 100;
+
+        private final TimeoutQueue alarms = new TimeoutQueue(() -> {});
+        private final ModelScope model =
+                Scopes.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), () -> NOW);
+        private final RequestQueue queue = new RequestQueue(
+                BatchPlanner.oneByOne(),
+                PriorityPolicy.NONE,
+                new EqualInputs(model.settings()),
+                () -> NOW,
+                alarms,
+                null);
+        private final InstanceHandle seat = queue.batches().register(() -> {}, () -> 0);
+        private final Subject overdue = new Subject();
+        private final Subject patient = new Subject();
+
+        /** Offers both. */
+        public Waiting() {
+            overdue.offer(OptionalLong.of(NOW));
+            patient.offer(OptionalLong.empty());
+        }
+
+        /** The clients withdraw. */
+        @Operation(runOnce = true)
+        public void cancel() {
+            overdue.cancel();
+            patient.cancel();
+        }
+
+        /** The alarm rings. */
+        @Operation(runOnce = true)
+        public void expire() {
+            alarms.runExpired(NOW);
+        }
+
+        /** An instance takes what there is. */
+        @Operation(runOnce = true)
+        public void take() {
+            while (queue.batches().poll(seat)) {
+                seat.expired.forEach(Deadline::rejectRequest);
+                seat.expired.clear();
+                for (ScheduledRequest request : seat.taken) {
+                    request.complete(ResponseEvent.END);
+                    request.release();
+                }
+                seat.taken.clear();
+            }
+        }
+
+        /** Says what must hold at the end. */
+        @Validate
+        public void holds() {
+            overdue.holds();
+            patient.holds();
+            if (queue.waiting() > 0) {
+                throw new AssertionError("waiting: " + queue.waiting() + " (expected: 0)");
+            }
+        }
+
+        /** A request, and what became of it. */
+        private final class Subject implements ResponseObserver {
+            private final AtomicInteger answers = new AtomicInteger();
+            private final AtomicInteger releases = new AtomicInteger();
+            private ScheduledRequest request;
+
+            void offer(OptionalLong deadline) {
+                CheckedRequest call = new CheckedRequest(
+                        "m",
+                        1,
+                        1,
+                        "",
+                        List.of(),
+                        List.of(),
+                        List.of(),
+                        Map.of(),
+                        new RequestOptions(0, 0, deadline, Optional.empty()),
+                        releases::incrementAndGet);
+                request = new ScheduledRequest(model, null, call, this, 0, 0);
+                if (queue.offer(request, false) != OfferResult.Outcome.ACCEPTED) {
+                    throw new AssertionError("refused");
+                }
+            }
+
+            void cancel() {
+                request.cancel();
+            }
+
+            void holds() {
+                if (answers.get() != 1 || releases.get() != 1) {
+                    throw new AssertionError("answers: " + answers + ", releases: " + releases + " (expected: 1, 1)");
+                }
+            }
+
+            @Override
+            public void onResponse(InferResponse response) {
+                answers.addAndGet(100);
+            }
+
+            @Override
+            public void onCompleted() {
+                answers.incrementAndGet();
+            }
+
+            @Override
+            public void onError(InferenceException error) {
+                answers.incrementAndGet();
+            }
+        }
+    }
+}

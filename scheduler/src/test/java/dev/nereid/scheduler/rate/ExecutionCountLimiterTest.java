@@ -1,0 +1,519 @@
+package dev.nereid.scheduler.rate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.scheduler.RecordingObserver;
+import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.SteppedScheduler;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.queue.QueuePolicy;
+import dev.nereid.scheduler.request.ScheduledRequest;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.AutoClose;
+import org.junit.jupiter.api.Test;
+
+/** Whose turn it is, and what an instance does until it is its own. Without threads. */
+final class ExecutionCountLimiterTest {
+    private static final String R = "R";
+
+    @AutoClose
+    private final LeakCheckingMemory memory = new LeakCheckingMemory();
+
+    private final ExecutionCountLimiter limiter =
+            new ExecutionCountLimiter(List.of(new ResourceLimit(R, 2, OptionalInt.empty())));
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(8)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .build();
+    private final List<String> turns = new ArrayList<>();
+    private final Map<String, RecordingObserver> observers = new HashMap<>();
+    private final List<FakeInstance> instances = new ArrayList<>();
+
+    private RateLimitRegistration register(int priority, int count) {
+        return limiter.register(
+                Device.CPU,
+                new RateProfile(priority, count == 0 ? List.of() : List.of(new RateResource(R, true, count))));
+    }
+
+    private void stage(RateLimitRegistration ticket, String name) {
+        ticket.stage(() -> turns.add(name));
+    }
+
+    @Test
+    void goesThroughItsStates() {
+        RateLimitRegistration ticket = register(1, 1);
+        assertThatThrownBy(ticket::release)
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessage("release: AVAILABLE (expected: ALLOCATED)");
+
+        RateLimitRegistration other = register(1, 2);
+        stage(other, "other");
+        stage(ticket, "ticket");
+        assertThatThrownBy(ticket::release).hasMessage("release: STAGED (expected: ALLOCATED)");
+        assertThatThrownBy(() -> stage(ticket, "again")).hasMessage("stage: called again before the turn came");
+        other.release();
+        assertThat(turns).containsExactly("other", "ticket");
+        ticket.release();
+        assertThatThrownBy(ticket::release).hasMessage("release: AVAILABLE (expected: ALLOCATED)");
+        stage(ticket, "ticket");
+        ticket.release();
+        ticket.close();
+        assertThatThrownBy(() -> stage(ticket, "late")).hasMessage("stage: the ticket is closed");
+    }
+
+    @Test
+    void grantsWhatFits() {
+        stage(register(1, 1), "a");
+        stage(register(1, 1), "b");
+        stage(register(1, 0), "nothing needed");
+        stage(register(1, 1), "c");
+
+        assertThat(turns).containsExactly("a", "b", "nothing needed");
+        assertThat(limiter.waiting()).isEqualTo(1);
+    }
+
+    @Test
+    void waitsForARelease() {
+        RateLimitRegistration first = register(1, 2);
+        stage(first, "first");
+        stage(register(1, 1), "second");
+        assertThat(turns).containsExactly("first");
+
+        first.release();
+
+        assertThat(turns).containsExactly("first", "second");
+    }
+
+    @Test
+    void grantsWhatFitsSinceAnotherInstanceNeedsMore() {
+        ExecutionCountLimiter unlimited = new ExecutionCountLimiter(List.of());
+        RateLimitRegistration running = unlimited.register(Device.CPU, needing(1));
+        RateLimitRegistration head = unlimited.register(Device.CPU, needing(1));
+        stage(running, "running");
+        stage(head, "head");
+        assertThat(turns).containsExactly("running");
+
+        unlimited.register(Device.CPU, needing(2));
+
+        assertThat(turns).containsExactly("running", "head");
+        assertThat(unlimited.waiting()).isZero();
+    }
+
+    private static RateProfile needing(int count) {
+        return new RateProfile(1, List.of(new RateResource(R, true, count)));
+    }
+
+    @Test
+    void theHigherPriorityGoesFirstAmongEquals() {
+        RateLimitRegistration running = register(1, 2);
+        stage(running, "running");
+        stage(register(3, 2), "third");
+        stage(register(2, 2), "second");
+        stage(register(2, 2), "second, later");
+
+        running.release();
+
+        assertThat(turns).containsExactly("running", "second");
+    }
+
+    @Test
+    void sharesPermitsByPriority() {
+        Map<String, Integer> counts = new HashMap<>();
+        RateLimitRegistration low = register(2, 2);
+        RateLimitRegistration high = register(1, 2);
+        stage(low, "low");
+        stage(high, "high");
+        for (int i = 0; i < 300; i++) {
+            String name = turns.getLast();
+            counts.merge(name, 1, Integer::sum);
+            RateLimitRegistration running = name.equals("low") ? low : high;
+            stage(running, name); // there is always more to do
+            running.release();
+        }
+
+        assertThat(counts).containsEntry("high", 200).containsEntry("low", 100);
+    }
+
+    @Test
+    void theFirstBlocksSmallerOnesBehindIt() {
+        RateLimitRegistration running = register(1, 1);
+        stage(running, "running");
+        stage(register(1, 2), "large");
+        stage(register(1, 1), "small");
+        stage(register(1, 0), "nothing needed");
+        assertThat(turns).as("there is one left, but it is not their turn").containsExactly("running");
+
+        running.release();
+
+        assertThat(turns).containsExactly("running", "large");
+    }
+
+    @Test
+    void countsExecutions() {
+        RateLimitRegistration ticket = register(3, 1);
+        assertThat(ticket.load()).isZero();
+        stage(ticket, "a");
+        ticket.release();
+        assertThat(ticket.load()).isEqualTo(3);
+        stage(ticket, "b");
+        ticket.releaseUnused();
+        assertThat(ticket.load()).as("nothing was executed").isEqualTo(3);
+    }
+
+    @Test
+    void countsPriorityNoneAsOne() {
+        RateLimitRegistration ticket = register(0, 1);
+        stage(ticket, "a");
+        ticket.release();
+        assertThat(ticket.load()).isEqualTo(1);
+    }
+
+    @Test
+    void ordersInstancesOfAllModels() {
+        RateLimitRegistration often = register(1, 2);
+        RateLimitRegistration seldom = register(1, 2);
+        RateLimitRegistration never = register(1, 2);
+        stage(often, "often");
+        often.release();
+        stage(often, "often");
+        often.release();
+        stage(seldom, "seldom");
+        seldom.release();
+        turns.clear();
+        RateLimitRegistration running = register(1, 2);
+        stage(running, "running");
+
+        stage(often, "often");
+        stage(seldom, "seldom");
+        stage(never, "never");
+        running.release();
+        never.release();
+        seldom.release();
+
+        assertThat(turns).containsExactly("running", "never", "seldom", "often");
+    }
+
+    @Test
+    void stagesAgainWhileWorkWaits() {
+        RateLimitRegistration one = register(1, 2);
+        RateLimitRegistration other = register(3, 2);
+        stage(one, "one");
+        stage(other, "other");
+        one.release();
+        stage(one, "one");
+
+        stage(other, "other"); // has more work, and its third turn is due after the second of the first one
+        other.release();
+
+        assertThat(turns).containsExactly("one", "other", "one");
+        stage(one, "one");
+        one.release();
+        assertThat(turns).as("2 against 3: it competes for what it gives back").endsWith("one", "one");
+    }
+
+    @Test
+    void givesHalfThePermitsForPriorityTwo() {
+        RateLimitRegistration one = register(1, 2);
+        RateLimitRegistration two = register(2, 2);
+        RateLimitRegistration running = register(1, 2);
+        stage(running, "running");
+        stage(one, "one");
+        stage(two, "two");
+        running.release();
+        for (int i = 0; i < 29; i++) {
+            boolean first = turns.getLast().equals("one");
+            RateLimitRegistration last = first ? one : two;
+            stage(last, first ? "one" : "two");
+            last.release();
+        }
+
+        List<String> taken = turns.subList(1, turns.size());
+        assertThat(taken).hasSize(30);
+        assertThat(taken).filteredOn("one"::equals).hasSize(20);
+        assertThat(taken.subList(0, 15)).filteredOn("one"::equals).hasSize(10);
+    }
+
+    @Test
+    void aClosedRegistrationUnblocksOthers() {
+        RateLimitRegistration running = register(1, 1);
+        RateLimitRegistration head = register(1, 2);
+        stage(running, "running");
+        stage(head, "head");
+        stage(register(1, 1), "behind");
+
+        head.close();
+        head.close();
+
+        assertThat(turns).containsExactly("running", "behind");
+        running.close();
+        assertThat(limiter.waiting()).isZero();
+        stage(register(1, 1), "waits for what runs");
+        assertThat(turns).hasSize(2);
+        running.release();
+        assertThat(turns).hasSize(3);
+    }
+
+    @Test
+    void needsNoPermitWhenOff() {
+        RateLimitRegistration running = occupyAll();
+        FakeInstance free = new FakeInstance(FakeInstance::copy);
+        instances.add(free);
+        SteppedScheduler scheduler = new SteppedScheduler(model, BatchPlanner.oneByOne(), memory, free);
+        submit(scheduler, "a");
+
+        assertThat(scheduler.step()).isTrue();
+
+        assertThat(limiter.waiting()).isZero();
+        end(scheduler);
+        running.release();
+    }
+
+    @Test
+    void stagesAnIdleInstanceWhenWorkComes() {
+        RateLimitRegistration running = occupyAll();
+        SteppedScheduler scheduler = scheduler(1);
+        assertThat(scheduler.step()).isFalse();
+        assertThat(limiter.waiting()).isZero();
+
+        submit(scheduler, "a");
+        assertThat(scheduler.step()).as("it has to wait").isFalse();
+
+        assertThat(limiter.waiting()).isEqualTo(1);
+        assertThat(scheduler.queue.waiting()).isEqualTo(1);
+        running.release();
+        assertThat(scheduler.step()).isTrue();
+        end(scheduler);
+        assertThat(instances.getFirst().batches()).containsExactly(List.of("a"));
+    }
+
+    @Test
+    void aRequestCancelledWhileAPermitIsAwaitedIsNotExecuted() {
+        RateLimitRegistration running = occupyAll();
+        SteppedScheduler scheduler = scheduler(1);
+        Cancellation a = submit(scheduler, "a");
+        submit(scheduler, "b");
+        scheduler.step();
+
+        a.cancel();
+
+        observers.get("a").assertError(ErrorCode.CANCELLED, "request was cancelled");
+        running.release();
+        end(scheduler);
+        assertThat(instances.getFirst().batches()).containsExactly(List.of("b"));
+    }
+
+    @Test
+    void anUnusedPermitIsNotCounted() {
+        RateLimitRegistration running = occupyAll();
+        SteppedScheduler scheduler = scheduler(1);
+        Cancellation a = submit(scheduler, "a");
+        scheduler.step();
+        a.cancel();
+        running.release();
+        RateLimitRegistration next = register(1, 2);
+        stage(next, "next");
+
+        assertThat(turns).containsExactly("running");
+        assertThat(scheduler.step()).as("takes its turn").isTrue();
+
+        assertThat(turns).containsExactly("running", "next");
+        assertThat(instances.getFirst().batches()).isEmpty();
+        next.release();
+        submit(scheduler, "b");
+        end(scheduler);
+        assertThat(instances.getFirst().batches()).containsExactly(List.of("b"));
+    }
+
+    @Test
+    void aTimeoutExpiresWhileAPermitIsAwaited() {
+        RateLimitRegistration running = occupyAll();
+        QueuePolicy policy = new QueuePolicy(QueuePolicy.TimeoutAction.REJECT, 10, false, 0);
+        SteppedScheduler scheduler = scheduler(
+                new BatchingPolicy(true, List.of(), 0, false, new PriorityPolicy(0, 0, policy, Map.of())),
+                new FakeInstance(FakeInstance::copy));
+        submit(scheduler, "a");
+        scheduler.step();
+
+        scheduler.advance(11);
+
+        observers.get("a").assertError(ErrorCode.UNAVAILABLE, "Request timeout expired");
+        running.release();
+        end(scheduler);
+        assertThat(instances.getFirst().batches()).isEmpty();
+    }
+
+    @Test
+    void whatComesWhileAPermitIsAwaitedJoinsTheBatch() {
+        RateLimitRegistration running = occupyAll();
+        SteppedScheduler scheduler = scheduler(1);
+        submit(scheduler, "a");
+        scheduler.step();
+        submit(scheduler, "b");
+
+        running.release();
+        end(scheduler);
+
+        assertThat(instances.getFirst().batches()).containsExactly(List.of("a", "b"));
+    }
+
+    @Test
+    void choosesTheInstanceThatRanLeast() {
+        SteppedScheduler scheduler = scheduler(2);
+        submit(scheduler, "a");
+        scheduler.workers.getFirst().step();
+        scheduler.workers.getFirst().step();
+        RateLimitRegistration running = occupyAll();
+        submit(scheduler, "b");
+        scheduler.workers.get(0).step();
+        submit(scheduler, "c");
+        scheduler.workers.get(1).step();
+        assertThat(limiter.waiting()).isEqualTo(2);
+
+        running.release();
+        scheduler.workers.get(0).step();
+        scheduler.workers.get(1).step();
+
+        assertThat(instances.get(0).batches()).containsExactly(List.of("a"));
+        assertThat(instances.get(1).batches()).containsExactly(List.of("b", "c"));
+        end(scheduler);
+    }
+
+    @Test
+    void aFailedExecutionGivesItsResourcesBack() {
+        SteppedScheduler scheduler = scheduler(BatchingPolicy.NONE, new FakeInstance(batch -> {
+            throw new BackendException(ErrorCode.INTERNAL, "broken");
+        }));
+        submit(scheduler, "a");
+        end(scheduler);
+
+        observers.get("a").assertError(ErrorCode.INTERNAL, "broken");
+        stage(register(1, 2), "after");
+        assertThat(turns).containsExactly("after");
+    }
+
+    @Test
+    void anErrorOfTheVirtualMachineGivesItsResourcesBack() {
+        SteppedScheduler scheduler = scheduler(BatchingPolicy.NONE, new FakeInstance(batch -> {
+            throw new StackOverflowError("deep");
+        }));
+        submit(scheduler, "a");
+
+        end(scheduler);
+
+        stage(register(1, 2), "after");
+        assertThat(turns).containsExactly("after");
+    }
+
+    @Test
+    void aDeferredExecutionKeepsItsResourcesUntilItsEnd() {
+        List<DeferredExecution> deferred = new ArrayList<>();
+        SteppedScheduler scheduler = scheduler(BatchingPolicy.NONE, new FakeInstance(batch -> {
+            FakeInstance.copy(batch);
+            deferred.add(batch.defer());
+        }));
+        submit(scheduler, "a");
+        submit(scheduler, "b");
+        scheduler.step();
+        stage(register(1, 1), "other");
+        assertThat(scheduler.step()).as("its own turn goes on").isFalse();
+        assertThat(turns).isEmpty();
+
+        deferred.getFirst().finish();
+
+        assertThat(turns).as("it was there for as long, and had less").containsExactly("other");
+        assertThat(observers.get("a").hasEnded()).isTrue();
+        assertThat(instances.getFirst().batches()).containsExactly(List.of("a"));
+        observers.get("b").check();
+        scheduler.queue.drain().forEach(ScheduledRequest::abandon);
+        end(scheduler);
+    }
+
+    @Test
+    void anExecutionThatIsDeferredAndEndedAtOnceGivesItsResourcesBackOnce() {
+        SteppedScheduler scheduler = scheduler(BatchingPolicy.NONE, new FakeInstance(batch -> {
+            FakeInstance.copy(batch);
+            batch.defer().finish();
+        }));
+        submit(scheduler, "a");
+        submit(scheduler, "b");
+        end(scheduler);
+
+        assertThat(instances.getFirst().batches()).hasSize(2);
+        stage(register(1, 2), "after");
+        assertThat(turns).containsExactly("after");
+    }
+
+    /** Takes all of the resource, as an execution of another model would. */
+    private RateLimitRegistration occupyAll() {
+        RateLimitRegistration ticket = register(1, 2);
+        stage(ticket, "running");
+        assertThat(turns).containsExactly("running");
+        return ticket;
+    }
+
+    private SteppedScheduler scheduler(int count) {
+        FakeInstance[] made = new FakeInstance[count];
+        for (int i = 0; i < count; i++) {
+            made[i] = new FakeInstance(FakeInstance::copy);
+        }
+        return scheduler(new BatchingPolicy(true, List.of(), 0), made);
+    }
+
+    /** Makes a scheduler whose executions take all of the resource. */
+    private SteppedScheduler scheduler(BatchingPolicy policy, FakeInstance... made) {
+        instances.addAll(List.of(made));
+        BatchPlanner planner = policy.dynamic() ? new BatchPlanner(8, List.of(), 0) : BatchPlanner.oneByOne();
+        return new SteppedScheduler(
+                model,
+                planner,
+                policy,
+                memory,
+                ExecutionTraits.DEFAULT,
+                limiter,
+                new RateProfile(1, List.of(new RateResource(R, true, 2))),
+                made);
+    }
+
+    private Cancellation submit(SteppedScheduler scheduler, String id) {
+        RecordingObserver observer = new RecordingObserver();
+        observers.put(id, observer);
+        return scheduler.submit(
+                Requests.to(model, memory)
+                        .id(id)
+                        .floats("IN", Shape.of(1, 2), 1)
+                        .of(1),
+                observer);
+    }
+
+    /** Lets everything go on to its end, and checks it. */
+    private void end(SteppedScheduler scheduler) {
+        scheduler.drain();
+        observers.forEach((id, observer) -> {
+            observer.check();
+            assertThat(observer.hasEnded()).as("%s is answered", id).isTrue();
+            observer.close();
+        });
+        assertThat(scheduler.inFlight()).isZero();
+        instances.forEach(instance -> assertThat(instance.mistakes()).isEmpty());
+    }
+}

@@ -1,0 +1,287 @@
+package dev.nereid.scheduler.request;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.Execution;
+import dev.nereid.scheduler.FakeInstance;
+import dev.nereid.scheduler.ModelPlan;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.QueuedRequests;
+import dev.nereid.scheduler.RecordingObserver;
+import dev.nereid.scheduler.Requests;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.batch.BatchPlanner;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.queue.PriorityPolicy;
+import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.CancelHook;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.DeferredExecution;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InferenceRequest;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.TensorSpec;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Withdrawal while a request is executed; what happens in the queue is in {@code DynamicBatchingTest}. */
+@Timeout(60)
+final class CancellationTest {
+    private final ModelSettings model = ModelSettings.builder("m", 1)
+            .maxBatchSize(64)
+            .input(TensorSpec.of("IN", DataType.FP32, Shape.of(2)))
+            .output(TensorSpec.of("OUT", DataType.FP32, Shape.of(2)))
+            .build();
+    private final List<InferenceRequest> requests = new ArrayList<>();
+    private final List<DeferredExecution> deferred = new ArrayList<>();
+    private final Execution execution = new Execution(model, batch -> {
+        FakeInstance.copy(batch);
+        requests.addAll(batch.requests());
+        deferred.add(batch.defer());
+    });
+    private final List<String> ran = new ArrayList<>();
+
+    @Test
+    void skipsACancelledRequest() {
+        try (QueuedRequests calls =
+                new QueuedRequests(new BatchPlanner(8, List.of(), 0), PriorityPolicy.NONE, FakeInstance::copy)) {
+            calls.submit("a");
+            Cancellation b = calls.submit("b");
+            calls.submit("c");
+
+            b.cancel();
+            calls.scheduler.drain();
+
+            calls.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(calls.batches()).containsExactly(List.of("a", "c"));
+        }
+    }
+
+    @Test
+    void neverExecutesACancelledRequestWithoutBatching() {
+        try (QueuedRequests calls = new QueuedRequests(PriorityPolicy.NONE)) {
+            calls.submit("a");
+            Cancellation b = calls.submit("b");
+            calls.submit("c");
+
+            b.cancel();
+
+            calls.observer("b").assertError(ErrorCode.CANCELLED, "request was cancelled");
+            calls.scheduler.drain();
+            assertThat(calls.batches()).containsExactly(List.of("a"), List.of("c"));
+        }
+    }
+
+    /** The handle of a submission is all that a caller in the same program has. */
+    @Test
+    void aHandleCancels() throws InterruptedException {
+        CountDownLatch executing = new CountDownLatch(1);
+        CountDownLatch withdrawn = new CountDownLatch(1);
+        try (LeakCheckingMemory memory = new LeakCheckingMemory();
+                TimerThread timer = new TimerThread(System::nanoTime);
+                RecordingObserver first = new RecordingObserver();
+                RecordingObserver second = new RecordingObserver();
+                ModelScheduler scheduler = ModelScheduler.start(
+                        new ModelPlan(model, BatchingPolicy.NONE),
+                        List.of(new InstanceSlot("i0", Device.CPU, new FakeInstance(batch -> {
+                            batch.requests().getFirst().onCancel(withdrawn::countDown);
+                            executing.countDown();
+                            await(withdrawn);
+                            FakeInstance.copy(batch);
+                        }))),
+                        new SchedulerEnvironment(memory, System::nanoTime, timer))) {
+            Cancellation handle = scheduler.submit(
+                    Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1), first);
+            await(executing);
+            Cancellation waiting = scheduler.submit(
+                    Requests.to(model, memory).floats("IN", Shape.of(1, 2), 1).of(1), second);
+
+            waiting.cancel();
+            second.assertError(ErrorCode.CANCELLED, "request was cancelled");
+            handle.cancel();
+
+            first.await().assertError(ErrorCode.CANCELLED, "request was cancelled");
+        }
+    }
+
+    @Test
+    void aBackendSeesTheCancellation() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> ran.add("told"));
+            assertThat(requests.getFirst().isCancelled()).isFalse();
+
+            execution.requests.getFirst().cancel();
+
+            assertThat(requests.getFirst().isCancelled()).isTrue();
+            assertThat(ran).containsExactly("told");
+            deferred.getFirst().finish();
+        }
+    }
+
+    @Test
+    void completesWhenTheExecutionEnds() {
+        try (execution) {
+            Execution.submit(execution, 1, 1);
+            execution.run();
+
+            execution.requests.get(0).cancel();
+
+            assertThat(requests.get(0).isCancelled()).isTrue();
+            assertThat(requests.get(1).isCancelled()).isFalse();
+            assertThat(execution.observers.get(0).isSilent()).isTrue();
+            deferred.getFirst().finish();
+            deferred.getFirst().finish();
+            execution.observers.get(0).assertError(ErrorCode.CANCELLED, "request was cancelled");
+            assertThat(execution.observers.get(1).floats("OUT")).containsExactly(10, 11);
+        }
+    }
+
+    @Test
+    void completesAtOnceWhenTheBackendFailsTheRequest() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+
+            requests.getFirst()
+                    .onCancel(() -> requests.getFirst().fail(new BackendException(ErrorCode.INTERNAL, "terminated")));
+            execution.requests.getFirst().cancel();
+
+            execution.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");
+            deferred.getFirst().fail(new BackendException(ErrorCode.INTERNAL, "late"));
+        }
+    }
+
+    @Test
+    void runsEachActionOnce() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> ran.add("first"));
+            CancelHook closed = requests.getFirst().onCancel(() -> ran.add("closed"));
+            closed.close();
+            closed.close();
+            requests.getFirst().onCancel(() -> {
+                throw new IllegalStateException("logged");
+            });
+
+            execution.requests.getFirst().cancel();
+            execution.requests.getFirst().cancel();
+            requests.getFirst().onCancel(() -> ran.add("at once")).close();
+
+            assertThat(ran).containsExactly("first", "at once");
+            deferred.getFirst().finish();
+        }
+    }
+
+    @Test
+    void runsNoActionAfterCompletion() {
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> ran.add("waiting"));
+
+            deferred.getFirst().finish();
+            execution.requests.getFirst().cancel();
+            requests.getFirst().onCancel(() -> ran.add("late"));
+
+            assertThat(ran).isEmpty();
+            assertThat(execution.observers.getFirst().response().outputs()).hasSize(1);
+        }
+    }
+
+    @Test
+    void deliversTheResponseAfterRunningActions() throws InterruptedException {
+        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            requests.getFirst().onCancel(() -> {
+                running.countDown();
+                await(go);
+                ran.add(execution.observers.getFirst().isSilent() ? "before the answer" : "after the answer");
+            });
+            Thread canceller = Thread.startVirtualThread(execution.requests.getFirst()::cancel);
+            await(running);
+
+            deferred.getFirst().finish(); // does not wait
+
+            assertThat(execution.observers.getFirst().isSilent()).isTrue();
+            assertThat(execution.scheduler.inFlight()).isEqualTo(1);
+            go.countDown();
+            canceller.join();
+            assertThat(ran).containsExactly("before the answer");
+            execution.observers.getFirst().assertError(ErrorCode.CANCELLED, "request was cancelled");
+        }
+    }
+
+    @Test
+    void waitsForARunningActionWhenItsHookIsClosed() throws InterruptedException {
+        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        List<CancelHook> self = new ArrayList<>();
+        try (execution) {
+            Execution.submit(execution, 1);
+            execution.run();
+            CancelHook hook = requests.getFirst().onCancel(() -> {
+                self.getFirst().close(); // its own, so it must not wait
+                running.countDown();
+                await(go);
+                ran.add("action");
+            });
+            self.add(hook);
+            Thread canceller = Thread.startVirtualThread(execution.requests.getFirst()::cancel);
+            await(running);
+            Thread closer = Thread.startVirtualThread(() -> {
+                hook.close();
+                ran.add("closed");
+            });
+            while (closer.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            assertThat(ran).isEmpty();
+            go.countDown();
+            canceller.join();
+            closer.join();
+
+            assertThat(ran).containsExactly("action", "closed");
+            deferred.getFirst().finish();
+        }
+    }
+
+    @Test
+    void failsOpenRequestsWhenTheBackendThrowsAfterItDeferred() {
+        List<DeferredExecution> handles = new ArrayList<>();
+        try (Execution throwing = new Execution(model, batch -> {
+            handles.add(batch.defer());
+            throw new BackendException(ErrorCode.INTERNAL, "not started");
+        })) {
+            Execution.submit(throwing, 1);
+            throwing.run();
+
+            throwing.observers.getFirst().assertError(ErrorCode.INTERNAL, "not started");
+            assertThat(throwing.scheduler.inFlight()).isEqualTo(1); // inputs stay until the handle is ended
+            handles.getFirst().finish();
+            assertThat(throwing.scheduler.inFlight()).isZero();
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package dev.nereid.scheduler.request;
+
+import dev.nereid.api.InferResponse;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.scheduler.Scopes;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.testkit.LeakCheckingMemory;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jetbrains.lincheck.datastructures.ModelCheckingOptions;
+import org.jetbrains.lincheck.datastructures.Operation;
+import org.jetbrains.lincheck.datastructures.Validate;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The orders in which the steps of an answer, a withdrawal and a backend that asks to hear of it may meet: one answer, the
+ * inputs given back once, no action that runs twice or begins after the answer. The other races for a request are for one
+ * compare-and-set.
+ */
+final class ScheduledRequestLincheckTest {
+    @Test
+    void completesOnce() {
+        new ModelCheckingOptions()
+                .iterations(1) // three operations on three threads: there is one scenario
+                .invocationsPerIteration(4_000)
+                .threads(3)
+                .actorsPerThread(1)
+                .actorsBefore(0)
+                .actorsAfter(0)
+                .check(Executing.class);
+    }
+
+    /** A request that is executed, of whose withdrawal a thread of its backend asks to hear. */
+    public static class Executing {
+        private final Subject subject = new Subject();
+
+        /** Begins the execution. */
+        public Executing() {
+            subject.request.begin();
+        }
+
+        /** The execution ends. */
+        @Operation(runOnce = true)
+        public void complete() {
+            subject.request.complete(ResponseEvent.END);
+            subject.request.release();
+        }
+
+        /** The client withdraws. */
+        @Operation(runOnce = true)
+        public void cancel() {
+            subject.request.cancel();
+        }
+
+        /** The backend asks. */
+        @Operation(runOnce = true)
+        public void listen() {
+            subject.request.onCancel(subject::act);
+        }
+
+        /** Says what must hold at the end. */
+        @Validate
+        public void holds() {
+            subject.holds();
+        }
+    }
+
+    /** A request, and what became of it. */
+    private static final class Subject implements ResponseObserver {
+        private final AtomicInteger answers = new AtomicInteger();
+        private final AtomicInteger releases = new AtomicInteger();
+        private final AtomicInteger actions = new AtomicInteger();
+        private final AtomicInteger mistakes = new AtomicInteger();
+        private final ScheduledRequest request;
+
+        Subject() {
+            ModelScope model = Scopes.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), () -> 0);
+            CheckedRequest call = new CheckedRequest(
+                    "m",
+                    1,
+                    1,
+                    "",
+                    List.of(),
+                    List.of(),
+                    List.of(),
+                    Map.of(),
+                    RequestOptions.DEFAULT,
+                    releases::incrementAndGet);
+            request = new ScheduledRequest(model, null, call, this, 0, 0);
+        }
+
+        void act() {
+            if (answers.get() > 0 || actions.incrementAndGet() > 1) {
+                mistakes.incrementAndGet();
+            }
+        }
+
+        void holds() {
+            if (answers.get() != 1 || releases.get() != 1 || mistakes.get() > 0) {
+                throw new AssertionError("answers: " + answers + ", releases: " + releases + ", mistakes: " + mistakes
+                        + " (expected: 1, 1, 0)");
+            }
+        }
+
+        @Override
+        public void onResponse(InferResponse response) {
+            mistakes.incrementAndGet();
+        }
+
+        @Override
+        public void onCompleted() {
+            answers.incrementAndGet();
+        }
+
+        @Override
+        public void onError(InferenceException error) {
+            answers.incrementAndGet();
+        }
+    }
+}

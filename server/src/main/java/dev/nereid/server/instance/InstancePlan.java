@@ -1,0 +1,55 @@
+package dev.nereid.server.instance;
+
+import dev.nereid.server.host.HostPolicies;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.InstanceContext;
+import inference.ModelConfig;
+import inference.ModelInstanceGroup;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The description of an instance before it is created. Immutable.
+ *
+ * @param name the name of its group and its number in it
+ * @param device where it will run
+ * @param profiles the optimization profiles of its group
+ * @param passive whether it is made but never run
+ * @param group its group as the configuration has it
+ */
+public record InstancePlan(String name, Device device, List<String> profiles, boolean passive, ModelInstanceGroup group)
+        implements InstanceContext {
+    public InstancePlan {
+        profiles = List.copyOf(profiles);
+    }
+
+    @Override
+    public String hostPolicy() {
+        return HostPolicies.name(group.getHostPolicy(), device);
+    }
+
+    /** Lists the instances of a configuration whose groups are filled in, in the order of their making. */
+    public static List<InstancePlan> of(ModelConfig config) {
+        List<InstancePlan> plans = new ArrayList<>();
+        for (ModelInstanceGroup group : config.getInstanceGroupList()) {
+            for (int number = 0; number < group.getCount(); number++) {
+                String name = group.getName() + "_" + number;
+                for (Device device : devices(group)) {
+                    plans.add(new InstancePlan(name, device, group.getProfileList(), group.getPassive(), group));
+                }
+            }
+        }
+        return plans;
+    }
+
+    private static List<Device> devices(ModelInstanceGroup group) {
+        return switch (group.getKind()) {
+            case KIND_GPU ->
+                group.getGpusList().stream()
+                        .map(id -> new Device(Device.Kind.GPU, id))
+                        .toList();
+            case KIND_MODEL -> List.of(new Device(Device.Kind.MODEL, 0));
+            case KIND_CPU, KIND_AUTO, UNRECOGNIZED -> List.of(Device.CPU);
+        };
+    }
+}

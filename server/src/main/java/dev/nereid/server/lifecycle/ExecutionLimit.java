@@ -1,0 +1,44 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
+import java.time.Duration;
+
+/** Reads the execution watchdog limit of a model. Static functions only. */
+final class ExecutionLimit {
+    private static final String PARAMETER = "execution_watchdog_secs";
+
+    private ExecutionLimit() {}
+
+    /**
+     * Returns the supervision of a model.
+     *
+     * @param config its configuration, whose parameter goes first
+     * @param server what holds for models without it
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the parameter is no number of seconds
+     */
+    static Supervision of(ModelConfig config, Supervision server) {
+        if (!config.containsParameters(PARAMETER)) {
+            return server;
+        }
+        String value = config.getParametersOrThrow(PARAMETER).getStringValue();
+        int seconds = seconds(value);
+        if (seconds < 0) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model '" + config.getName() + "': parameter '" + PARAMETER + "': '" + value
+                            + "' (expected: a whole number of seconds, 0 or more)");
+        }
+        return server.withExecutionLimit(Duration.ofSeconds(seconds));
+    }
+
+    private static int seconds(String value) {
+        try {
+            return Integer.parseInt(value.strip());
+        } catch (NumberFormatException e) {
+            return -1;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.ThreadStack;
+import dev.nereid.scheduler.Supervision;
+import dev.nereid.scheduler.time.Watchdog;
+import java.time.Duration;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Reports overdue steps of model loads, once each, with the stack of their thread. Safe for use by any thread. */
+final class ModelLoadWatch implements Watchdog.Watched, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelLoadWatch.class);
+
+    private final Supervision supervision;
+    private final LongSupplier nanoTime;
+    private final Set<Step> steps = ConcurrentHashMap.newKeySet();
+
+    ModelLoadWatch(Supervision supervision, LongSupplier nanoTime) {
+        this.supervision = supervision;
+        this.nanoTime = nanoTime;
+        if (!supervision.loadLimit().isZero()) {
+            supervision.watchdog().ifPresent(watchdog -> watchdog.add(this));
+        }
+    }
+
+    /** A step of a model load on the thread that performs it. Closed at the end of the step. */
+    final class Step implements AutoCloseable {
+        private final String model;
+        private final OptionalLong version;
+        private final String what;
+        private final Thread thread = Thread.currentThread();
+        private final long startNanos = nanoTime.getAsLong();
+        private volatile boolean overdue;
+
+        private Step(String model, OptionalLong version, String what) {
+            this.model = model;
+            this.version = version;
+            this.what = what;
+        }
+
+        @Override
+        public void close() {
+            steps.remove(this);
+        }
+    }
+
+    /**
+     * Begins a step on the calling thread.
+     *
+     * @param version the version that is loaded; empty while the model as a whole is prepared
+     * @param what the step, for the log
+     */
+    Step begin(String model, OptionalLong version, String what) {
+        Step step = new Step(model, version, what);
+        steps.add(step);
+        return step;
+    }
+
+    /** Says that the load of a version is overdue; empty if it is not. */
+    String overdueReason(String model, OptionalLong version) {
+        for (Step step : steps) {
+            if (step.overdue && step.model.equals(model) && (step.version.isEmpty() || step.version.equals(version))) {
+                return "takes longer than " + limit().toSeconds() + " s to load";
+            }
+        }
+        return "";
+    }
+
+    private Duration limit() {
+        return supervision.loadLimit();
+    }
+
+    @Override
+    public void check(long nowNanos) {
+        for (Step step : steps) {
+            long elapsed = nowNanos - step.startNanos;
+            if (!step.overdue && elapsed >= limit().toNanos()) {
+                report(step, elapsed);
+            }
+        }
+    }
+
+    private static void report(Step step, long elapsed) {
+        step.overdue = true;
+        LOG.atWarn()
+                .addKeyValue("model", step.model)
+                .addKeyValue("version", step.version.isPresent() ? step.version.getAsLong() : "-")
+                .addKeyValue("step", step.what)
+                .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
+                .setCause(ThreadStack.of(step.thread, step.thread.getStackTrace()))
+                .log("load takes longer than its limit");
+    }
+
+    /** Reports nothing any more. */
+    @Override
+    public void close() {
+        supervision.watchdog().ifPresent(watchdog -> watchdog.remove(this));
+    }
+}

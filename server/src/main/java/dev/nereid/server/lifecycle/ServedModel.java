@@ -1,0 +1,216 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.Cancellation;
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.ModelStatus;
+import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.OverdueExecutions;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.statistics.MeterReading;
+import dev.nereid.server.classification.Classifier;
+import dev.nereid.server.classification.ClassifyingObserver;
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.instance.ExecutingInstance;
+import dev.nereid.server.instance.LoadedInstance;
+import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.MemoryUsage;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelSettings;
+import inference.ModelConfig;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: other
+ * instances make another one, which takes over what this one owns. Safe for use by any thread.
+ */
+public final class ServedModel implements AutoCloseable {
+    private static final double NANOS_PER_SECOND = 1e9;
+
+    private final ModelConfig config;
+    private final ModelSettings settings;
+    private final ModelMetadata description;
+    private final RequestChecks checks;
+    private final Classifier classifier;
+    private final ModelScheduler scheduler;
+    private final Model model;
+    private final List<LoadedInstance> instances;
+    private final List<MemoryUsage> memory;
+    private final Duration loadTime;
+
+    ServedModel(
+            ModelConfig config,
+            ModelSettings settings,
+            ModelScheduler scheduler,
+            Model model,
+            List<LoadedInstance> instances,
+            Classifier classifier,
+            List<MemoryUsage> memory,
+            Duration loadTime) {
+        this.config = config;
+        this.settings = settings;
+        this.scheduler = scheduler;
+        this.model = model;
+        this.instances = List.copyOf(instances);
+        this.classifier = classifier;
+        this.memory = List.copyOf(memory);
+        this.loadTime = loadTime;
+        description = ModelSettingsReader.description(config, List.of(settings.version()));
+        checks = RequestChecks.forModel(settings);
+    }
+
+    /**
+     * Returns the same model with other instances, in place of this one, which is not to be closed any more.
+     *
+     * @param changed its configuration
+     * @param made its instances, those that run known to its scheduler
+     */
+    ServedModel with(ModelConfig changed, List<LoadedInstance> made) {
+        ModelSettings read = ModelSettingsReader.settings(changed, version());
+        return new ServedModel(changed, read, scheduler, model, made, classifier, memory, loadTime);
+    }
+
+    /** Returns what runs the instances. */
+    ModelScheduler scheduler() {
+        return scheduler;
+    }
+
+    /** Returns what makes the instances. */
+    Model model() {
+        return model;
+    }
+
+    /** Returns the instances in the order of the configuration, passive ones included. */
+    List<LoadedInstance> instances() {
+        return instances;
+    }
+
+    /**
+     * Checks a call against the model and hands its memory over if it passes.
+     *
+     * @param call the call
+     * @return the call as the model's scheduler takes it
+     * @throws InferenceException if the call is wrong; its memory still belongs to the caller
+     */
+    public CheckedRequest check(InferRequest call) {
+        CheckedRequest checked = checks.check(call);
+        classifier.check(call.outputs());
+        return checked;
+    }
+
+    /**
+     * Queues a call that was checked.
+     *
+     * @param call the call, whose memory is the model's from now on
+     * @param outputs the outputs wanted, and in which form
+     * @param observer who is told the outcome, whatever it is
+     * @param arrivedNanos when the server was given the call
+     * @return the handle by which the caller withdraws the call
+     */
+    public Cancellation submit(
+            CheckedRequest call, List<RequestedOutput> outputs, ResponseObserver observer, long arrivedNanos) {
+        if (!Classifier.isRequested(outputs)) {
+            return scheduler.submit(call, observer, arrivedNanos, false);
+        }
+        ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs, observer);
+        return classifying.attach(scheduler.submit(call, classifying, arrivedNanos, true));
+    }
+
+    ModelConfig config() {
+        return config;
+    }
+
+    String configJson() {
+        return settings.json();
+    }
+
+    long version() {
+        return settings.version();
+    }
+
+    /** Describes this version alone. */
+    ModelMetadata description() {
+        return description;
+    }
+
+    /** Describes this version as that of a model with more versions. */
+    ModelMetadata description(List<Long> versions) {
+        return ModelSettingsReader.description(config, versions);
+    }
+
+    /** Tells what this version has done since it was loaded. */
+    ModelStatistics statistics() {
+        MeterReading read = scheduler.statistics();
+        return new ModelStatistics(
+                settings.name(),
+                settings.version(),
+                read.lastInferenceMillis(),
+                read.inferenceCount(),
+                read.executionCount(),
+                config.getMetricTagsMap(),
+                read.inferences(),
+                read.batches(),
+                read.responses(),
+                memory,
+                read.failures(),
+                read.micros(),
+                scheduler.isCached(),
+                scheduler.waiting(),
+                loadTime.toNanos() / NANOS_PER_SECOND);
+    }
+
+    boolean isReady() {
+        return scheduler.isReady();
+    }
+
+    /** Returns the state that the index shows: no version is ready whose instances are all gone. */
+    ModelStatus.State state() {
+        return scheduler.isServing() ? ModelStatus.State.READY : ModelStatus.State.UNAVAILABLE;
+    }
+
+    /** Finds the instance whose execution a thread is in. */
+    Optional<ExecutingInstance> instanceOn(Thread thread) {
+        return scheduler
+                .instanceOn(thread)
+                .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
+    }
+
+    /** Tells of executions that are overdue. */
+    OverdueExecutions overdue() {
+        return new OverdueExecutions(
+                settings.name(),
+                settings.version(),
+                config.getMetricTagsMap(),
+                scheduler.overdue(),
+                scheduler.overdueTotal());
+    }
+
+    /** Lets instances take what waits, whatever delay of schedulers was asked for. Never blocks. */
+    void endDelay() {
+        scheduler.endDelay();
+    }
+
+    /**
+     * Answers all calls that are not answered, executed or not, and takes no more. {@link #close} waits for the
+     * backend.
+     */
+    void abandon() {
+        scheduler.abandon();
+    }
+
+    /** Takes no more calls, answers those it has, and frees everything. Blocks meanwhile. Called once. */
+    @Override
+    public void close() {
+        scheduler.close();
+        instances.reversed().stream()
+                .filter(LoadedInstance::isPassive)
+                .forEach(passive -> passive.instance().close());
+        model.close();
+    }
+}

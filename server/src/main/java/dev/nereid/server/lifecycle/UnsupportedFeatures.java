@@ -1,0 +1,42 @@
+package dev.nereid.server.lifecycle;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.spi.ErrorCode;
+import inference.ModelConfig;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Refuses or lists settings of a configuration that this version does not support. Static functions only. */
+final class UnsupportedFeatures {
+    private UnsupportedFeatures() {}
+
+    /** Refuses models that would answer wrongly without the feature. */
+    static void check(ModelConfig config) {
+        if (config.hasSequenceBatching()) {
+            throw unsupported(config, "sequence batching");
+        }
+        if (config.hasEnsembleScheduling()) {
+            throw unsupported(config, "ensemble scheduling");
+        }
+        CustomBatching.refuseNative(config);
+    }
+
+    /**
+     * Lists settings that are accepted and have no effect: the model answers rightly without them.
+     *
+     * @param rateLimited whether the server gives instances turns
+     */
+    static List<String> ignored(ModelConfig config, boolean rateLimited) {
+        List<String> settings = new ArrayList<>();
+        if (!rateLimited && config.getInstanceGroupList().stream().anyMatch(group -> group.hasRateLimiter())) {
+            settings.add("instance_group.rate_limiter");
+        }
+        return settings;
+    }
+
+    private static InferenceException unsupported(ModelConfig config, String feature) {
+        return new InferenceException(
+                ErrorCode.UNSUPPORTED,
+                feature + " is not supported by this version, model '" + config.getName() + "' asks for it");
+    }
+}

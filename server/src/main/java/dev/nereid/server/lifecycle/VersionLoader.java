@@ -1,0 +1,253 @@
+package dev.nereid.server.lifecycle;
+
+import static java.util.stream.Collectors.toList;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.BatchingPolicy;
+import dev.nereid.scheduler.ModelPlan;
+import dev.nereid.scheduler.ModelScheduler;
+import dev.nereid.scheduler.SchedulerEnvironment;
+import dev.nereid.scheduler.instance.ExecutionTraits;
+import dev.nereid.scheduler.instance.InstanceSlot;
+import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.server.classification.Classifier;
+import dev.nereid.server.classification.LabelFiles;
+import dev.nereid.server.config.ConfigCompletion;
+import dev.nereid.server.config.ConfigNormalization;
+import dev.nereid.server.config.ConfigValidation;
+import dev.nereid.server.config.ModelSettingsReader;
+import dev.nereid.server.instance.InstanceFactory;
+import dev.nereid.server.instance.InstancePlan;
+import dev.nereid.server.instance.LoadedInstance;
+import dev.nereid.server.instance.Rollback;
+import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.plugin.PluginLogger;
+import dev.nereid.server.warmup.RunningWarmups;
+import dev.nereid.server.warmup.WarmupSamples;
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendTraits;
+import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryUsage;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import inference.ModelConfig;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.SplittableRandom;
+
+/**
+ * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
+ * used by several threads at once.
+ *
+ * <p>A load that fails closes what it made, in reverse order, each once.
+ */
+final class VersionLoader {
+    private final BackendRegistry backends;
+    private final ModelLoadOptions options;
+    private final SchedulerEnvironment environment;
+    private final RunningWarmups warmups;
+    private final ModelLoadWatch watch;
+
+    VersionLoader(
+            BackendRegistry backends,
+            ModelLoadOptions options,
+            SchedulerEnvironment environment,
+            RunningWarmups warmups,
+            ModelLoadWatch watch) {
+        this.watch = watch;
+        this.backends = backends;
+        this.options = options;
+        this.environment = environment;
+        this.warmups = warmups;
+    }
+
+    /** Says whether instances need turns, and so the resources of their groups matter. */
+    boolean isRateLimited() {
+        return environment.rateLimiter().isLimiting();
+    }
+
+    /**
+     * Loads a version.
+     *
+     * @param prepared its model
+     * @param version the version
+     * @return the version, ready to serve, owned by the caller
+     * @throws BackendException if the backend is missing or fails
+     * @throws InferenceException if the completed configuration is wrong
+     */
+    ServedModel load(PreparedModel prepared, long version) throws BackendException {
+        long started = environment.nanoTime().getAsLong();
+        Backend backend = backends.backend(prepared.config().getBackend());
+        ModelConfig config = complete(prepared, version, backend);
+        CustomBatching.refuseNative(
+                config, prepared.directory().path(), prepared.directory().versionDirectory(version));
+        List<InstancePlan> plans = InstancePlan.of(config);
+        VersionContext context = context(
+                prepared,
+                version,
+                config,
+                plans.stream().map(InstancePlan::device).collect(toList()));
+        Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
+        try (Rollback undo = new Rollback()) {
+            Model model = backend.load(context);
+            undo.add(model::close);
+            Optional<BatchingStrategy> strategy = CustomBatching.of(model, config);
+            strategy.ifPresent(made -> undo.add(made::close));
+            List<ModelInstance> instances = new InstanceFactory(
+                            watched(model, prepared, version), backend.traits(), options.instances())
+                    .make(plans, undo);
+            Parts parts = new Parts(
+                    config,
+                    context.settings(),
+                    terms(config, backend.traits(), model),
+                    labels,
+                    model,
+                    strategy,
+                    started);
+            try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
+                ServedModel served = serve(parts, plans, instances, warmup.samples(), undo);
+                undo.commit();
+                return served;
+            }
+        }
+    }
+
+    /** Returns a model whose instances are reported if making one on a thread of its own takes too long. */
+    private Model watched(Model model, PreparedModel prepared, long version) {
+        Thread loading = Thread.currentThread(); // which is watched already
+        return plan -> {
+            if (loading.equals(Thread.currentThread())) {
+                return model.newInstance(plan);
+            }
+            try (ModelLoadWatch.Step _ =
+                    watch.begin(prepared.directory().name(), OptionalLong.of(version), "newInstance")) {
+                return model.newInstance(plan);
+            }
+        };
+    }
+
+    /** Reads the warm-up of a version, to be closed when its instances are warm. */
+    WarmupSamples warmup(PreparedModel prepared, ModelConfig config, ModelSettings settings) {
+        return WarmupSamples.read(
+                config, settings, prepared.directory().path(), environment.memory(), new SplittableRandom());
+    }
+
+    /** Completes the configuration of a version from its files, and checks it. */
+    ModelConfig complete(PreparedModel prepared, long version, Backend backend) throws BackendException {
+        ModelConfig config = prepared.config();
+        if (options.autoComplete()) {
+            Optional<ModelCompletion> found = backend.complete(context(prepared, version, config, List.of()));
+            if (found.isEmpty() && !prepared.configured()) {
+                throw new BackendException(
+                        ErrorCode.NOT_FOUND,
+                        "model configuration is not provided for model '" + config.getName() + "'");
+            }
+            config = ConfigNormalization.normalize(ConfigCompletion.merge(config, found.orElse(ModelCompletion.EMPTY)));
+            ConfigValidation.check(config, prepared.directory().name());
+            UnsupportedFeatures.check(config);
+            ConfigValidation.checkTensors(config);
+        }
+        config = ConfigNormalization.instanceGroups(
+                config, backend.traits(), options.instances().gpus());
+        ConfigValidation.checkInstanceGroups(config, options.instances().gpus());
+        return config;
+    }
+
+    private static VersionContext context(
+            PreparedModel prepared, long version, ModelConfig config, List<Device> devices) {
+        return new VersionContext(
+                ModelSettingsReader.settings(config, version),
+                prepared.directory().path(),
+                prepared.directory().versionDirectory(version),
+                devices,
+                new PluginLogger(config.getBackend(), config.getName()));
+    }
+
+    private static ExecutionTraits terms(ModelConfig config, BackendTraits traits, Model model) {
+        BackendTraits.Execution execution = model.execution().orElse(traits.execution());
+        return new ExecutionTraits(
+                config.getBackend(),
+                traits.clientMemory(),
+                execution == BackendTraits.Execution.SHORT,
+                execution == BackendTraits.Execution.DEVICE_BLOCKING);
+    }
+
+    /** Components of a version without its instances. */
+    private record Parts(
+            ModelConfig config,
+            ModelSettings settings,
+            ExecutionTraits terms,
+            Map<String, List<String>> labels,
+            Model model,
+            Optional<BatchingStrategy> strategy,
+            long loadStartNanos) {}
+
+    /** Hands the instances that run to a scheduler; those that do not stay with the model. */
+    private ServedModel serve(
+            Parts parts,
+            List<InstancePlan> plans,
+            List<ModelInstance> instances,
+            List<WarmupSample> warmup,
+            Rollback undo)
+            throws BackendException {
+        checkActive(parts.settings().name(), plans);
+        List<LoadedInstance> made = new ArrayList<>();
+        for (int i = 0; i < plans.size(); i++) {
+            made.add(new LoadedInstance(plans.get(i), instances.get(i)));
+        }
+        BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
+        List<MemoryUsage> memory = parts.model().memoryUsage();
+        ModelPlan plan = new ModelPlan(parts.settings(), batching)
+                .with(parts.terms())
+                .withStrategy(parts.strategy())
+                .with(warmup)
+                .with(options.limits());
+        SchedulerEnvironment surroundings = environment
+                .with(ResponseCacheSetting.of(parts.config()).select(environment.cache()))
+                .with(ExecutionLimit.of(parts.config(), environment.supervision()));
+        // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
+        undo.commit();
+        undo.add(parts.model()::close);
+        made.stream().filter(LoadedInstance::isPassive).forEach(one -> undo.add(one.instance()::close));
+        List<InstanceSlot> active = made.stream()
+                .filter(one -> !one.isPassive())
+                .map(one -> one.slot(options.instances().hostPolicies()))
+                .toList();
+        ModelScheduler scheduler = ModelScheduler.start(plan, active, surroundings);
+        undo.add(scheduler::close);
+        awaitWarm(scheduler, parts.settings().name());
+        Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
+        Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
+        return new ServedModel(
+                parts.config(), parts.settings(), scheduler, parts.model(), made, classifier, memory, loadTime);
+    }
+
+    /** Refuses a model of which no instance would run. */
+    static void checkActive(String model, List<InstancePlan> plans) {
+        if (plans.stream().allMatch(InstancePlan::passive)) {
+            throw new InferenceException(
+                    ErrorCode.INVALID_ARGUMENT,
+                    "model '" + model + "' has passive instances only (expected: one that runs)");
+        }
+    }
+
+    private void awaitWarm(ModelScheduler scheduler, String model) {
+        try {
+            warmups.await(scheduler);
+        } catch (InterruptedException e) {
+            scheduler.close(); // first of all: instances may still read the samples
+            Thread.currentThread().interrupt();
+            throw new InferenceException(
+                    ErrorCode.UNAVAILABLE, "model '" + model + "': its load was interrupted during the warm-up");
+        }
+    }
+}

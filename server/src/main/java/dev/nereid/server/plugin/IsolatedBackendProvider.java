@@ -1,0 +1,69 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendContext;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BackendProvider;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Pattern;
+
+/** A backend provider of a plugin, with its name and platforms read once. Immutable. */
+final class IsolatedBackendProvider implements BackendProvider {
+    private static final Pattern NAME = Pattern.compile("[a-z0-9_-]+");
+
+    private final BackendProvider provider;
+    private final PluginBoundary boundary;
+    private final String name;
+    private final Set<String> platforms;
+
+    private IsolatedBackendProvider(
+            BackendProvider provider, PluginBoundary boundary, String name, Set<String> platforms) {
+        this.provider = provider;
+        this.boundary = boundary;
+        this.name = name;
+        this.platforms = platforms;
+    }
+
+    static IsolatedBackendProvider of(BackendProvider provider, PluginBoundary boundary)
+            throws BackendException, PluginException {
+        String name = boundary.invoke("BackendProvider.name", provider::name);
+        if (!NAME.matcher(name).matches()) {
+            throw new PluginException(provider.getClass().getName() + ": name: '" + name
+                    + "' (expected: lower-case letters, digits, _ and -)");
+        }
+        Set<String> platforms = boundary.invoke("BackendProvider.platforms", () -> Set.copyOf(provider.platforms()));
+        return new IsolatedBackendProvider(provider, boundary, name, platforms);
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public Set<String> platforms() {
+        return platforms;
+    }
+
+    /** Asks the provider why the backend cannot work here; a provider that fails at that cannot either. */
+    @Override
+    public Optional<String> unavailable() {
+        try {
+            return boundary.invoke("BackendProvider.unavailable", provider::unavailable);
+        } catch (BackendException e) {
+            return Optional.of(String.valueOf(e.getMessage()));
+        }
+    }
+
+    @Override
+    public Backend create(BackendContext context) throws BackendException {
+        Backend backend = boundary.invoke("BackendProvider.create", () -> provider.create(context));
+        try {
+            return new IsolatedBackend(backend, boundary);
+        } catch (BackendException e) {
+            boundary.close("Backend.close", backend::close);
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package dev.nereid.server.plugin;
+
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.BatchingStrategy;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.FormingBatch;
+import dev.nereid.spi.QueuedRequest;
+
+/**
+ * Forwards to a plugin's batching strategy through the plugin boundary. Immutable; confined as the rule.
+ *
+ * <p>What the rule throws while a batch is formed passes as it is: the scheduler, which asks it, knows what it means.
+ */
+final class IsolatedBatchingStrategy implements BatchingStrategy {
+    private final BatchingStrategy strategy;
+    private final PluginBoundary boundary;
+
+    IsolatedBatchingStrategy(BatchingStrategy strategy, PluginBoundary boundary) {
+        this.strategy = strategy;
+        this.boundary = boundary;
+    }
+
+    @Override
+    @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
+    public FormingBatch begin() throws BackendException {
+        ClassLoader before = boundary.enter();
+        try {
+            FormingBatch batch = strategy.begin();
+            if (batch == null) {
+                throw new BackendException(ErrorCode.INTERNAL, "BatchingStrategy.begin returned null");
+            }
+            return new IsolatedFormingBatch(batch);
+        } finally {
+            PluginBoundary.exit(before);
+        }
+    }
+
+    @Override
+    public void close() {
+        boundary.close("BatchingStrategy.close", strategy::close);
+    }
+
+    /** Forwards to a forming batch of a plugin through the plugin boundary. */
+    private final class IsolatedFormingBatch implements FormingBatch {
+        private final FormingBatch batch;
+
+        IsolatedFormingBatch(FormingBatch batch) {
+            this.batch = batch;
+        }
+
+        @Override
+        public boolean include(QueuedRequest request) throws BackendException {
+            ClassLoader before = boundary.enter();
+            try {
+                return batch.include(request);
+            } finally {
+                PluginBoundary.exit(before);
+            }
+        }
+
+        @Override
+        public void close() {
+            ClassLoader before = boundary.enter();
+            try {
+                batch.close();
+            } finally {
+                PluginBoundary.exit(before);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+package dev.nereid.server.warmup;
+
+import dev.nereid.api.InferRequest;
+import dev.nereid.api.InferenceException;
+import dev.nereid.api.InputTensor;
+import dev.nereid.api.ModelRef;
+import dev.nereid.api.NamedTensor;
+import dev.nereid.api.RequestOptions;
+import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.api.memory.TensorMemory;
+import dev.nereid.scheduler.instance.WarmupSample;
+import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.server.request.RequestChecks;
+import dev.nereid.spi.DataType;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.MemoryPlace;
+import dev.nereid.spi.ModelSettings;
+import dev.nereid.spi.Shape;
+import dev.nereid.spi.Tensor;
+import dev.nereid.spi.TensorSpec;
+import inference.ModelConfig;
+import inference.ModelWarmup;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.random.RandomGenerator;
+
+/**
+ * Warm-up samples of a model, with input content that all instances share. Owns that memory: to be closed when every
+ * instance is warm. Confined to the thread that loads.
+ */
+public final class WarmupSamples implements AutoCloseable {
+    /** More executions than this make nothing warmer, and the load would not end. */
+    private static final int MAX_EXECUTIONS = 100_000;
+
+    private final ModelSettings model;
+    private final Path directory;
+    private final TensorMemory memory;
+    private final RandomGenerator random;
+    private final RequestChecks checks;
+    private final List<WarmupSample> samples = new ArrayList<>();
+    private final List<TensorBuffer> buffers = new ArrayList<>();
+
+    private WarmupSamples(ModelSettings model, Path folder, TensorMemory memory, RandomGenerator random) {
+        this.model = model;
+        this.directory = folder;
+        this.memory = memory;
+        this.random = random;
+        this.checks = RequestChecks.forModel(model);
+    }
+
+    /**
+     * Reads what the configuration of a model asks for.
+     *
+     * @param config the completed configuration
+     * @param model the same, as schedulers see it
+     * @param folder the model's folder
+     * @param memory where the content of inputs is kept
+     * @param random makes content
+     * @return the samples, owned by the caller
+     * @throws InferenceException if a sample is wrong, a file is missing, or there is no memory; nothing is kept then
+     */
+    public static WarmupSamples read(
+            ModelConfig config, ModelSettings model, Path folder, TensorMemory memory, RandomGenerator random) {
+        WarmupSamples samples = new WarmupSamples(model, folder, memory, random);
+        boolean read = false;
+        try {
+            for (ModelWarmup setting : config.getModelWarmupList()) {
+                if (setting.getBatchSize() != 0) {
+                    samples.add(setting);
+                }
+            }
+            read = true;
+            return samples;
+        } finally {
+            if (!read) {
+                samples.close();
+            }
+        }
+    }
+
+    /** Returns the samples, in the order of the configuration. */
+    public List<WarmupSample> samples() {
+        return List.copyOf(samples);
+    }
+
+    /** Gives the content of the inputs back. */
+    @Override
+    public void close() {
+        buffers.forEach(TensorBuffer::close);
+        buffers.clear();
+    }
+
+    /** Adds a sample; whatever is wrong with it is told with its name. */
+    private void add(ModelWarmup setting) {
+        try {
+            samples.add(sample(setting));
+        } catch (InferenceException e) {
+            throw new InferenceException(
+                    e.code(), "failed to run warmup sample '" + setting.getName() + "': " + e.publicMessage() + "; ");
+        }
+    }
+
+    private WarmupSample sample(ModelWarmup setting) {
+        if (Integer.toUnsignedLong(setting.getCount()) > MAX_EXECUTIONS) {
+            throw invalid("count " + Integer.toUnsignedString(setting.getCount()) + " for '" + model.name()
+                    + "', max allowed is " + MAX_EXECUTIONS);
+        }
+        long calls = Integer.toUnsignedLong(setting.getBatchSize());
+        if (calls > Math.max(model.maxBatchSize(), 1)) {
+            throw invalid(
+                    "batch size " + calls + " for '" + model.name() + "', max allowed is " + model.maxBatchSize());
+        }
+        List<InputTensor> known = new ArrayList<>();
+        List<NamedTensor> unknown = new ArrayList<>();
+        for (Map.Entry<String, ModelWarmup.Input> input : new TreeMap<>(setting.getInputsMap()).entrySet()) {
+            add(input.getKey(), input.getValue(), known, unknown);
+        }
+        CheckedRequest call = request(setting, known, unknown);
+        List<CheckedRequest> batch = Collections.nCopies((int) calls, call);
+        long executions = Math.max(Integer.toUnsignedLong(setting.getCount()), 1);
+        return new WarmupSample(setting.getName(), (int) executions, () -> batch);
+    }
+
+    private void add(String name, ModelWarmup.Input input, List<InputTensor> known, List<NamedTensor> unknown) {
+        DataType type = type(name, input.getDataType());
+        long[] dims = input.getDimsList().stream().mapToLong(Long::longValue).toArray();
+        MemorySegment data = content(name, input, type, dims);
+        Optional<TensorSpec> spec = model.input(name);
+        boolean batched = model.batches() && !(spec.isPresent() && spec.get().is(TensorSpec.Trait.SHAPE_TENSOR));
+        Shape shape = batched ? Shape.of(dims).prepend(1) : Shape.of(dims);
+        if (spec.isPresent()) {
+            known.add(InputTensor.of(name, type.name(), shape.toArray(), data, MemoryPlace.HOST));
+        } else {
+            unknown.add(new NamedTensor(name, Tensor.of(type, shape, data)));
+        }
+    }
+
+    private MemorySegment content(String name, ModelWarmup.Input input, DataType type, long[] dims) {
+        for (long dim : dims) {
+            if (dim < 0) {
+                throw invalid(
+                        "warmup setting expects all variable-size dimensions are specified for input '" + name + "'");
+            }
+        }
+        // An empty string is its length alone, which takes four bytes.
+        long byteSize = InputTensor.byteSize(name, type == DataType.BYTES ? DataType.UINT32 : type, dims);
+        return switch (input.getInputDataTypeCase()) {
+            case ZERO_DATA -> keep(memory.allocate(byteSize)).fill((byte) 0);
+            case RANDOM_DATA -> {
+                MemorySegment data = keep(memory.allocate(byteSize)).fill((byte) 0);
+                if (type.isFixedSize()) {
+                    RandomContent.fill(data, type, random);
+                }
+                yield data;
+            }
+            case INPUT_DATA_FILE -> file(input.getInputDataFile(), type, byteSize, dims);
+            case INPUTDATATYPE_NOT_SET ->
+                throw invalid("warmup setting expects input '" + name + "' to have input_data_type set");
+        };
+    }
+
+    private MemorySegment file(String name, DataType type, long byteSize, long[] dims) {
+        WarmupFile file = WarmupFile.find(directory, name);
+        if (type.isFixedSize()) {
+            return keep(file.read(byteSize, memory));
+        }
+        return WarmupFile.first(keep(file.read(file.size(), memory)), InputTensor.elementCount(name, dims));
+    }
+
+    private MemorySegment keep(TensorBuffer buffer) {
+        buffers.add(buffer);
+        return buffer.segment();
+    }
+
+    /** Makes the call that all of an execution are equal to; what the configuration does not know goes last. */
+    private CheckedRequest request(ModelWarmup setting, List<InputTensor> known, List<NamedTensor> unknown) {
+        CheckedRequest call = checks.check(new InferRequest(
+                new ModelRef(model.name(), model.version()),
+                setting.getName(),
+                known,
+                List.of(),
+                Map.of(),
+                RequestOptions.DEFAULT,
+                () -> {}));
+        List<NamedTensor> inputs = new ArrayList<>(call.inputs());
+        inputs.addAll(unknown);
+        return new CheckedRequest(
+                call.model(),
+                call.version(),
+                call.batchSize(),
+                call.id(),
+                List.copyOf(inputs),
+                call.outputs(),
+                call.targets(),
+                call.parameters(),
+                call.options(),
+                call.release());
+    }
+
+    private static DataType type(String name, inference.DataType type) {
+        for (DataType candidate : DataType.values()) {
+            if (candidate.configName().equals(type.name())) {
+                return candidate;
+            }
+        }
+        throw invalid("input '" + name + "' must specify 'data_type'");
+    }
+
+    private static InferenceException invalid(String problem) {
+        return new InferenceException(ErrorCode.INVALID_ARGUMENT, problem);
+    }
+}

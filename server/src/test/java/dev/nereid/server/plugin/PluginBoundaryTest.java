@@ -1,0 +1,229 @@
+package dev.nereid.server.plugin;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.nereid.spi.Backend;
+import dev.nereid.spi.BackendException;
+import dev.nereid.spi.Batch;
+import dev.nereid.spi.Device;
+import dev.nereid.spi.ErrorCode;
+import dev.nereid.spi.InstanceContext;
+import dev.nereid.spi.Model;
+import dev.nereid.spi.ModelCompletion;
+import dev.nereid.spi.ModelContext;
+import dev.nereid.spi.ModelInstance;
+import dev.nereid.spi.ModelSettings;
+import java.lang.reflect.Proxy;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** What the border to a plugin does to calls that cross it. */
+final class PluginBoundaryTest {
+    private final ClassLoader loader = new URLClassLoader("plugin", new URL[0], null);
+    private final PluginBoundary boundary = new PluginBoundary("test", loader);
+    private final List<String> invocations = new ArrayList<>();
+
+    @Test
+    void setsThePluginsContextClassLoaderForEveryInvocation() throws BackendException {
+        ClassLoader before = Thread.currentThread().getContextClassLoader();
+        Backend backend = new IsolatedBackend(new WatchingBackend(), boundary);
+
+        backend.complete(context());
+        Model model = backend.load(context());
+        ModelInstance instance = model.newInstance(instanceContext());
+        instance.execute(batch());
+        assertThat(instance.isReady()).isTrue();
+        instance.close();
+        model.close();
+        backend.close();
+
+        assertThat(invocations)
+                .containsExactly(
+                        "complete", "load", "newInstance", "execute", "isReady", "instance", "model", "backend");
+        assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
+    }
+
+    @Test
+    void passesOnWhatAnExecutionThrows() throws BackendException {
+        ClassLoader before = Thread.currentThread().getContextClassLoader();
+        IllegalStateException bug = new IllegalStateException("a bug");
+        ModelInstance instance = new IsolatedInstance(
+                batch -> {
+                    throw bug;
+                },
+                boundary);
+
+        assertThatThrownBy(() -> instance.execute(batch())).isSameAs(bug);
+        assertThat(Thread.currentThread().getContextClassLoader()).isSameAs(before);
+    }
+
+    @Test
+    void treatsAFailedReadinessCheckAsNotReady() {
+        ModelInstance instance = new IsolatedInstance(
+                new ModelInstance() {
+                    @Override
+                    public void execute(Batch batch) {
+                        throw new IllegalStateException("not reached");
+                    }
+
+                    @Override
+                    public boolean isReady() {
+                        throw new IllegalStateException("a bug");
+                    }
+
+                    @Override
+                    public void close() {
+                        throw new LinkageError("a bug");
+                    }
+                },
+                boundary);
+
+        assertThat(instance.isReady()).isFalse();
+        instance.close(); // logs, and does not throw
+    }
+
+    @Test
+    void keepsTheCodeOfABackendsOwnErrors() {
+        assertThatThrownBy(() -> boundary.invoke("Backend.load", () -> {
+                    throw new BackendException(ErrorCode.NOT_FOUND, "no file");
+                }))
+                .isInstanceOfSatisfying(
+                        BackendException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
+                .hasMessage("no file");
+    }
+
+    @Test
+    void letsErrorsOfTheVirtualMachinePass() {
+        assertThatThrownBy(() -> boundary.invoke("Backend.load", () -> {
+                    throw new OutOfMemoryError("no heap");
+                }))
+                .isInstanceOf(OutOfMemoryError.class);
+    }
+
+    @Test
+    void describesCyclicCauses() {
+        Exception inner = new Exception("inner");
+        Exception outer = new Exception("outer", inner);
+        inner.initCause(outer);
+
+        assertThat(PluginBoundary.describe(outer))
+                .startsWith("java.lang.Exception: outer; caused by java.lang.Exception: inner; caused by ");
+    }
+
+    private void recordInvocation(String what) {
+        assertThat(Thread.currentThread().getContextClassLoader()).as(what).isSameAs(loader);
+        invocations.add(what);
+    }
+
+    private static ModelContext context() {
+        return new ModelContext() {
+            @Override
+            public ModelSettings settings() {
+                return ModelSettings.builder("m", 1).build();
+            }
+
+            @Override
+            public Path modelDirectory() {
+                return Path.of("m");
+            }
+
+            @Override
+            public Path versionDirectory() {
+                return Path.of("m", "1");
+            }
+
+            @Override
+            public List<Device> instances() {
+                return List.of(Device.CPU);
+            }
+
+            @Override
+            public System.Logger logger() {
+                return new PluginLogger("test", "m");
+            }
+        };
+    }
+
+    private static InstanceContext instanceContext() {
+        return new InstanceContext() {
+            @Override
+            public String name() {
+                return "m_0_0";
+            }
+
+            @Override
+            public Device device() {
+                return Device.CPU;
+            }
+
+            @Override
+            public List<String> profiles() {
+                return List.of();
+            }
+        };
+    }
+
+    /** A batch that nobody looks into. */
+    private static Batch batch() {
+        return (Batch) Proxy.newProxyInstance(
+                Batch.class.getClassLoader(), new Class<?>[] {Batch.class}, (proxy, method, arguments) -> {
+                    throw new IllegalStateException(method + ": not reached");
+                });
+    }
+
+    private final class WatchingBackend implements Backend {
+        @Override
+        public Optional<ModelCompletion> complete(ModelContext context) {
+            recordInvocation("complete");
+            return Optional.empty();
+        }
+
+        @Override
+        public Model load(ModelContext context) {
+            recordInvocation("load");
+            return new WatchingModel();
+        }
+
+        @Override
+        public void close() {
+            recordInvocation("backend");
+        }
+    }
+
+    private final class WatchingModel implements Model {
+        @Override
+        public ModelInstance newInstance(InstanceContext context) {
+            recordInvocation("newInstance");
+            return new WatchingInstance();
+        }
+
+        @Override
+        public void close() {
+            recordInvocation("model");
+        }
+    }
+
+    private final class WatchingInstance implements ModelInstance {
+        @Override
+        public void execute(Batch batch) {
+            recordInvocation("execute");
+        }
+
+        @Override
+        public boolean isReady() {
+            recordInvocation("isReady");
+            return true;
+        }
+
+        @Override
+        public void close() {
+            recordInvocation("instance");
+        }
+    }
+}
