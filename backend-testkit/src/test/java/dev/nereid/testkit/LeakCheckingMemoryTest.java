@@ -34,7 +34,7 @@ final class LeakCheckingMemoryTest {
                 .isInstanceOf(AssertionError.class)
                 .hasMessageContaining("buffers not given back: 1")
                 .satisfies(failure -> assertThat(failure.getSuppressed()[0])
-                        .hasStackTraceContaining("tellsWhereALeakedBufferWasTaken"));
+                        .hasStackTraceContaining("reportsWhereALeakedBufferWasAllocated"));
         leaked.close();
         assertThat(memory.buffersInUse()).isZero();
     }

@@ -38,7 +38,7 @@ class GoldenConfigTest {
     }
 
     @ParameterizedTest
-    @MethodSource("configAnswers")
+    @MethodSource("configResponses")
     void printsWhatTheReferencePrints(Golden.Case recorded) throws IOException {
         Matcher route = CONFIG_ROUTE.matcher(recorded.request());
         assertThat(route.find()).isTrue();
