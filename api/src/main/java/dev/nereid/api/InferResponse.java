@@ -9,6 +9,9 @@ import java.util.Map;
  * closed.
  */
 public interface InferResponse extends AutoCloseable {
+    /** Prefix of parameter names that neither clients nor backends may use, of requests as of responses. */
+    String RESERVED_PREFIX = "triton_";
+
     /**
      * Returns the name of the model that answered.
      *

@@ -35,6 +35,16 @@ public final class Quoted {
     }
 
     /**
+     * Returns the prefix of error texts that name the request.
+     *
+     * @param id the client's name for the request; empty for none
+     * @return the prefix with a space at its end
+     */
+    public static String requestPrefix(String id) {
+        return "[request id: " + (id.isEmpty() ? "<id_unknown>" : text(id)) + "] ";
+    }
+
+    /**
      * Returns dimensions as errors quote them.
      *
      * @param dims the dimensions that a client claims
