@@ -15,7 +15,7 @@ public final class Quoted {
     /** The number of values that are quoted of a list. */
     private static final int MAX_VALUES = 64;
 
-    /** Follows a value that was cut. */
+    /** Follows a truncated value. */
     private static final String ELLIPSIS = "…";
 
     private Quoted() {}
@@ -47,8 +47,8 @@ public final class Quoted {
     /**
      * Returns dimensions as errors quote them.
      *
-     * @param dims the dimensions that a client claims
-     * @return {@code [1,-1]}, cut as a text is
+     * @param dims the dimensions as received
+     * @return {@code [1,-1]}, truncated as a text is
      */
     public static String dims(long[] dims) {
         StringBuilder text = new StringBuilder("[");
