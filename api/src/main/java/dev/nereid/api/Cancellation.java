@@ -3,8 +3,8 @@ package dev.nereid.api;
 /** Cancels a request. Safe for use by any thread. */
 public interface Cancellation {
     /**
-     * Withdraws the call: if it was not answered yet it is answered with
-     * {@link dev.nereid.spi.ErrorCode#CANCELLED}, at once if it still waits, otherwise when its execution notices or
+     * Cancels the request. If it has no terminal response yet, it gets the error {@link
+     * dev.nereid.spi.ErrorCode#CANCELLED}: at once while it waits in the queue, otherwise when its execution notices or
      * ends. Later calls do nothing.
      */
     void cancel();

@@ -14,7 +14,7 @@ public interface FatalErrorHandler {
     /** Does nothing. */
     FatalErrorHandler NONE = error -> {};
 
-    /** Causes may go round in circles. */
+    /** Chains of causes may be circular. */
     int MAX_CAUSES = 8;
 
     /**
@@ -25,9 +25,9 @@ public interface FatalErrorHandler {
     void onFatalError(OutOfMemoryError error);
 
     /**
-     * Handles a fatal error, if a throwable is one or was caused by one. Takes no memory.
+     * Handles a fatal error, if a throwable is one or was caused by one. Allocates nothing.
      *
-     * @param thrown what was caught; {@code null} for nothing
+     * @param thrown the caught throwable; {@code null} for none
      */
     default void check(@Nullable Throwable thrown) {
         OutOfMemoryError error = find(thrown);
@@ -39,9 +39,9 @@ public interface FatalErrorHandler {
     /**
      * Finds a fatal error. An {@link OutOfMemoryError} is fatal if its message is one of the virtual machine's for
      * exhausted heap, metaspace or threads. Refused direct, native or mapped memory, and arrays that are too long, fail
-     * one request alone. Takes no memory.
+     * one request alone. Allocates nothing.
      *
-     * @param thrown what was caught; {@code null} for nothing
+     * @param thrown the caught throwable; {@code null} for none
      * @return the error or its first fatal cause; {@code null} if there is none
      */
     static @Nullable OutOfMemoryError find(@Nullable Throwable thrown) {

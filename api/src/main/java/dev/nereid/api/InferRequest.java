@@ -9,15 +9,15 @@ import java.util.Map;
 /**
  * One inference request to one model, as received and unchecked. Immutable as a view of its memory.
  *
- * <p>Nothing is checked against the model yet. The tensors' memory belongs to whoever holds the call;
- * {@link InferenceServer#infer} takes it over, and {@code release} gives it back.
+ * <p>Nothing is checked against the model yet. The memory of the tensors belongs to the holder of the request;
+ * {@link InferenceServer#infer} takes it over, and {@code release} frees it.
  *
- * @param model which model
- * @param id the caller's name for the call; empty for none
- * @param inputs the inputs as the caller claims them, in any order
- * @param outputs the outputs wanted, and in which form; empty for all as the model makes them
+ * @param model the model
+ * @param id the caller's name for the request; empty for none
+ * @param inputs the inputs as received, in any order
+ * @param outputs the requested outputs; empty for all as the model makes them
  * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
- * @param options how the call is to be scheduled
+ * @param options the scheduling options
  * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
  */
 public record InferRequest(
@@ -28,7 +28,7 @@ public record InferRequest(
         Map<String, ParameterValue> parameters,
         RequestOptions options,
         Runnable release) {
-    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+    /** Checks the components; lists are not copied, since this is the hot path: do not change them. */
     public InferRequest {
         requireNonNull(model, "model");
         requireNonNull(id, "id");
@@ -40,12 +40,12 @@ public record InferRequest(
     }
 
     /**
-     * Asks for all outputs of a model, without id, parameters or options.
+     * Creates a request for all outputs of a model, without id, parameters or options.
      *
-     * @param model which model
+     * @param model the model
      * @param inputs the inputs
      * @param release frees the memory of the inputs
-     * @return the call
+     * @return the request
      */
     public static InferRequest of(ModelRef model, List<InputTensor> inputs, Runnable release) {
         return new InferRequest(model, "", List.copyOf(inputs), List.of(), Map.of(), RequestOptions.DEFAULT, release);

@@ -9,29 +9,32 @@ import java.util.Map;
  * closed.
  */
 public interface InferResponse extends AutoCloseable {
+    /** Prefix of parameter names that neither clients nor backends may use, of requests as of responses. */
+    String RESERVED_PREFIX = "triton_";
+
     /**
-     * Returns the name of the model that answered.
+     * Returns the name of the model.
      *
      * @return the model's name
      */
     String model();
 
     /**
-     * Returns the version of the model that answered.
+     * Returns the version of the model.
      *
      * @return the version
      */
     long version();
 
     /**
-     * Returns the id of the call.
+     * Returns the id of the request.
      *
      * @return the id; empty if the caller gave none
      */
     String id();
 
     /**
-     * Returns the outputs that the caller wanted and the model made, in the model's order.
+     * Returns the requested outputs that the model made, in the model's order.
      *
      * @return the outputs; immutable
      */
@@ -45,13 +48,13 @@ public interface InferResponse extends AutoCloseable {
     Map<String, ParameterValue> parameters();
 
     /**
-     * Says whether this response ends its call.
+     * Says whether this response ends its request.
      *
      * @return always {@code true} for models that are not decoupled
      */
     boolean isFinal();
 
-    /** Gives the memory of the outputs back. May be called on any thread; later calls do nothing. */
+    /** Releases the memory of the outputs. May be called on any thread; later calls do nothing. */
     @Override
     void close();
 }

@@ -10,25 +10,25 @@ import org.jspecify.annotations.Nullable;
 /**
  * The error code and client-safe message of a failed request. Immutable.
  *
- * <p>It carries no stack trace: it is an answer, and frequent under overload.
+ * <p>It carries no stack trace: it is a response, and frequent under overload.
  */
 public final class InferenceException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** What kind of failure this is. */
+    /** The kind of failure. */
     private final ErrorCode code;
 
-    /** How long to wait before asking again; {@code null} if that is not known. */
+    /** How long clients wait before they retry; {@code null} if that is not known. */
     private final @Nullable Duration retryAfter;
 
-    /** Why a request with this error is refused. */
+    /** The cause for which a request with this error is refused. */
     private final RefusalCause refusalCause;
 
     /**
      * Creates a failure.
      *
      * @param code the kind of failure
-     * @param message what was wrong, where, what was expected, and what to do; safe to show to clients
+     * @param message the text: problem, place, expectation, remedy; safe to show to clients
      */
     public InferenceException(ErrorCode code, String message) {
         this(code, message, null, RefusalCause.of(code));
@@ -43,11 +43,11 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
-     * Creates the refusal of a call for which there is no room at this moment.
+     * Creates the refusal of a request for which there is no capacity at this moment.
      *
-     * @param message which bound is reached
-     * @param retryAfter how long the client should wait before it asks the same again
-     * @return a failure of kind {@link ErrorCode#UNAVAILABLE} that says so
+     * @param message the limit that is reached
+     * @param retryAfter how long the client should wait before it retries
+     * @return a failure of kind {@link ErrorCode#UNAVAILABLE}
      */
     public static InferenceException overloaded(String message, Duration retryAfter) {
         return new InferenceException(
@@ -55,9 +55,9 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
-     * Creates the error of a mistake of a client that the reference server calls an error of its own.
+     * Creates the error of a client that the reference server reports as its own, {@link ErrorCode#INTERNAL}.
      *
-     * @param message what was wrong: the text of the reference server, then what was expected, where, and what was got
+     * @param message the text of the reference server, then expectation, place and received value
      * @return a failure of kind {@link ErrorCode#INTERNAL}, which {@link #isClientError()}
      */
     public static InferenceException clientError(String message) {
@@ -67,7 +67,7 @@ public final class InferenceException extends RuntimeException {
     /**
      * Creates the refusal of a request that is larger than the server accepts.
      *
-     * @param message which limit is exceeded
+     * @param message the limit that is exceeded
      * @return a failure of kind {@link ErrorCode#INVALID_ARGUMENT}
      */
     public static InferenceException tooLarge(String message) {
@@ -78,8 +78,8 @@ public final class InferenceException extends RuntimeException {
      * Creates the refusal of a request.
      *
      * @param code the kind of failure
-     * @param cause why the request is refused
-     * @param message what was wrong; safe to show to clients
+     * @param cause the cause that is counted
+     * @param message the problem; safe to show to clients
      * @return the failure
      */
     public static InferenceException refusal(ErrorCode code, RefusalCause cause, String message) {
@@ -87,7 +87,7 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
-     * Returns why a request with this error is refused, if it is refused before it reaches a queue.
+     * Returns the cause for which a request with this error is refused, if it is refused before it is queued.
      *
      * @return the cause that is counted
      */
@@ -96,7 +96,7 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
-     * Returns whether this is the mistake of a client although its kind is {@link ErrorCode#INTERNAL}.
+     * Returns whether this is an error of a client although its kind is {@link ErrorCode#INTERNAL}.
      *
      * @return whether it is one of {@link #clientError}
      */
@@ -104,7 +104,7 @@ public final class InferenceException extends RuntimeException {
         return code == ErrorCode.INTERNAL && refusalCause != RefusalCause.INTERNAL;
     }
 
-    /** Returns this failure, as one of kind {@link ErrorCode#INVALID_ARGUMENT} if it is a mistake of a client. */
+    /** Returns this failure, as one of kind {@link ErrorCode#INVALID_ARGUMENT} if it is an error of a client. */
     InferenceException asBadRequest() {
         return isClientError()
                 ? new InferenceException(ErrorCode.INVALID_ARGUMENT, publicMessage(), retryAfter, refusalCause)
@@ -121,9 +121,9 @@ public final class InferenceException extends RuntimeException {
     }
 
     /**
-     * Returns how long the client should wait before it asks the same again.
+     * Returns how long the client should wait before it retries.
      *
-     * @return the pause; empty unless the call was refused for too much load
+     * @return the pause; empty unless the request was refused under overload
      */
     public Optional<Duration> retryAfter() {
         return Optional.ofNullable(retryAfter);

@@ -10,27 +10,27 @@ import dev.nereid.api.memory.TensorMemory;
  */
 public interface InferenceServer {
     /**
-     * Asks for one inference. Returns at once; everything else, errors included, is told to the observer: exactly one
-     * terminal call, before or after this method returns, on this or another thread.
+     * Starts one inference and returns at once. Responses and errors go to the observer, which gets exactly one terminal
+     * call, before or after this method returns, on this or another thread.
      *
-     * <p>The call's memory is the server's from now on, whatever happens; it is released after the last response was
-     * closed.
+     * <p>The request's memory belongs to the server from now on, whatever happens; it is released after the last response
+     * was closed.
      *
-     * @param call what is asked
-     * @param observer who is told
-     * @return the handle by which the caller withdraws the call
+     * @param request the request
+     * @param observer receives the responses
+     * @return the handle by which the caller cancels the request
      */
-    Cancellation infer(InferRequest call, ResponseObserver observer);
+    Cancellation infer(InferRequest request, ResponseObserver observer);
 
     /**
-     * Returns the models that the server knows.
+     * Returns the models of the server.
      *
      * @return the catalog, the same at every call
      */
     ModelCatalog models();
 
     /**
-     * Returns the control over which models are loaded.
+     * Returns the control that loads and unloads models.
      *
      * @return the control, the same at every call
      */
@@ -44,15 +44,15 @@ public interface InferenceServer {
     SharedMemory sharedMemory();
 
     /**
-     * Returns the pool that memory of inputs and outputs comes from.
+     * Returns the pool of memory for inputs and outputs.
      *
      * @return the pool, the same at every call
      */
     TensorMemory memory();
 
     /**
-     * Returns what counts requests that are refused before they are queued. Front ends report their own refusals there;
-     * those of {@link #infer} are counted by the server.
+     * Returns the counters of requests that are refused before they are queued. Front ends count their own refusals
+     * there; the server counts those of {@link #infer}.
      *
      * @return the counters, the same at every call
      */
@@ -61,7 +61,7 @@ public interface InferenceServer {
     }
 
     /**
-     * Returns what the server is.
+     * Returns the metadata of the server.
      *
      * @return name, version and extensions
      */
@@ -75,14 +75,14 @@ public interface InferenceServer {
     boolean isLive();
 
     /**
-     * Says whether the server has begun to stop: it answers the calls it has, and is neither live nor ready any more.
+     * Says whether the server has begun to stop: it completes its requests, and is neither live nor ready any more.
      *
      * @return whether it stops, or has stopped
      */
     boolean isExiting();
 
     /**
-     * Says whether the server can serve what it is meant to: live, and with strict readiness every model ready too.
+     * Says whether the server is ready: live, and with strict readiness every model ready too.
      *
      * @return whether it is ready
      */

@@ -12,10 +12,10 @@ import java.lang.foreign.MemorySegment;
  * An input as received: its type, dimensions and size are unchecked. Immutable as a view of its memory.
  *
  * <p>Type, dimensions and size may contradict each other and the model; the server checks them against the model's
- * configuration before anything reads the memory, and answers with the text that clients know.
+ * configuration before anything reads the memory, and responds with the text that clients know.
  */
 public final class InputTensor {
-    /** How many dimensions an input may have, over whichever protocol: far more than any model has. */
+    /** The limit on dimensions of an input over either protocol: far more than any model has. */
     public static final int MAX_DIMENSIONS = 255;
 
     private final String name;
@@ -33,36 +33,36 @@ public final class InputTensor {
     }
 
     /**
-     * Takes a caller's claim as it is.
+     * Creates an input as received.
      *
      * @param name the name of the input; any text
      * @param datatype the protocols' name of the element type; any text
-     * @param dims the dimensions, with batch dimension if the model batches; any numbers. Taken over, not copied, since
-     *     this is the hot path: do not change them
+     * @param dims the dimensions, with batch dimension if the model batches; any numbers. Not copied, since this is
+     *     the hot path: do not change them
      * @param data the bytes that came with the input
      * @param place where {@code data} lies
-     * @return the claim
+     * @return the input
      */
     public static InputTensor of(String name, String datatype, long[] dims, MemorySegment data, MemoryPlace place) {
         return new InputTensor(name, datatype, dims, data, place);
     }
 
     /**
-     * Takes a tensor as an input.
+     * Creates an input from a tensor.
      *
      * @param name the name of the input
      * @param tensor its content, with batch dimension if the model batches
-     * @return the claim
+     * @return the input
      */
     public static InputTensor of(String name, Tensor tensor) {
         return new InputTensor(name, tensor.type().name(), tensor.shape().toArray(), tensor.data(), tensor.place());
     }
 
     /**
-     * Returns the same claim on other bytes.
+     * Returns this input with other bytes.
      *
-     * @param other the bytes, which lie where those of this claim do
-     * @return a claim of the same name, type and dimensions
+     * @param other the bytes, in the same place
+     * @return an input of the same name, type and dimensions
      */
     public InputTensor withData(MemorySegment other) {
         return new InputTensor(name, datatype, dims, other, place);
@@ -99,7 +99,7 @@ public final class InputTensor {
      * Returns one dimension.
      *
      * @param index from 0 (outermost) to {@code rank() - 1}
-     * @return the number that the caller gave
+     * @return the number as received
      * @throws IndexOutOfBoundsException if there is no such dimension
      */
     public long dim(int index) {
@@ -140,9 +140,9 @@ public final class InputTensor {
     }
 
     /**
-     * Checks how many dimensions a caller claims. Front ends do so before they take memory for the next one.
+     * Checks the number of dimensions. Front ends do so before they allocate memory for the next one.
      *
-     * @param rank how many there are
+     * @param rank the number of dimensions
      * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if there are more than
      *     {@link #MAX_DIMENSIONS}
      */
@@ -155,7 +155,7 @@ public final class InputTensor {
     }
 
     /**
-     * Counts the elements of a shape that a caller claims.
+     * Counts the elements of a shape as received.
      *
      * @param name the name of the input, for the error
      * @param dims the dimensions
@@ -184,7 +184,7 @@ public final class InputTensor {
     }
 
     /**
-     * Computes the size in memory of a tensor of fixed-size elements whose shape a caller claims.
+     * Computes the size in memory of a tensor of fixed-size elements, of a shape as received.
      *
      * @param name the name of the input, for the error
      * @param type the type of the elements

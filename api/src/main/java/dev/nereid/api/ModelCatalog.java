@@ -11,21 +11,21 @@ import java.util.List;
  *
  * <p>Methods that take a {@link ModelRef} throw {@link InferenceException}:
  * {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if the model or version is not known or no version is ready,
- * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if the version asked for is not ready.
+ * {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if the requested version is not ready.
  */
 public interface ModelCatalog {
     /**
-     * Describes a model as clients see it.
+     * Returns the metadata of a model.
      *
-     * @param model which model
-     * @return its description
+     * @param model the model
+     * @return its metadata
      */
     ModelMetadata metadata(ModelRef model);
 
     /**
-     * Returns a model's configuration, completed and with every default filled in.
+     * Returns a model's configuration, completed and with all defaults.
      *
-     * @param model which model
+     * @param model the model
      * @return the configuration
      */
     ModelConfig config(ModelRef model);
@@ -33,46 +33,46 @@ public interface ModelCatalog {
     /**
      * Returns a model's configuration as JSON with the configuration's own field names.
      *
-     * @param model which model
+     * @param model the model
      * @return a JSON object
      */
     String configJson(ModelRef model);
 
     /**
-     * Says whether a version that is loaded can serve, by its backend's own word.
+     * Says whether a loaded version can serve, as its backend reports.
      *
-     * @param model which model
-     * @return whether every instance says that it is ready
+     * @param model the model
+     * @return whether every instance reports that it is ready
      */
     boolean isReady(ModelRef model);
 
     /**
-     * Lists every version of every model, loaded or not, and models of which there is no version.
+     * Lists every version of every model, loaded or not, and models without versions.
      *
      * @return the states, by name and then version
      */
     List<ModelStatus> index();
 
     /**
-     * Tells what every version that is ready has done since it was loaded.
+     * Returns the statistics of every ready version since its load.
      *
      * @return the statistics, by name and then version
      */
     List<ModelStatistics> statistics();
 
     /**
-     * Tells of the executions of every version that is ready that take longer than its limit.
+     * Returns the overdue executions of every ready version.
      *
-     * @return the figures, by name and then version; empty by default, for a server that has no such limits
+     * @return the figures, by name and then version; empty by default, for servers without time limits of executions
      */
     default List<OverdueExecutions> overdueExecutions() {
         return List.of();
     }
 
     /**
-     * Tells what the versions of one model have done since they were loaded.
+     * Returns the statistics of the versions of one model since their load.
      *
-     * @param model which version; without one, every version that is ready
+     * @param model the model and version; without a version, every ready one
      * @return the statistics in rising order of versions, at least one
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if there is none, unlike the other
      *     methods

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletionStage;
 /**
  * Loads and unloads models at a client's request. Safe for use by any thread; nothing here blocks.
  *
- * <p>Stages fail with {@link InferenceException} alone, and complete on whichever thread did the work.
+ * <p>Stages fail with {@link InferenceException} alone, and complete on the thread that did the work.
  */
 public interface ModelControl {
     /**
@@ -18,7 +18,7 @@ public interface ModelControl {
      *
      * @param model the model's name; any text
      * @param config a configuration as JSON that replaces the model's own
-     * @param files files that replace those of the model's folder, by path relative to it; read only
+     * @param files files that replace those of the model's directory, by path relative to it; read only
      */
     record Load(String model, Optional<String> config, Map<String, ByteBuffer> files) {
         /** Checks and copies the components. */
@@ -30,9 +30,9 @@ public interface ModelControl {
     }
 
     /**
-     * Loads a model, or loads it anew if it has changed.
+     * Loads a model, or reloads it if it has changed.
      *
-     * @param load what to load
+     * @param load the parameters of the request
      * @return completed when the model is ready or has failed to load
      */
     CompletionStage<Void> load(Load load);
@@ -42,7 +42,7 @@ public interface ModelControl {
      *
      * @param model the model's name; any text
      * @param dependents whether models that only this one needed are unloaded too
-     * @return completed when the model takes no more calls; it ends those it has afterwards
+     * @return completed when the model accepts no more requests; those in progress end afterwards
      */
     CompletionStage<Void> unload(String model, boolean dependents);
 }

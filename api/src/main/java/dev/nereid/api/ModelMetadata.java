@@ -9,10 +9,10 @@ import java.util.List;
  * Metadata of a model: its name, versions, platform, inputs and outputs. Immutable.
  *
  * @param name the model's name
- * @param versions the version asked for, or every version that is ready, in rising order
- * @param platform the platform of the configuration, or the backend where there is none
+ * @param versions the requested version, or every ready version, in rising order
+ * @param platform the platform of the configuration, otherwise the backend
  * @param maxBatchSize the largest batch; 0 if tensors have no batch dimension
- * @param decoupled whether a call is answered by any number of responses
+ * @param decoupled whether a request gets any number of responses
  * @param inputs the inputs, shapes without batch dimension
  * @param outputs the outputs, shapes without batch dimension
  */

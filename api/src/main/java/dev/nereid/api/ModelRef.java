@@ -7,11 +7,11 @@ import dev.nereid.spi.ErrorCode;
 /**
  * Names a model and, optionally, one of its versions. Immutable.
  *
- * @param name the model's name; any text, since unknown names are answered like wrong ones
+ * @param name the model's name; any text, since unknown and invalid names get the same response
  * @param version the version, or {@link #LATEST}
  */
 public record ModelRef(String name, long version) {
-    /** Stands for the highest version that is ready. */
+    /** Stands for the highest ready version. */
     public static final long LATEST = -1;
 
     /** Checks the components. */
@@ -23,7 +23,7 @@ public record ModelRef(String name, long version) {
     }
 
     /**
-     * Names the highest version of a model that is ready.
+     * Creates a reference to the highest ready version of a model.
      *
      * @param name the model's name
      * @return the reference
@@ -33,10 +33,10 @@ public record ModelRef(String name, long version) {
     }
 
     /**
-     * Reads a version as clients write it.
+     * Parses a version as clients write it.
      *
      * @param name the model's name
-     * @param version a whole number of 0 or more, or an empty text for the highest version that is ready
+     * @param version a whole number of 0 or more, or an empty text for the highest ready version
      * @return the reference
      * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if the text is no such number
      */

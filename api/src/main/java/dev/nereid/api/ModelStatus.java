@@ -8,9 +8,9 @@ import java.util.OptionalLong;
  * State of one version of a model, with the reason. Immutable.
  *
  * @param name the model's name
- * @param version the version, or empty for a model of which no version is known
+ * @param version the version; empty for a model without known versions
  * @param state the state
- * @param reason why the version is not ready, or what is wrong with it while it is; empty if there is nothing to say
+ * @param reason the reason why the version is not ready, or its problem while it is; may be empty
  */
 public record ModelStatus(String name, OptionalLong version, State state, String reason) {
     /** The states of a version. */

@@ -15,7 +15,7 @@ public final class Quoted {
     /** The number of values that are quoted of a list. */
     private static final int MAX_VALUES = 64;
 
-    /** Follows a value that was cut. */
+    /** Follows a truncated value. */
     private static final String ELLIPSIS = "…";
 
     private Quoted() {}
@@ -35,10 +35,20 @@ public final class Quoted {
     }
 
     /**
+     * Returns the prefix of error texts that name the request.
+     *
+     * @param id the client's name for the request; empty for none
+     * @return the prefix with a space at its end
+     */
+    public static String requestPrefix(String id) {
+        return "[request id: " + (id.isEmpty() ? "<id_unknown>" : text(id)) + "] ";
+    }
+
+    /**
      * Returns dimensions as errors quote them.
      *
-     * @param dims the dimensions that a client claims
-     * @return {@code [1,-1]}, cut as a text is
+     * @param dims the dimensions as received
+     * @return {@code [1,-1]}, truncated as a text is
      */
     public static String dims(long[] dims) {
         StringBuilder text = new StringBuilder("[");

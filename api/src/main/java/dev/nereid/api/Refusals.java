@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.LongAdder;
 /**
  * Counts refused requests and decides the error code that clients get. Lock-free; safe for use by any thread.
  *
- * <p>Requests that a queue refuses are not counted here: they are among the failures of their models.
+ * <p>Requests that a queue rejects are not counted here: they are among the failures of their models.
  */
 public final class Refusals {
     /** Counts nothing and changes no code: for servers without such figures. */
@@ -33,11 +33,11 @@ public final class Refusals {
     }
 
     /**
-     * Begins to count.
+     * Creates counters.
      *
-     * @param clientErrorsAsBadRequest whether mistakes of clients for which the reference server has the code
-     *     {@link ErrorCode#INTERNAL} are told with {@link ErrorCode#INVALID_ARGUMENT}
-     * @return counters that stand at 0
+     * @param clientErrorsAsBadRequest whether errors of clients for which the reference server has the code
+     *     {@link ErrorCode#INTERNAL} get {@link ErrorCode#INVALID_ARGUMENT}
+     * @return counters of value 0
      */
     public static Refusals counting(boolean clientErrorsAsBadRequest) {
         return new Refusals(true, clientErrorsAsBadRequest);
@@ -46,9 +46,9 @@ public final class Refusals {
     /**
      * Counts the refusal of a request.
      *
-     * @param protocol how the request came
-     * @param error why it is refused
-     * @return the error that the client is told
+     * @param protocol the protocol of the request
+     * @param error the error of the request
+     * @return the error for the client
      */
     public InferenceException refuse(RequestProtocol protocol, InferenceException error) {
         count(protocol, error.refusalCause());
@@ -56,29 +56,29 @@ public final class Refusals {
     }
 
     /**
-     * Returns an error as the client is told it.
+     * Returns an error as the client gets it.
      *
      * @param error an error of a request
-     * @return the error; with another code if it is a mistake of the client, and the server is to say so
+     * @return the error; with another code if it is an error of the client and the server is configured so
      */
     public InferenceException translate(InferenceException error) {
         return clientErrorsAsBadRequest ? error.asBadRequest() : error;
     }
 
     /**
-     * Returns whether some errors are told with another code.
+     * Returns whether some errors get another code.
      *
-     * @return whether {@link #translate} may return another error than it is given
+     * @return whether {@link #translate} may return another error than its argument
      */
     public boolean changesCodes() {
         return clientErrorsAsBadRequest;
     }
 
     /**
-     * Counts the refusal of a request for which there is no error of an inference.
+     * Counts the refusal of a request without an {@link InferenceException}.
      *
-     * @param protocol how the request came
-     * @param cause why it is refused
+     * @param protocol the protocol of the request
+     * @param cause the cause
      */
     public void count(RequestProtocol protocol, RefusalCause cause) {
         if (counts) {
@@ -87,10 +87,10 @@ public final class Refusals {
     }
 
     /**
-     * Returns how many requests were refused.
+     * Returns the number of refused requests.
      *
-     * @param protocol how they came
-     * @param cause why they were refused
+     * @param protocol their protocol
+     * @param cause their cause
      * @return the number since the start of the server
      */
     public long refused(RequestProtocol protocol, RefusalCause cause) {

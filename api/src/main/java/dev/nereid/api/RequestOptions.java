@@ -10,13 +10,13 @@ import java.util.OptionalLong;
  * Scheduling options of a request: priority, timeout, deadline and sequence. Immutable.
  *
  * @param priority 1 for the highest, 0 for the model's default; unsigned
- * @param timeoutMicros how long the call may wait in a queue, in microseconds; 0 for the model's default; unsigned
- * @param deadlineNanos when the caller loses interest, on the scale of {@link System#nanoTime()}
- * @param sequence the call's place in a sequence
+ * @param timeoutMicros how long the request may wait in a queue, in microseconds; 0 for the model's default; unsigned
+ * @param deadlineNanos the deadline of the caller, on the scale of {@link System#nanoTime()}
+ * @param sequence the position of the request in a sequence
  */
 public record RequestOptions(
         long priority, long timeoutMicros, OptionalLong deadlineNanos, Optional<Sequence> sequence) {
-    /** No priority, no time-out, no deadline, no sequence. */
+    /** No priority, no timeout, no deadline, no sequence. */
     public static final RequestOptions DEFAULT = new RequestOptions(0, 0, OptionalLong.empty(), Optional.empty());
 
     /** Checks the components. */

@@ -6,7 +6,7 @@ public enum RequestProtocol {
     HTTP("http"),
     /** The gRPC port. */
     GRPC("grpc"),
-    /** A call of a program that embeds the server. */
+    /** The API for programs that embed the server. */
     EMBEDDED("embedded");
 
     private final String label;

@@ -9,9 +9,9 @@ import java.util.Optional;
  * An output that a client requests, with its form and target. Immutable as a view of its memory.
  *
  * @param name the name of the output; not necessarily one that the model knows
- * @param classes if greater than 0, the output is replaced by its largest elements, so many of each item: byte strings
- *     {@code value:index} or {@code value:index:label}
- * @param target memory of the caller that the output is to be written to, from its start; stays valid until the call's
+ * @param classes if greater than 0, the output is replaced by its largest elements, this number of each item: byte
+ *     strings {@code value:index} or {@code value:index:label}
+ * @param target memory of the caller to which the output is written, from its start; stays valid until the request's
  *     {@code release} is run. The output of the response then lies in it
  */
 public record RequestedOutput(String name, long classes, Optional<MemorySegment> target) {
@@ -25,7 +25,7 @@ public record RequestedOutput(String name, long classes, Optional<MemorySegment>
     }
 
     /**
-     * Wants an output as the model makes it.
+     * Requests an output as the model makes it.
      *
      * @param name the name of the output
      * @return the output
@@ -35,10 +35,10 @@ public record RequestedOutput(String name, long classes, Optional<MemorySegment>
     }
 
     /**
-     * Wants the classes with the largest elements instead of an output.
+     * Requests the classes with the largest elements instead of an output.
      *
      * @param name the name of the output
-     * @param classes how many, 1 or more
+     * @param classes the number of classes, 1 or more
      * @return the output
      */
     public static RequestedOutput classified(String name, long classes) {
@@ -46,10 +46,10 @@ public record RequestedOutput(String name, long classes, Optional<MemorySegment>
     }
 
     /**
-     * Wants an output in memory of the caller.
+     * Requests an output in memory of the caller.
      *
      * @param name the name of the output
-     * @param target where to write it
+     * @param target the memory to write it to
      * @return the output
      */
     public static RequestedOutput into(String name, MemorySegment target) {

@@ -9,7 +9,7 @@ import java.util.List;
  *
  * @param name the server's name
  * @param version the server's version
- * @param extensions the names of the protocol extensions that it speaks
+ * @param extensions the names of the protocol extensions that it supports
  */
 public record ServerMetadata(String name, String version, List<String> extensions) {
     /** Checks and copies the components. */

@@ -10,11 +10,11 @@ public final class ThreadStack extends Throwable {
     }
 
     /**
-     * Keeps the stack of a thread.
+     * Creates the stack of a thread.
      *
      * @param thread the thread
      * @param stack its stack
-     * @return the stack as a logger takes it
+     * @return the stack as a throwable for a logger
      */
     public static ThreadStack of(Thread thread, StackTraceElement[] stack) {
         return new ThreadStack(thread.getName(), stack);

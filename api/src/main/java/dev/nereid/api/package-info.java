@@ -1,8 +1,8 @@
 /**
  * The port through which front ends and embedding programs use a server.
  *
- * <p>Starting points: {@link dev.nereid.api.InferenceServer}, which answers an {@link dev.nereid.api.InferRequest}
- * through a {@link dev.nereid.api.ResponseObserver}, and its {@link dev.nereid.api.ModelCatalog}. The messages of the
+ * <p>Starting points: {@link dev.nereid.api.InferenceServer}, which executes an {@link dev.nereid.api.InferRequest}
+ * and responds through a {@link dev.nereid.api.ResponseObserver}, and its {@link dev.nereid.api.ModelCatalog}. The messages of the
  * network protocols are in the package {@code inference}, generated from this module's {@code .proto} files.
  */
 @NullMarked

@@ -42,4 +42,12 @@ class QuotedTest {
     void cutsVersionsAndNamesOfModels() {
         assertThat(ModelRef.latest("m".repeat(300)).toString()).hasSize(256 + 3);
     }
+
+    @Test
+    void namesRequests() {
+        assertThat(Quoted.requestPrefix("7")).isEqualTo("[request id: 7] ");
+        assertThat(Quoted.requestPrefix("")).isEqualTo("[request id: <id_unknown>] ");
+        assertThat(Quoted.requestPrefix("x".repeat(Quoted.MAX_LENGTH + 1)))
+                .isEqualTo("[request id: " + "x".repeat(Quoted.MAX_LENGTH) + "…] ");
+    }
 }

@@ -6,11 +6,11 @@ import java.util.Optional;
  * A framework that loads models. <em>Implemented by backends.</em>
  *
  * <p>Called on control threads that may block; {@link #complete} and {@link #load} may be called for several models at
- * once. The server makes at most one backend of a provider at a time and shares it among all models.
+ * once. The server creates at most one backend of a provider at a time and shares it among all models.
  */
 public interface Backend extends AutoCloseable {
     /**
-     * Returns how instances are made and run. Called once, right after creation.
+     * Returns how instances are created and run. Called once, right after creation.
      *
      * @return the traits; {@link BackendTraits#DEFAULT} unless overridden
      */
@@ -23,7 +23,7 @@ public interface Backend extends AutoCloseable {
      * auto-completion is off; the server merges the result, checks it, and then calls {@link #load}.
      *
      * @param context the model as configured so far, and its files
-     * @return what the files say, or empty if nothing needs completing
+     * @return the values of the files, or empty if nothing needs completion
      * @throws BackendException if the files cannot be read or contradict the configuration; the load fails with it
      */
     default Optional<ModelCompletion> complete(ModelContext context) throws BackendException {
@@ -35,12 +35,12 @@ public interface Backend extends AutoCloseable {
      *
      * @param context the completed configuration and the files, valid until the model is closed
      * @return the model, owned and later closed by the server
-     * @throws BackendException if the model cannot be loaded; whatever was allocated for it must have been freed
+     * @throws BackendException if the model cannot be loaded; everything allocated for it must have been freed
      */
     Model load(ModelContext context) throws BackendException;
 
     /**
-     * Frees what the backend holds. Called once, after the last of its models was closed. The default does nothing.
+     * Frees the resources of the backend. Called once, after the last of its models was closed. The default does nothing.
      */
     @Override
     default void close() {}

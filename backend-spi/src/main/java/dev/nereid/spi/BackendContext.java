@@ -9,7 +9,7 @@ import java.util.Map;
  */
 public interface BackendContext {
     /**
-     * Returns the settings given to the backend on the server's command line ({@code --backend-config}).
+     * Returns the settings of the backend from the server's command line ({@code --backend-config}).
      *
      * @return settings of this backend over those for all backends, for instance {@code default-max-batch-size};
      *     immutable
@@ -17,18 +17,18 @@ public interface BackendContext {
     Map<String, String> settings();
 
     /**
-     * Returns the folder that the plugin was found in, for files that lie beside its jars.
+     * Returns the directory of the plugin, for files beside its jars.
      *
-     * @return an existing folder; read only
+     * @return an existing directory; read only
      */
     Path pluginDirectory();
 
     /**
-     * Returns a folder that the backend may write to, for instance to unpack native libraries. It is named by the
-     * content of the plugin's jars, so that what was unpacked by an earlier start can be used again, and another
-     * version of the plugin never sees it. Several servers may share it: move files into place atomically.
+     * Returns a directory to which the backend may write, for instance to unpack native libraries. It is named by the
+     * content of the plugin's jars, so that a later start can reuse unpacked files, and another version of the plugin
+     * never sees them. Several servers may share it: move files into place atomically.
      *
-     * @return an existing folder
+     * @return an existing directory
      */
     Path cacheDirectory();
 

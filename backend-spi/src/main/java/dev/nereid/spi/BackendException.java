@@ -12,14 +12,14 @@ import static java.util.Objects.requireNonNull;
 public final class BackendException extends Exception {
     private static final long serialVersionUID = 1L;
 
-    /** What kind of failure this is. */
+    /** The kind of failure. */
     private final ErrorCode code;
 
     /**
      * Creates a failure.
      *
      * @param code the kind of failure
-     * @param message what was wrong, where, what was expected, and what to do about it
+     * @param message the text: problem, place, expectation, remedy
      */
     public BackendException(ErrorCode code, String message) {
         super(requireNonNull(message, "message"));
@@ -30,8 +30,8 @@ public final class BackendException extends Exception {
      * Creates a failure with the exception that led to it, for the server's log.
      *
      * @param code the kind of failure
-     * @param message what was wrong, where, what was expected, and what to do about it
-     * @param cause what led to it; its message is not shown to clients
+     * @param message the text: problem, place, expectation, remedy
+     * @param cause the cause; its message is not shown to clients
      */
     public BackendException(ErrorCode code, String message, Throwable cause) {
         super(requireNonNull(message, "message"), cause);

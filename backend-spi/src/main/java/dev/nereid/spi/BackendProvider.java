@@ -13,7 +13,7 @@ import java.util.Set;
  */
 public interface BackendProvider {
     /**
-     * Returns the name by which a model's configuration asks for this backend ({@code backend: "…"}).
+     * Returns the name of this backend in a model's configuration ({@code backend: "…"}).
      *
      * @return the name: lower-case letters, digits, {@code _} and {@code -}; the same at every call
      */
@@ -43,9 +43,9 @@ public interface BackendProvider {
      * Creates the backend. Called on a control thread that may block, before the first model that needs it is loaded;
      * again only after it failed, or after the backend was closed.
      *
-     * @param context what the backend may use of the server, valid until the backend is closed
+     * @param context the services of the server for the backend, valid until the backend is closed
      * @return the backend, owned and later closed by the server
-     * @throws BackendException if the backend cannot be used; the load of the model that asked for it fails with
+     * @throws BackendException if the backend cannot be used; the load of the model that requires it fails with
      *     this error, and the next load tries again
      */
     Backend create(BackendContext context) throws BackendException;

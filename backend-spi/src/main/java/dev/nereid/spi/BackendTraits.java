@@ -19,7 +19,7 @@ public final class BackendTraits {
         /**
          * Executions take microseconds and never block. An idle instance may be run by any thread that submits a
          * request, one thread at a time, never from within itself, with a happens-before edge from each execution to
-         * the next; {@link ModelInstance#close} runs on the instance's own thread. A model whose executions turn out to
+         * the next; {@link ModelInstance#close} runs on the instance's own thread. A model with executions that
          * take longer than a millisecond runs on its own threads until thousands of them were short, and one that is
          * decoupled always does.
          */
@@ -41,8 +41,8 @@ public final class BackendTraits {
         /**
          * Describes a group.
          *
-         * @param kind where the instances run
-         * @param count how many on each device, at least 1
+         * @param kind the kind of device
+         * @param count the number of instances on each device, at least 1
          * @return the group
          */
         public static PreferredGroup of(Device.Kind kind, int count) {
@@ -53,7 +53,7 @@ public final class BackendTraits {
         }
 
         /**
-         * Returns where the instances run.
+         * Returns the kind of device of the instances.
          *
          * @return the kind of device
          */
@@ -62,7 +62,7 @@ public final class BackendTraits {
         }
 
         /**
-         * Returns how many instances run on each device.
+         * Returns the number of instances on each device.
          *
          * @return at least 1
          */
@@ -71,7 +71,7 @@ public final class BackendTraits {
         }
     }
 
-    /** Long executions, no preferred groups, instances made one after another. */
+    /** Long executions, no preferred groups, instances created one after another. */
     public static final BackendTraits DEFAULT = new BackendTraits(Execution.LONG, List.of(), false, false);
 
     private final Execution execution;
@@ -93,7 +93,7 @@ public final class BackendTraits {
     /**
      * Returns the same traits with another kind of execution.
      *
-     * @param changed how long executions hold their thread
+     * @param changed the kind of execution
      * @return the changed traits
      */
     public BackendTraits withExecution(Execution changed) {
@@ -103,7 +103,7 @@ public final class BackendTraits {
     /**
      * Returns the same traits with other preferred groups.
      *
-     * @param groups the groups, best first; the first whose kind the machine has is taken
+     * @param groups the groups, best first; the first of a kind that the machine has is used
      * @return the changed traits
      */
     public BackendTraits withPreferredGroups(PreferredGroup... groups) {
@@ -111,7 +111,7 @@ public final class BackendTraits {
     }
 
     /**
-     * Returns the same traits with instances that may be made at the same time.
+     * Returns the same traits with instances that may be created at the same time.
      *
      * @return the changed traits
      */
@@ -120,10 +120,10 @@ public final class BackendTraits {
     }
 
     /**
-     * Returns the same traits for a backend that works in memory of clients. Such memory may change at any time, or go
-     * away: then a Java program that touches it gets an {@link InternalError}, which the backend lets pass, and native
-     * code brings the process down. So this is for backends whose inputs and outputs are touched by Java code alone,
-     * which trusts nothing that it reads. What other backends see of it are copies.
+     * Returns the same traits for a backend that works in memory of clients. Such memory may change at any time, or
+     * become inaccessible: then Java code that accesses it gets an {@link InternalError}, which the backend lets pass,
+     * and native code crashes the process. So this is for backends that access inputs and outputs by Java code alone and
+     * trust nothing that it reads. Other backends get copies.
      *
      * @return the changed traits
      */
@@ -132,7 +132,7 @@ public final class BackendTraits {
     }
 
     /**
-     * Returns how long executions hold the thread that runs them.
+     * Returns the kind of execution: how long executions hold the thread that runs them.
      *
      * @return {@link Execution#LONG} by default
      */

@@ -5,12 +5,12 @@ import java.util.Set;
 
 /**
  * The requests that one execution serves. Confined to the execution: used by the thread that runs it, and after
- * {@link #defer} by whichever thread goes on with it, one at a time. <em>Implemented by the server</em>: tests use the
+ * {@link #defer} by the threads that continue it, one at a time. <em>Implemented by the server</em>: tests use the
  * fakes of the testkit.
  *
  * <p>Two ways to work on it: as a whole, with {@link #gather} and {@link #scatter}, as models that batch do; or request
- * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An output is given one way or
- * the other, once. What is said of outputs in {@link InferenceResponse} holds here too.
+ * by request, with {@link InferenceRequest#input} and {@link InferenceRequest#response}. An output is written one way or
+ * the other, once. The rules for outputs of {@link InferenceResponse} apply here too.
  *
  * <p>After the execution was finished every method throws {@link IllegalStateException}; {@link #scatter} runs its
  * {@code release} even then. Two executions never hold requests of the same sequence at the same time, deferred ones
@@ -40,7 +40,7 @@ public interface Batch {
     Set<String> inputs();
 
     /**
-     * Returns the names of the outputs that at least one request wants.
+     * Returns the names of the outputs that at least one request requests.
      *
      * @return the names in the order of the model's configuration; empty only for a model without outputs; immutable
      */
@@ -49,9 +49,9 @@ public interface Batch {
     /**
      * Returns an input of all requests as one tensor: the requests' tensors one after another along the first
      * dimension. With a single request this is the request's own tensor and nothing is copied. An input that is
-     * {@link TensorSpec.Trait#RAGGED} comes flat, the elements of all requests one after another in one dimension; a
-     * {@link TensorSpec.Trait#SHAPE_TENSOR} comes once, since it is the same for all. What the configuration derives
-     * from the batch ({@link ModelSettings#batchInputs()}) is found here and nowhere else.
+     * {@link TensorSpec.Trait#RAGGED} is flat, the elements of all requests one after another in one dimension; a
+     * {@link TensorSpec.Trait#SHAPE_TENSOR} occurs once, since it is the same for all. Inputs that the configuration
+     * derives from the batch ({@link ModelSettings#batchInputs()}) are available here and nowhere else.
      *
      * @param input the name of an input
      * @return the tensor, read only, in memory of the host, valid until the execution is finished
@@ -62,23 +62,22 @@ public interface Batch {
     Tensor gather(String input) throws BackendException;
 
     /**
-     * Makes an output for the whole batch in memory of the server, to be filled by the backend: the fastest way when
-     * the shape is known before the execution. What is put in reaches the requests that want the output when the
-     * execution is finished, each its own items along the first dimension. An output that the configuration cuts by the
-     * shapes of an input ({@link ModelSettings#batchOutputs()}) has the elements of all parts one after another, in any
+     * Allocates an output for the whole batch in memory of the server, to be filled by the backend: the fastest way when
+     * the shape is known before the execution. When the execution is finished, each request that requested the output
+     * gets its own items along the first dimension. An output that the configuration splits by the shapes of an input ({@link ModelSettings#batchOutputs()}) has the elements of all parts one after another, in any
      * shape.
      *
      * @param output the name of an output
      * @param type the type of its elements; of fixed size
-     * @param shape its dimensions, the first being {@link #size()} if the model batches, unless the output is cut by
-     *     the shapes of an input
+     * @param shape its dimensions, the first being {@link #size()} if the model batches, unless the output is split
+     *     by the shapes of an input
      * @return a tensor to be written, content undefined, aligned to 64 bytes
      * @throws BackendException if the shape does not fit the batch, is too large, or there is no memory
      */
     Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
 
     /**
-     * Makes an output of byte strings for the whole batch in memory of the server; otherwise as {@link #allocate}. The
+     * Allocates an output of byte strings for the whole batch in memory of the server; otherwise as {@link #allocate}. The
      * server splits it among the requests by the framing of its elements.
      *
      * @param output the name of an output
@@ -90,37 +89,36 @@ public interface Batch {
     Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
 
     /**
-     * Gives an output for the whole batch that lies in memory of the backend, or in a tensor of this batch's
-     * {@link #gather}. The server reads it in place, each request its own part as of {@link #allocate}, and says when
-     * it is done.
+     * Adds an output for the whole batch that lies in memory of the backend, or in a tensor of this batch's
+     * {@link #gather}. The server reads it in place, each request its own part as of {@link #allocate}, and runs {@code
+     * release} afterwards.
      *
      * @param output the name of an output
      * @param tensor the output, its first dimension being {@link #size()} if the model batches; not to be changed
      *     until {@code release} runs
      * @param release run exactly once, on any thread, when the server no longer needs the memory: perhaps before this
-     *     method returns, and also when it throws. Short, must not block; what it throws is logged
+     *     method returns, and also when it throws. Short, must not block; its exceptions are logged
      * @throws BackendException if the tensor does not fit the batch, or lies in memory that other threads may not use
      */
     void scatter(String output, Tensor tensor, Runnable release) throws BackendException;
 
     /**
-     * Tells that the inputs are prepared: for the statistics of the model, which tell the preparation of inputs, the
-     * computation and the giving of outputs apart. To be called once, if at all; a later call counts in place of an
-     * earlier one. An execution that does not call it spends no time on its inputs.
+     * Reports that the inputs are prepared, for the statistics of the model, which distinguish preparation of inputs,
+     * computation and delivery of outputs. To be called at most once; a later call replaces an earlier one. An execution
+     * that does not call it spends no time on its inputs.
      */
     default void inputsRead() {}
 
     /**
-     * Tells that the outputs are computed, and that what is left is to give them; otherwise as {@link #inputsRead}. An
+     * Reports that the outputs are computed, and only their delivery remains; otherwise as {@link #inputsRead}. An
      * execution that does not call it spends no time on its outputs.
      */
     default void outputsComputed() {}
 
     /**
-     * Keeps the batch alive beyond the return of {@link ModelInstance#execute}: the instance counts as free at the
-     * return, and the next execution may start at once. The batch is then ended by the handle and by nothing else:
-     * should {@code execute} throw after this call, requests not answered yet get the error, but inputs and buffers
-     * stay until the handle is ended.
+     * Keeps the batch alive beyond the return of {@link ModelInstance#execute}: the instance counts as idle at the
+     * return, and the next execution may start at once. Only the handle then ends the batch: if {@code execute} throws
+     * after this call, requests without a response get the error, but inputs and buffers stay until the handle is ended.
      *
      * @return the handle with which the execution is finished, from any thread, perhaps before {@code execute} returns
      * @throws IllegalStateException if called a second time

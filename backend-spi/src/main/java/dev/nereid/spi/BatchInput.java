@@ -8,10 +8,10 @@ import java.util.List;
  * An input that the server derives from the requests of a batch ({@code batch_input}). A backend finds it with {@link
  * Batch#gather}, under each of its names, like any other input. Immutable.
  *
- * @param kind what its elements tell
+ * @param kind the meaning of its elements
  * @param names the names under which the backend finds it; at least one
  * @param type the type of its elements: {@link DataType#INT32} or {@link DataType#FP32}
- * @param source the name of the input that it tells about
+ * @param source the name of the input from which it is derived
  */
 public record BatchInput(Kind kind, List<String> names, DataType type, String source) {
     /** Kinds of derived inputs. Open: later versions may add constants. */

@@ -7,9 +7,9 @@ import java.util.List;
 /**
  * Outputs that the server splits by the shapes of an input ({@code batch_output}). Immutable.
  *
- * @param kind how they are cut
+ * @param kind how they are split
  * @param names the names of the outputs; at least one
- * @param source the name of the input whose shapes tell what each request gets
+ * @param source the name of the input with the shapes by which they are split
  */
 public record BatchOutput(Kind kind, List<String> names, String source) {
     /** Kinds of split outputs. Open: later versions may add constants. */

@@ -6,7 +6,7 @@ package dev.nereid.spi;
  * <p>Each protocol maps them to its own status in one place; a backend only chooses the kind.
  */
 public enum ErrorCode {
-    /** The kind of failure is not known. Choose it only when nothing below fits. A client should not retry. */
+    /** The kind of failure is unknown. Choose it only when nothing below fits. A client should not retry. */
     UNKNOWN,
 
     /**
@@ -15,7 +15,7 @@ public enum ErrorCode {
      */
     INTERNAL,
 
-    /** What the request names does not exist: a model, a version, a file. Retrying does not help. */
+    /** A model, a version or a file that the request names does not exist. Retrying does not help. */
     NOT_FOUND,
 
     /** The request itself is wrong, and would be wrong at any time. Retrying does not help. */
@@ -27,12 +27,12 @@ public enum ErrorCode {
      */
     UNAVAILABLE,
 
-    /** The request asks for something that this server, backend or model does not do. Retrying does not help. */
+    /** The request requires a feature that this server, backend or model does not support. Retrying does not help. */
     UNSUPPORTED,
 
-    /** What the request wants to create exists already. Retrying does not help. */
+    /** The object that the request would create exists already. Retrying does not help. */
     ALREADY_EXISTS,
 
-    /** The client, or a deadline it set, withdrew the request before it was answered. */
+    /** The client, or a deadline that it set, cancelled the request before its response. */
     CANCELLED
 }

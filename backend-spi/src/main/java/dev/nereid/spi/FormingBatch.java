@@ -5,16 +5,16 @@ package dev.nereid.spi;
  */
 public interface FormingBatch extends AutoCloseable {
     /**
-     * Says whether a request goes into the batch. Asked for each request in the order in which they would be executed,
-     * until the answer is no; the batch then goes as it is. The first request goes in whatever the answer.
+     * Says whether a request joins the batch. Called for each request in the order in which they would be executed,
+     * until it returns {@code false}; the batch is then executed as it is. The first request joins in any case.
      *
      * @param request the request, valid until this batch is closed
-     * @return whether it goes in
-     * @throws BackendException counts as no, and is logged
+     * @return whether it joins
+     * @throws BackendException counts as {@code false}, and is logged
      */
     boolean include(QueuedRequest request) throws BackendException;
 
-    /** Ends the forming, before the batch is executed or when it is thrown away. Does nothing by default. */
+    /** Ends the forming, before the batch is executed or when it is discarded. Does nothing by default. */
     @Override
     default void close() {}
 }

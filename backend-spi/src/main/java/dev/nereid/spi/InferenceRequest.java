@@ -10,9 +10,9 @@ import java.util.OptionalLong;
  * except {@link #isCancelled} and {@link #onCancel}, which any thread may call. <em>Implemented by the server</em>:
  * tests use the fakes of the testkit.
  *
- * <p>After the execution was finished, {@link #isCancelled}, {@link #onCancel} and {@link #fail} do nothing of
- * consequence, and every other method throws {@link IllegalStateException}. A request whose {@link #sender()} was
- * taken stays usable, its own inputs included, until the sender is ended.
+ * <p>After the execution was finished, {@link #isCancelled}, {@link #onCancel} and {@link #fail} have no
+ * effect, and every other method throws {@link IllegalStateException}. A request with a {@link #sender()}
+ * stays usable, its own inputs included, until the sender is ended.
  */
 public interface InferenceRequest {
     /**
@@ -46,72 +46,72 @@ public interface InferenceRequest {
     Optional<Tensor> input(String name);
 
     /**
-     * Returns the outputs that the client wants: all of the model's if it named none.
+     * Returns the outputs that the client requested: all of the model's if it named none.
      *
      * @return the names in the order of the model's configuration; empty only for a model without outputs; immutable
      */
     List<String> requestedOutputs();
 
     /**
-     * Returns the request's own parameters, without those that the server understands itself.
+     * Returns the request's own parameters, without those for the server.
      *
      * @return the parameters by name; immutable
      */
     Map<String, ParameterValue> parameters();
 
     /**
-     * Returns the request's place in a sequence.
+     * Returns the request's position in a sequence.
      *
-     * @return the place, or empty for a request that belongs to none
+     * @return the position, or empty for a request without a sequence
      */
     Optional<Sequence> sequence();
 
     /**
-     * Returns the priority that the client asked for.
+     * Returns the priority that the client requested.
      *
-     * @return 1 for the highest, or 0 if the client asked for none; unsigned
+     * @return 1 for the highest, or 0 if the client requested none; unsigned
      */
     long priority();
 
     /**
-     * Returns the time-out that the client gave the request. It bounds how long the request waits in a queue, where the
-     * model lets it, and not its execution: what it means there is up to the backend.
+     * Returns the timeout of the request. It limits the wait in a queue, where the model allows it, and not the
+     * execution: its meaning there is up to the backend.
      *
-     * @return the time in microseconds; 0 if the client gave none; unsigned
+     * @return the time in microseconds; 0 if the client set none; unsigned
      */
     default long timeoutMicros() {
         return 0;
     }
 
     /**
-     * Returns when the request is no longer of use to the client.
+     * Returns the deadline of the client.
      *
      * @return a time on the scale of {@link System#nanoTime()}, or empty if the client set no deadline
      */
     OptionalLong deadlineNanos();
 
     /**
-     * Says whether the client withdrew the request, or the server cannot wait for it any more since its own time to end
-     * is over. A backend may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
+     * Says whether the client cancelled the request, or the server does so since its own time to stop is over. A backend
+     * may stop working on it and fail it with {@link ErrorCode#CANCELLED}.
      *
-     * @return whether it was withdrawn
+     * @return whether it was cancelled
      */
     boolean isCancelled();
 
     /**
-     * Has an action run when the request is withdrawn, as {@link #isCancelled} says: at once if it already was. The
-     * action runs at most once, on any thread, and never after the request was answered; it must be short and must not
-     * block. What it throws is logged. Any number of actions may wait; a deadline that passes does not count as a
-     * withdrawal here.
+     * Registers an action that runs when the request is cancelled, as by {@link #isCancelled}: at once if it already
+     * was. The action runs at most once, on any thread, and never after the request is complete; it must be short and
+     * must not block. Its exceptions are logged. Any number of actions may be registered; a deadline that passes does
+     * not count as a cancellation here.
      *
      * @param action the action
-     * @return the hook by which the action is taken back
+     * @return the hook that removes the action
      */
     CancelHook onCancel(Runnable action);
 
     /**
      * Returns the one response of a request to a model that is not decoupled. It is sent when the execution is
-     * finished; there is nothing to call.
+     * finished; no call is needed.
      *
      * @return the response to be filled, the same at every call
      * @throws IllegalStateException if the model is decoupled
@@ -119,16 +119,16 @@ public interface InferenceRequest {
     InferenceResponse response();
 
     /**
-     * Answers this request with an error; the others of the batch are not touched. A second answer is ignored. The
-     * request keeps its items in what {@link Batch#gather} returns and in what {@link Batch#scatter} takes.
+     * Fails this request with an error; the others of the batch are not affected. A second error is ignored. The request
+     * keeps its items in the tensors of {@link Batch#gather} and {@link Batch#scatter}.
      *
-     * @param error what went wrong
+     * @param error the error
      */
     void fail(BackendException error);
 
     /**
-     * Takes the request of a decoupled model out of the execution, to answer it any number of times at any time. From
-     * now on neither the end of the execution nor an exception of it answers the request: the sender must be ended.
+     * Detaches the request of a decoupled model from the execution, to send any number of responses at any time. From
+     * now on neither the end of the execution nor its exception completes the request: the sender must be ended.
      *
      * @return the sender, the same at every call
      * @throws IllegalStateException if the model is not decoupled

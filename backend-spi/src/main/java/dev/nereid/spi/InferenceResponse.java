@@ -4,13 +4,13 @@ package dev.nereid.spi;
  * A response under construction. Confined to one thread at a time. <em>Implemented by the server</em>: tests use the
  * fakes of the testkit.
  *
- * <p>Outputs reach the client in the order of the model's configuration. Those that the client does not want are
- * dropped; those that were not put in are absent. An output that the configuration does not know, of another type, or
- * put in twice is an error of the backend: {@link ErrorCode#INTERNAL}, thrown by the call that does it.
+ * <p>Outputs reach the client in the order of the model's configuration. Those that the client did not request
+ * are dropped; those that were not put in are absent. An output that the configuration does not know, of another type, or
+ * put in twice is an error of the backend: the call throws {@link ErrorCode#INTERNAL}.
  */
 public interface InferenceResponse {
     /**
-     * Makes an output in memory of the server, to be filled by the backend before the response is sent.
+     * Allocates an output in memory of the server, to be filled by the backend before the response is sent.
      *
      * @param output the name of an output
      * @param type the type of its elements; of fixed size
@@ -21,7 +21,7 @@ public interface InferenceResponse {
     Tensor allocate(String output, DataType type, Shape shape) throws BackendException;
 
     /**
-     * Makes an output of byte strings in memory of the server.
+     * Allocates an output of byte strings in memory of the server.
      *
      * @param output the name of an output
      * @param shape its dimensions, with the batch dimension if the model batches
@@ -32,22 +32,22 @@ public interface InferenceResponse {
     Tensor allocateBytes(String output, Shape shape, long byteSize) throws BackendException;
 
     /**
-     * Gives an output that lies in memory of the backend, or in an input of the same request or a slice of one. The
-     * server reads it in place and says when it is done.
+     * Adds an output that lies in memory of the backend, or in an input of the same request or a slice of one. The
+     * server reads it in place and runs {@code release} afterwards.
      *
      * @param output the name of an output
-     * @param tensor the output, not to be changed until {@code release} runs. An input of the same request may be
-     *     given: the server keeps inputs until the response was sent
+     * @param tensor the output, not to be changed until {@code release} runs. It may be an input of the same
+     *     request: the server keeps inputs until the response was sent
      * @param release run exactly once, on any thread, when the server no longer needs the memory: perhaps before this
-     *     method returns, and also when it throws. Short, must not block; what it throws is logged
+     *     method returns, and also when it throws. Short, must not block; its exceptions are logged
      * @throws BackendException if the output was put in before, is none of the model's, or lies in memory that other
      *     threads may not use
      */
     void put(String output, Tensor tensor, Runnable release) throws BackendException;
 
     /**
-     * Gives an output whose memory needs no release: an input of the same request, or memory that is never changed and
-     * is freed when nobody refers to it.
+     * Adds an output in memory that needs no release: an input of the same request, or memory that never changes and is
+     * freed by the garbage collector.
      *
      * @param output the name of an output
      * @param tensor the output, as in {@link #put(String, Tensor, Runnable)}
@@ -66,7 +66,7 @@ public interface InferenceResponse {
     void parameter(String name, ParameterValue value);
 
     /**
-     * Gives up a response that will not be sent, and frees what was put in. Every response of a
+     * Discards a response that will not be sent, and frees its outputs. Every response of a
      * {@link ResponseSender} is sent or discarded; later calls do nothing.
      */
     void discard();

@@ -10,47 +10,45 @@ import java.util.Optional;
  */
 public interface Model extends AutoCloseable {
     /**
-     * Makes one execution context of the model.
+     * Creates one execution context of the model.
      *
      * @param context the instance's name and device, valid until the instance is closed
      * @return the instance, owned and later closed by the server
-     * @throws BackendException if it cannot be made; the load of the model fails with it
+     * @throws BackendException if it cannot be created; the load of the model fails with it
      */
     ModelInstance newInstance(InstanceContext context) throws BackendException;
 
     /**
-     * Says how long executions of this very model hold the thread that runs them, where that is a matter of its
-     * configuration. Asked once, after the load.
+     * Returns the kind of execution of this model, where that depends on its configuration. Called once, after the load.
      *
-     * @return empty, as by default, for what {@link BackendTraits#execution()} says
+     * @return the kind; empty, as by default, for that of {@link BackendTraits#execution()}
      */
     default Optional<BackendTraits.Execution> execution() {
         return Optional.empty();
     }
 
     /**
-     * Makes the model's own rule for what goes into a batch. Asked once, after the load.
+     * Creates the model's own rule for which requests share a batch. Called once, after the load.
      *
-     * @return the rule, owned and later closed by the server; empty, as by default, for what the configuration says
-     *     alone
-     * @throws BackendException if it cannot be made; the load of the model fails with it
+     * @return the rule, owned and later closed by the server; empty, as by default, for that of the configuration alone
+     * @throws BackendException if it cannot be created; the load of the model fails with it
      */
     default Optional<BatchingStrategy> batching() throws BackendException {
         return Optional.empty();
     }
 
     /**
-     * Tells how much memory the model occupies, for the statistics of the server. Asked once, after the instances were
-     * made.
+     * Returns the memory that the model occupies, for the statistics of the server. Called once, after the instances
+     * were created.
      *
      * @return the memory by place; empty, as by default, if that is not known
-     * @throws BackendException if it cannot be told; the load of the model fails with it
+     * @throws BackendException if it cannot be determined; the load of the model fails with it
      */
     default List<MemoryUsage> memoryUsage() throws BackendException {
         return List.of();
     }
 
-    /** Frees what the model holds. Called once, after the last of its instances was closed. Does nothing by default. */
+    /** Frees the resources of the model. Called once, after the last of its instances was closed. Does nothing by default. */
     @Override
     default void close() {}
 }

@@ -8,7 +8,7 @@ import java.util.OptionalInt;
  * Configuration values that a backend read from the files of a model. Immutable; starts empty, and what is left empty
  * stays as configured.
  *
- * <p>The server replaces the largest batch size, the inputs and the outputs by what is given here, and takes over
+ * <p>The server replaces the largest batch size, the inputs and the outputs by the values here, and takes over
  * dynamic batching and the transaction policy if the configuration chooses neither.
  */
 public final class ModelCompletion {
@@ -38,7 +38,7 @@ public final class ModelCompletion {
     /**
      * Sets the largest batch.
      *
-     * @param size the largest batch the model takes; 0 if its tensors have no batch dimension
+     * @param size the largest batch of the model; 0 if its tensors have no batch dimension
      * @return the changed completion
      */
     public ModelCompletion withMaxBatchSize(int size) {
@@ -69,7 +69,7 @@ public final class ModelCompletion {
     }
 
     /**
-     * Asks for dynamic batching, which is granted if the configuration chooses no scheduler.
+     * Requests dynamic batching, which applies if the configuration chooses no scheduler.
      *
      * @return the changed completion
      */
@@ -78,7 +78,7 @@ public final class ModelCompletion {
     }
 
     /**
-     * Sets whether the model answers a request with any number of responses.
+     * Sets whether the model sends any number of responses to a request.
      *
      * @param value {@code true} for 0 to n responses, {@code false} for exactly one
      * @return the changed completion
@@ -90,7 +90,7 @@ public final class ModelCompletion {
     /**
      * Returns the largest batch found.
      *
-     * @return the size, or empty to keep what is configured
+     * @return the size, or empty to keep the configured value
      */
     public OptionalInt maxBatchSize() {
         return maxBatchSize;
@@ -99,7 +99,7 @@ public final class ModelCompletion {
     /**
      * Returns the inputs found.
      *
-     * @return all inputs, or an empty list to keep what is configured
+     * @return all inputs, or an empty list to keep the configured ones
      */
     public List<TensorSpec> inputs() {
         return inputs;
@@ -108,14 +108,14 @@ public final class ModelCompletion {
     /**
      * Returns the outputs found.
      *
-     * @return all outputs, or an empty list to keep what is configured
+     * @return all outputs, or an empty list to keep the configured ones
      */
     public List<TensorSpec> outputs() {
         return outputs;
     }
 
     /**
-     * Says whether dynamic batching is asked for.
+     * Says whether dynamic batching is requested.
      *
      * @return {@code false} by default
      */
@@ -126,7 +126,7 @@ public final class ModelCompletion {
     /**
      * Returns the transaction policy found.
      *
-     * @return whether the model is decoupled, or empty to keep what is configured
+     * @return whether the model is decoupled, or empty to keep the configured value
      */
     public Optional<Boolean> decoupled() {
         return decoupled;

@@ -8,23 +8,23 @@ import java.util.List;
  */
 public interface ModelContext {
     /**
-     * Returns the model's configuration, completed and checked (during {@link Backend#complete}: as far as known).
+     * Returns the model's configuration, completed and checked (during {@link Backend#complete}: as far as it is known).
      *
      * @return the configuration
      */
     ModelSettings settings();
 
     /**
-     * Returns the model's folder in the repository: label files, and a folder for each version.
+     * Returns the model's directory in the repository: label files, and a directory for each version.
      *
-     * @return an existing folder; read only
+     * @return an existing directory; read only
      */
     Path modelDirectory();
 
     /**
-     * Returns the folder of the version that is loaded, which holds the model's file or files.
+     * Returns the directory of the version that is loaded, which holds the model's file or files.
      *
-     * @return an existing folder; read only
+     * @return an existing directory; read only
      */
     Path versionDirectory();
 

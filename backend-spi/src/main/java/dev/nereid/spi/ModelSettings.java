@@ -8,10 +8,10 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * A model's configuration, as its backend sees it. Immutable; made by the server, and by a {@link
+ * A model's configuration, as its backend sees it. Immutable; created by the server, and by a {@link
  * ModelSettingsBuilder} in tests.
  *
- * <p>What has no method here is found in {@link #json()}, the whole configuration.
+ * <p>Values without a method are in {@link #json()}, the whole configuration.
  */
 public final class ModelSettings {
     /**
@@ -110,7 +110,7 @@ public final class ModelSettings {
     }
 
     /**
-     * Says whether a request is answered by any number of responses.
+     * Says whether a request gets any number of responses.
      *
      * @return {@code true} for 0 to n responses, {@code false} for exactly one
      */
@@ -184,7 +184,7 @@ public final class ModelSettings {
     }
 
     /**
-     * Returns the name of the model's file or folder within the version's folder ({@code default_model_filename}).
+     * Returns the name of the model's file or directory within the version's directory ({@code default_model_filename}).
      *
      * @return the name, or an empty text if none is configured
      */
@@ -202,7 +202,7 @@ public final class ModelSettings {
     }
 
     /**
-     * Returns the execution accelerators asked for, in the order of the configuration.
+     * Returns the requested execution accelerators, in the order of the configuration.
      *
      * @return the accelerators; immutable
      */
@@ -213,7 +213,7 @@ public final class ModelSettings {
     /**
      * Returns the libraries of custom operators ({@code model_operations.op_library_filename}).
      *
-     * @return file names relative to the model's folder; immutable
+     * @return file names relative to the model's directory; immutable
      */
     public List<String> operatorLibraries() {
         return operatorLibraries;
@@ -222,7 +222,7 @@ public final class ModelSettings {
     /**
      * Returns the whole configuration as the protocols print it.
      *
-     * @return a JSON object with the configuration's own field names; {@code {}} in tests that give none
+     * @return a JSON object with the configuration's own field names; {@code {}} in tests without one
      */
     public String json() {
         return json;

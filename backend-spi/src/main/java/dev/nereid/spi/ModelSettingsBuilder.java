@@ -94,7 +94,7 @@ public final class ModelSettingsBuilder {
     /**
      * Adds how outputs are cut.
      *
-     * @param cut the outputs, and the input whose shape their parts have
+     * @param cut the outputs, and the input with the shapes of their parts
      * @return this builder
      */
     public ModelSettingsBuilder batchOutput(BatchOutput cut) {
@@ -117,7 +117,7 @@ public final class ModelSettingsBuilder {
     /**
      * Sets {@link ModelSettings#modelFilename()}.
      *
-     * @param filename the name of the model's file or folder
+     * @param filename the name of the model's file or directory
      * @return this builder
      */
     public ModelSettingsBuilder modelFilename(String filename) {
@@ -150,7 +150,7 @@ public final class ModelSettingsBuilder {
     /**
      * Adds a library of custom operators.
      *
-     * @param filename a file name relative to the model's folder
+     * @param filename a file name relative to the model's directory
      * @return this builder
      */
     public ModelSettingsBuilder operatorLibrary(String filename) {
@@ -170,7 +170,7 @@ public final class ModelSettingsBuilder {
     }
 
     /**
-     * Makes the settings.
+     * Creates the settings.
      *
      * @return the settings
      */

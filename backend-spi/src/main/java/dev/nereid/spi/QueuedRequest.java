@@ -6,13 +6,13 @@ import java.util.Optional;
 
 /**
  * A queued request, as a {@link BatchingStrategy} sees it. Read only; its memory is valid until the {@link
- * FormingBatch} that was asked about it is closed. <em>Implemented by the server.</em>
+ * FormingBatch} that received it is closed. <em>Implemented by the server.</em>
  */
 public interface QueuedRequest {
     /**
      * Returns the client's name for the request.
      *
-     * @return the id; empty if the client gave none
+     * @return the id; empty if the client sent none
      */
     String id();
 
@@ -39,23 +39,23 @@ public interface QueuedRequest {
     Optional<Tensor> input(String name);
 
     /**
-     * Returns the outputs that the client wants.
+     * Returns the outputs that the client requested.
      *
      * @return the names in the order of the model's configuration; immutable
      */
     List<String> requestedOutputs();
 
     /**
-     * Returns the request's own parameters, without those that the server understands itself.
+     * Returns the request's own parameters, without those for the server.
      *
      * @return the parameters by name; immutable
      */
     Map<String, ParameterValue> parameters();
 
     /**
-     * Returns the priority that the client asked for.
+     * Returns the priority that the client requested.
      *
-     * @return 1 for the highest, or 0 if the client asked for none; unsigned
+     * @return 1 for the highest, or 0 if the client requested none; unsigned
      */
     long priority();
 }

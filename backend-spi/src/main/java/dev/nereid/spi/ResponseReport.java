@@ -9,14 +9,14 @@ import java.util.OptionalLong;
  * Timings of one response of a decoupled model, for {@link ResponseSender#report}. Immutable. All times are on the
  * scale of {@link System#nanoTime()}.
  *
- * @param startNanos when the backend began to work on the response
- * @param outputStartNanos when it had computed the response and began to deliver its outputs; empty if it never came to
- *     that
- * @param endNanos when the response was done
- * @param error what the response failed with; empty if it did not
+ * @param startNanos the start of the work on the response
+ * @param outputStartNanos the end of the computation and start of the delivery of outputs; empty if that was not
+ *     reached
+ * @param endNanos the end of the work on the response
+ * @param error the error of a failed response; empty for others
  */
 public record ResponseReport(long startNanos, OptionalLong outputStartNanos, long endNanos, Optional<ErrorCode> error) {
-    /** Checks that nothing is {@code null}; whether the times are in order is for the server to say. */
+    /** Checks that nothing is {@code null}; the server checks whether the times are in order. */
     public ResponseReport {
         requireNonNull(outputStartNanos, "outputStartNanos");
         requireNonNull(error, "error");
@@ -25,9 +25,9 @@ public record ResponseReport(long startNanos, OptionalLong outputStartNanos, lon
     /**
      * Reports a response with outputs.
      *
-     * @param startNanos when the backend began to work on it
-     * @param outputStartNanos when it began to deliver its outputs
-     * @param endNanos when it was done
+     * @param startNanos the start of the work on it
+     * @param outputStartNanos the start of the delivery of outputs
+     * @param endNanos the end of the work on it
      * @return the report
      */
     public static ResponseReport of(long startNanos, long outputStartNanos, long endNanos) {
@@ -37,8 +37,8 @@ public record ResponseReport(long startNanos, OptionalLong outputStartNanos, lon
     /**
      * Reports an end without outputs.
      *
-     * @param startNanos when the backend began to work on it
-     * @param endNanos when it was done
+     * @param startNanos the start of the work on it
+     * @param endNanos the end of the work on it
      * @return the report
      */
     public static ResponseReport empty(long startNanos, long endNanos) {
@@ -46,11 +46,11 @@ public record ResponseReport(long startNanos, OptionalLong outputStartNanos, lon
     }
 
     /**
-     * Reports a failure that came before there were outputs.
+     * Reports a failure before there were outputs.
      *
-     * @param startNanos when the backend began to work on it
-     * @param endNanos when it failed
-     * @param error what with; {@link ErrorCode#CANCELLED} for a request that was withdrawn
+     * @param startNanos the start of the work on it
+     * @param endNanos the time of the failure
+     * @param error the error; {@link ErrorCode#CANCELLED} for a request that was cancelled
      * @return the report
      */
     public static ResponseReport failed(long startNanos, long endNanos, ErrorCode error) {

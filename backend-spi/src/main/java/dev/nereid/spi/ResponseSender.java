@@ -5,7 +5,7 @@ package dev.nereid.spi;
  * ModelInstance#execute} returned. Safe for use by several threads, one response at a time each. <em>Implemented by
  * the server.</em>
  *
- * <p>Exactly one call of {@code complete} or of {@link #fail} ends the request; what follows it is dropped. The request
+ * <p>Exactly one call of {@code complete} or of {@link #fail} ends the request; later calls are dropped. The request
  * and its own inputs stay usable until then, and the instance is not closed before.
  */
 public interface ResponseSender {
@@ -19,13 +19,14 @@ public interface ResponseSender {
     /**
      * Sends a response.
      *
-     * @param response made by {@link #newResponse} of this sender and not sent before; the server's from now on
-     * @throws IllegalArgumentException if it was made by another sender, sent, or discarded
+     * @param response a response of {@link #newResponse} of this sender that was not sent before; owned by the server from now
+     *     on
+     * @throws IllegalArgumentException if it belongs to another sender, was sent, or was discarded
      */
     void send(InferenceResponse response);
 
     /**
-     * Sends a response and ends the request with it, so that the client sees at once that it is the last.
+     * Sends a response and ends the request with it, so that the client sees at once that it is the final one.
      *
      * @param last as for {@link #send}
      * @throws IllegalArgumentException as {@link #send}
@@ -33,15 +34,15 @@ public interface ResponseSender {
     void complete(InferenceResponse last);
 
     /**
-     * Sends a failed response: the client is told the error in place of outputs, and the request goes on. Any number of
+     * Sends a failed response: the client gets the error in place of outputs, and the request continues. Any number of
      * responses, failed ones too, may follow, until the sender is ended. Does nothing, and counts nothing, once the
-     * sender was ended or the client withdrew the request. The caller keeps the error. Never blocks.
+     * sender was ended or the client cancelled the request. The caller keeps the error. Never blocks.
      *
-     * <p>The response counts as failed in the statistics of responses, in its place among those that were sent: it is
-     * not to be {@linkplain #report reported} too. Whether the request counts as a success or as a failure is decided
-     * by its end alone. To end the request with an error, call {@link #fail}.
+     * <p>The response counts as failed in the statistics of responses, in its place among those that were sent: do
+     * not {@linkplain #report report} it too. The end alone decides whether the request counts as a success or as a
+     * failure. To end the request with an error, call {@link #fail}.
      *
-     * @param error what went wrong with this response
+     * @param error the error of this response
      */
     void sendError(BackendException error);
 
@@ -52,14 +53,14 @@ public interface ResponseSender {
      * Ends the request with an error: no more responses follow. For an error of one response, after which others
      * follow, see {@link #sendError}.
      *
-     * @param error what went wrong
+     * @param error the error
      */
     void fail(BackendException error);
 
     /**
-     * Tells where a response spent its time, for the statistics of the model: the first report of a request counts for
-     * its first response, and so on; those that {@link #sendError} sent are left out, since they are counted. Backends
-     * need not report; what is not reported is not in these statistics. May be called on any thread, before or after
+     * Reports the timings of a response, for the statistics of the model: the first report of a request counts for its
+     * first response, and so on; responses of {@link #sendError} are omitted, since they are counted. Backends need not
+     * report; responses without a report are not in these statistics. May be called on any thread, before or after
      * the response is sent, also after the end of the request. Never blocks.
      *
      * @param report the times of the response
@@ -71,9 +72,9 @@ public interface ResponseSender {
     }
 
     /**
-     * Says whether the client withdrew the request. The sender must still be ended.
+     * Says whether the client cancelled the request. The sender must still be ended.
      *
-     * @return whether it was withdrawn
+     * @return whether it was cancelled
      */
     boolean isCancelled();
 }

@@ -84,7 +84,7 @@ public final class Shape {
      * Returns the number of elements.
      *
      * @return the product of the dimensions, 1 for a scalar
-     * @throws ArithmeticException if the product does not fit a {@code long}, whatever the order of the dimensions
+     * @throws ArithmeticException if the product does not fit a {@code long}, in any order of the dimensions
      * @throws IllegalStateException if a dimension is {@link #VARIABLE}
      */
     public long elementCount() {

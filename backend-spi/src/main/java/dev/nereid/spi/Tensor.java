@@ -13,13 +13,13 @@ import java.util.List;
 /**
  * A view of an n-dimensional array: type, shape and memory. Immutable as a view; the memory is not.
  *
- * <p>A tensor never owns its memory. Whoever hands one out says how long it may be read and whether it may be written.
+ * <p>A tensor never owns its memory. Its provider defines how long it may be read and whether it may be written.
  * Elements lie in row-major order, little-endian ({@link DataType}); use the unaligned layouts of
- * {@link ValueLayout}, since inputs lie where they came off the network.
+ * {@link ValueLayout}, since inputs lie in the received messages.
  *
- * <p>Handing over a tensor, in either direction, means that everything that writes its memory has finished, work of a
- * device included. Tensors that the server hands out lie in native memory that any thread may use. Tensors that a
- * backend hands to the server must lie in memory that any thread may use as well: a shared, automatic or global arena,
+ * <p>Passing a tensor, in either direction, means that all writes to its memory have finished, work of a device
+ * included. Tensors that the server passes lie in native memory that any thread may use. Tensors that a
+ * backend passes to the server must lie in memory that any thread may use as well: a shared, automatic or global arena,
  * never a confined one, never a Java array.
  */
 public final class Tensor {
@@ -74,7 +74,7 @@ public final class Tensor {
     }
 
     /**
-     * Creates a tensor of texts, in memory that is freed when nobody refers to it.
+     * Creates a tensor of texts, in memory that the garbage collector frees.
      *
      * @param shape the dimensions
      * @param texts the elements in row-major order, encoded as UTF-8

@@ -31,7 +31,7 @@ public interface TensorFunction extends BackendProvider {
      * several threads at once for several instances or models: keep no state in fields. May compute or wait for as long as
      * it needs, unless {@link #execution()} says otherwise.
      *
-     * @param request the request, to be answered through {@link InferenceRequest#response()}
+     * @param request the request, with its response in {@link InferenceRequest#response()}
      * @param model the configuration, files and log of the model
      * @throws BackendException if this request failed; the others of its batch are not touched, and neither are they
      *     by any other exception, which is reported as {@link ErrorCode#INTERNAL}
@@ -39,7 +39,7 @@ public interface TensorFunction extends BackendProvider {
     void apply(InferenceRequest request, ModelContext model) throws BackendException;
 
     /**
-     * Says how long calls of {@link #apply} hold the thread that makes them. Called once, when the backend is created, on
+     * Returns the kind of execution: how long {@link #apply} holds its thread. Called once, when the backend is created, on
      * a control thread.
      *
      * @return {@link BackendTraits.Execution#LONG}, as by default: each instance has a thread of its own;

@@ -65,7 +65,7 @@ public final class TensorSpec {
     /**
      * Returns the same description with one more trait.
      *
-     * @param trait what the tensor also is
+     * @param trait the additional trait
      * @return the changed description
      */
     public TensorSpec with(Trait trait) {
@@ -111,7 +111,7 @@ public final class TensorSpec {
     }
 
     /**
-     * Returns the shape given as {@code reshape}.
+     * Returns the shape of {@code reshape}.
      *
      * @return the shape, or empty if the tensor is not reshaped
      */
@@ -120,9 +120,9 @@ public final class TensorSpec {
     }
 
     /**
-     * Says what the tensor is besides plain data.
+     * Says whether the tensor has a trait.
      *
-     * @param trait the trait asked about
+     * @param trait the trait
      * @return whether the tensor has it
      */
     public boolean is(Trait trait) {

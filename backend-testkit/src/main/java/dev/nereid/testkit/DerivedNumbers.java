@@ -59,7 +59,7 @@ final class DerivedNumbers {
         }
     }
 
-    /** Writes elements one behind the other. */
+    /** Writes elements one after the other. */
     static void write(List<Long> numbers, DataType type, MemorySegment data) {
         long at = 0;
         for (long number : numbers) {

@@ -8,9 +8,9 @@ import java.util.Map;
  * A {@link BackendContext} for tests of backends. Immutable but for its log.
  *
  * @param settings the settings of the backend
- * @param pluginDirectory where its jars would lie
- * @param cacheDirectory where it may write
- * @param processors how many processors it may use
+ * @param pluginDirectory the directory of its jars
+ * @param cacheDirectory the directory to which it may write
+ * @param processors the number of processors it may use
  * @param logger its log
  */
 public record FakeBackendContext(
@@ -22,11 +22,11 @@ public record FakeBackendContext(
     }
 
     /**
-     * Creates the surroundings of a backend.
+     * Creates the context of a backend.
      *
      * @param settings the settings of the backend
-     * @param directory where it may write
-     * @param processors how many processors it may use
+     * @param directory the directory to which it may write
+     * @param processors the number of processors it may use
      */
     public FakeBackendContext(Map<String, String> settings, Path directory, int processors) {
         this(settings, directory, directory, processors, new RecordedLog());

@@ -26,12 +26,12 @@ import java.util.Set;
 /**
  * A {@link Batch} for tests of backends. Confined to the test's thread.
  *
- * <p>A batch of one request hands out the request's own tensors; several are joined in memory taken from the given
- * memory, which sees whether all of it comes back. Ragged inputs come flat, and inputs that the configuration derives
- * come as from the server. {@link #close} finishes the execution, as the server does after a return of the backend.
+ * <p>A batch of one request passes the tensors of the request; several requests are joined in memory of the pool, which
+ * detects leaks. Ragged inputs are flat, and inputs that the configuration derives are as from the server. {@link
+ * #close} finishes the execution, as the server does after the backend returns.
  *
- * <p>Outputs that do not fit the configuration fail the test at once, and those that a request wants and the backend
- * leaves out, while it gives others, at the close: the server would pass them on, and complain in its log.
+ * <p>Outputs that do not fit the configuration fail the test at once. Requested outputs that the backend omits, while it
+ * returns others, fail it at the close: the server would respond without them, and log a warning.
  */
 public final class FakeBatch implements Batch, AutoCloseable {
     private final ModelSettings settings;
@@ -48,7 +48,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
      * Creates a batch.
      *
      * @param settings the configuration of the model
-     * @param memory gives memory for joined inputs and for outputs
+     * @param memory allocates memory for joined inputs and for outputs
      * @param requests the requests, at least one
      */
     public FakeBatch(ModelSettings settings, LeakCheckingMemory memory, FakeRequest... requests) {
@@ -58,7 +58,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Returns the outputs that the backend gave for the whole batch, until the batch is closed.
+     * Returns the outputs of the backend for the whole batch, until the batch is closed.
      *
      * @return the outputs by name, in the order in which they came
      */
@@ -67,7 +67,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Returns which outputs the backend wrote into memory of the batch, rather than giving its own.
+     * Returns the outputs that the backend wrote into memory of the batch, not into its own.
      *
      * @return the names
      */
@@ -76,7 +76,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Returns what the backend told of its progress.
+     * Returns the progress that the backend reported.
      *
      * @return the names of the methods {@link #inputsRead} and {@link #outputsComputed} in the order of their calls
      */
@@ -85,8 +85,8 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Takes outputs that do not fit the configuration, and misses none: for tests of models that are wrong about
-     * themselves.
+     * Accepts outputs that do not fit the configuration, and missing ones, for tests of models with a wrong
+     * configuration.
      *
      * @return this batch
      */
@@ -242,7 +242,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         }
         checkFits(output, tensor);
         if (outputs.putIfAbsent(output, tensor) != null) {
-            throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': given twice");
+            throw new BackendException(ErrorCode.INTERNAL, "output '" + output + "': returned twice");
         }
     }
 
@@ -264,7 +264,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         missing.removeAll(outputs.keySet());
         boolean failed = requests.stream().anyMatch(request -> request.failure().isPresent());
         if (checksOutputs && !outputs.isEmpty() && !missing.isEmpty() && !failed) {
-            throw new AssertionError("outputs: " + missing + " missing (expected: all that requests want)");
+            throw new AssertionError("outputs: " + missing + " missing (expected: all requested outputs)");
         }
     }
 
@@ -278,7 +278,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
         }
     }
 
-    /** An output that the server cuts has as many elements as the parts have together. */
+    /** An output that the server splits has as many elements as its parts together. */
     private void checkCut(String output, BatchOutput cut, Tensor tensor) throws BackendException {
         Shape dims = settings.output(output).orElseThrow().backendDims();
         Shape whole = settings.batches() ? dims.prepend(Shape.VARIABLE) : dims;
@@ -313,7 +313,7 @@ public final class FakeBatch implements Batch, AutoCloseable {
     }
 
     /**
-     * Finishes the execution: the requests count as answered, and all memory is given back.
+     * Finishes the execution: the requests count as complete, and all memory is released.
      *
      * @throws AssertionError if outputs are missing
      */

@@ -90,8 +90,8 @@ final class FakeCatalog implements ModelCatalog {
     @Override
     public List<ModelStatistics> statistics(ModelRef model) {
         List<ModelStatistics> found = statistics.get().stream()
-                .filter(one -> one.name().equals(model.name()))
-                .filter(one -> model.version() == ModelRef.LATEST || one.version() == model.version())
+                .filter(one -> one.model().name().equals(model.name()))
+                .filter(one -> model.version() == ModelRef.LATEST || one.model().version() == model.version())
                 .toList();
         if (found.isEmpty()) {
             throw new InferenceException(

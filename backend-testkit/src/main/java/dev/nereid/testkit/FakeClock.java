@@ -15,7 +15,7 @@ public final class FakeClock implements LongSupplier {
 
     private final AtomicLong nanos = new AtomicLong(START);
 
-    /** Creates a clock that stands one millisecond before the overflow. */
+    /** Creates a clock that shows one millisecond before the overflow. */
     public FakeClock() {}
 
     /**
@@ -31,7 +31,7 @@ public final class FakeClock implements LongSupplier {
     /**
      * Lets time pass.
      *
-     * @param passed how much, not negative
+     * @param passed the duration, not negative
      */
     public void advance(Duration passed) {
         advanceNanos(passed.toNanos());
@@ -40,7 +40,7 @@ public final class FakeClock implements LongSupplier {
     /**
      * Lets time pass.
      *
-     * @param passed how much, in nanoseconds, not negative
+     * @param passed the duration in nanoseconds, not negative
      */
     public void advanceNanos(long passed) {
         if (passed < 0) {

@@ -15,7 +15,7 @@ public final class FakeControl implements ModelControl {
      * A recorded unload request. Immutable.
      *
      * @param model the model's name
-     * @param dependents whether models that only this one needed go too
+     * @param dependents whether models that only this one needed are unloaded too
      */
     public record Unload(String model, boolean dependents) {}
 
@@ -27,7 +27,7 @@ public final class FakeControl implements ModelControl {
     FakeControl() {}
 
     /**
-     * Has everything fail from now on.
+     * Makes every request fail from now on.
      *
      * @param code the kind of error
      * @param message its text
@@ -37,27 +37,27 @@ public final class FakeControl implements ModelControl {
     }
 
     /**
-     * Has everything throw from now on, as if there were a mistake in the server.
+     * Makes every method throw from now on, as if the server had a defect.
      *
-     * @param thrown what is thrown
+     * @param thrown the exception
      */
     public void breakWith(RuntimeException thrown) {
         defect = Optional.of(thrown);
     }
 
     /**
-     * Returns what was to be loaded.
+     * Returns the load requests.
      *
-     * @return the wishes, oldest first
+     * @return the requests, oldest first
      */
     public List<Load> loads() {
         return List.copyOf(loads);
     }
 
     /**
-     * Returns what was to be unloaded.
+     * Returns the unload requests.
      *
-     * @return the wishes, oldest first
+     * @return the requests, oldest first
      */
     public List<Unload> unloads() {
         return List.copyOf(unloads);

@@ -19,12 +19,12 @@ import java.util.concurrent.ConcurrentLinkedDeque;
 /**
  * An {@link InferenceServer} with models defined by the test, for tests of front ends. Safe for use by any thread.
  *
- * <p>It keeps the promises of the port, above all that every call's memory is released once, after the last response
- * was closed; it does not check calls against models.
+ * <p>It fulfills the contract of the port, above all that the memory of every request is released once, after the last
+ * response was closed; it does not check requests against models.
  */
 public final class FakeInferenceServer implements InferenceServer {
     private final Refusals refusals = Refusals.counting(false);
-    private static final int REMEMBERED = 1000;
+    private static final int MAX_REQUESTS = 1000;
 
     private final TensorMemory memory;
     private final FakeCatalog catalog = new FakeCatalog();
@@ -38,7 +38,7 @@ public final class FakeInferenceServer implements InferenceServer {
     /**
      * Creates a server without models that is live and ready.
      *
-     * @param memory where inputs and outputs lie
+     * @param memory the pool for inputs and outputs
      */
     public FakeInferenceServer(TensorMemory memory) {
         this.memory = requireNonNull(memory, "memory");
@@ -56,34 +56,34 @@ public final class FakeInferenceServer implements InferenceServer {
     }
 
     /**
-     * Sets what {@link #isLive()} says.
+     * Sets the result of {@link #isLive()}.
      *
-     * @param now the answer from now on
+     * @param now the result from now on
      */
     public void setLive(boolean now) {
         live = now;
     }
 
     /**
-     * Sets what {@link #isReady()} says.
+     * Sets the result of {@link #isReady()}.
      *
-     * @param now the answer from now on
+     * @param now the result from now on
      */
     public void setReady(boolean now) {
         ready = now;
     }
 
     /**
-     * Sets what {@link #isExiting()} says.
+     * Sets the result of {@link #isExiting()}.
      *
-     * @param now the answer from now on
+     * @param now the result from now on
      */
     public void setExiting(boolean now) {
         exiting = now;
     }
 
     /**
-     * Sets what models say that they have done; by default nothing is known of any.
+     * Sets the statistics of the models; by default there are none.
      *
      * @param figures the statistics from now on
      */
@@ -92,7 +92,7 @@ public final class FakeInferenceServer implements InferenceServer {
     }
 
     /**
-     * Sets what the index of the models says; by default each version of each model is ready.
+     * Sets the index of the models; by default each version of each model is ready.
      *
      * @param states the index from now on
      */
@@ -101,7 +101,7 @@ public final class FakeInferenceServer implements InferenceServer {
     }
 
     /**
-     * Returns the calls that reached a model.
+     * Returns the requests that reached a model.
      *
      * @return the last thousand, oldest first
      */
@@ -110,25 +110,25 @@ public final class FakeInferenceServer implements InferenceServer {
     }
 
     @Override
-    public Cancellation infer(InferRequest call, ResponseObserver observer) {
-        ReceivedRequest fake = new ReceivedRequest(call, observer);
+    public Cancellation infer(InferRequest request, ResponseObserver observer) {
+        ReceivedRequest received = new ReceivedRequest(request, observer);
         FakeModel model;
         try {
-            model = catalog.find(call.model());
+            model = catalog.find(request.model());
         } catch (InferenceException e) {
-            fake.refuse(e.code(), e.publicMessage());
-            return fake;
+            received.refuse(e.code(), e.publicMessage());
+            return received;
         }
-        requests.add(fake);
-        if (requests.size() > REMEMBERED) {
+        requests.add(received);
+        if (requests.size() > MAX_REQUESTS) {
             requests.poll();
         }
         try {
-            model.respond(fake);
+            model.respond(received);
         } catch (InferenceException e) {
-            fake.fail(e.code(), e.publicMessage());
+            received.fail(e.code(), e.publicMessage());
         }
-        return fake;
+        return received;
     }
 
     @Override

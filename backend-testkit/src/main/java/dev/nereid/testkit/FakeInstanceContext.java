@@ -7,9 +7,9 @@ import java.util.List;
 /**
  * An {@link InstanceContext} for tests of backends. Immutable.
  *
- * @param name its name
- * @param device where it runs
- * @param profiles its optimization profiles
+ * @param name the name of the instance
+ * @param device the device of the instance
+ * @param profiles the optimization profiles of the instance
  */
 public record FakeInstanceContext(String name, Device device, List<String> profiles) implements InstanceContext {
     /** Copies the components. */
@@ -18,9 +18,9 @@ public record FakeInstanceContext(String name, Device device, List<String> profi
     }
 
     /**
-     * Creates the place of an instance on the processor.
+     * Creates the context of an instance on the CPU.
      *
-     * @param name its name
+     * @param name the name of the instance
      */
     public FakeInstanceContext(String name) {
         this(name, Device.CPU, List.of());

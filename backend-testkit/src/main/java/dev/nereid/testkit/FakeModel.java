@@ -14,22 +14,22 @@ import java.util.function.Consumer;
 /**
  * A model of a {@link FakeInferenceServer}. Immutable.
  *
- * @param description what clients are told of the model; each of its versions serves
- * @param respond answers a call, now or later, on any thread
- * @param executor where {@code respond} runs
- * @param isReady what the model says of its readiness
+ * @param description the model's metadata; each of its versions serves
+ * @param respond completes a request, now or later, on any thread
+ * @param executor runs {@code respond}
+ * @param isReady whether the model reports that it is ready
  */
 public record FakeModel(
         ModelMetadata description, Consumer<ReceivedRequest> respond, Executor executor, boolean isReady) {
     /** Checks the components. */
     public FakeModel {
         requireNonNull(description, "description");
-        requireNonNull(respond, "answer");
+        requireNonNull(respond, "respond");
         requireNonNull(executor, "executor");
     }
 
     /**
-     * Describes a model in version 1 that answers each call with its inputs, on the caller's thread.
+     * Creates a model of version 1 that responds to each request with its inputs, on the caller's thread.
      *
      * @param name the model's name
      * @param type the type of INPUT0 and OUTPUT0
@@ -51,9 +51,9 @@ public record FakeModel(
     }
 
     /**
-     * Returns the same model with another answer.
+     * Returns the same model with another response.
      *
-     * @param changed answers a call, now or later, on any thread
+     * @param changed completes a request, now or later, on any thread
      * @return the changed model
      */
     public FakeModel responding(Consumer<ReceivedRequest> changed) {
@@ -61,9 +61,9 @@ public record FakeModel(
     }
 
     /**
-     * Returns the same model answering elsewhere.
+     * Returns the same model with another executor.
      *
-     * @param changed where answers are made
+     * @param changed runs the code that responds
      * @return the changed model
      */
     public FakeModel on(Executor changed) {
@@ -71,9 +71,9 @@ public record FakeModel(
     }
 
     /**
-     * Returns the same model with another word on its readiness.
+     * Returns the same model with another readiness.
      *
-     * @param changed whether it says that it is ready
+     * @param changed whether it reports that it is ready
      * @return the changed model
      */
     public FakeModel ready(boolean changed) {
@@ -118,7 +118,7 @@ public record FakeModel(
         return new FakeModel(changed, respond, executor, isReady);
     }
 
-    void respond(ReceivedRequest call) {
-        executor.execute(() -> respond.accept(call));
+    void respond(ReceivedRequest request) {
+        executor.execute(() -> respond.accept(request));
     }
 }

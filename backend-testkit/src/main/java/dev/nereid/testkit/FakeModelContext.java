@@ -9,11 +9,11 @@ import java.util.List;
 /**
  * A {@link ModelContext} for tests of backends. Immutable but for its log.
  *
- * @param settings its configuration
- * @param modelDirectory its folder
- * @param versionDirectory the folder of the version
- * @param instances where instances will be made
- * @param logger its log
+ * @param settings the configuration of the model
+ * @param modelDirectory the directory of the model
+ * @param versionDirectory the directory of the version
+ * @param instances the devices of the instances
+ * @param logger the log of the model
  */
 public record FakeModelContext(
         ModelSettings settings, Path modelDirectory, Path versionDirectory, List<Device> instances, RecordedLog logger)
@@ -26,8 +26,8 @@ public record FakeModelContext(
     /**
      * Creates a version of a model with one instance on the processor.
      *
-     * @param settings its configuration
-     * @param modelDirectory its folder, with the version's folder in it
+     * @param settings the configuration of the model
+     * @param modelDirectory the directory of the model, which contains that of the version
      */
     public FakeModelContext(ModelSettings settings, Path modelDirectory) {
         this(

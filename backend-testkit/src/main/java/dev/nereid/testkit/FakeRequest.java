@@ -18,11 +18,11 @@ import java.util.OptionalLong;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A request of a {@link FakeBatch}. Guarded by its own lock: a test may withdraw it on any thread while a backend works
- * on it.
+ * A request of a {@link FakeBatch}. Guarded by its own lock: a test may cancel it on any thread while a backend
+ * executes it.
  *
- * <p>It belongs to a model that is not decoupled, unless a {@link FakeSender} was given to it. Backends that ask for
- * its one response are answered with an exception: this request is served as part of its batch.
+ * <p>It belongs to a model that is not decoupled, unless it has a {@link FakeSender}. Backends that request its own
+ * response get an exception: this request is executed as part of its batch.
  */
 public final class FakeRequest implements InferenceRequest {
     private final int batchSize;
@@ -49,7 +49,7 @@ public final class FakeRequest implements InferenceRequest {
      * Creates a request.
      *
      * @param batchSize the number of its items
-     * @param requestedOutputs the outputs that it wants
+     * @param requestedOutputs the requested outputs
      */
     public FakeRequest(int batchSize, List<String> requestedOutputs) {
         this.batchSize = batchSize;
@@ -71,7 +71,7 @@ public final class FakeRequest implements InferenceRequest {
     /**
      * Makes this a request to a decoupled model.
      *
-     * @param responses takes the responses
+     * @param responses records the responses
      * @return this request
      */
     public FakeRequest with(FakeSender responses) {
@@ -80,7 +80,7 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     /**
-     * Gives the request a time-out.
+     * Sets the timeout of the request.
      *
      * @param micros the time in microseconds; 0 for none, which is the default
      * @return this request
@@ -90,7 +90,7 @@ public final class FakeRequest implements InferenceRequest {
         return this;
     }
 
-    /** Withdraws the request, as its client would: runs what the backend wants done, unless it was answered. */
+    /** Cancels the request, as its client would: runs the cancel actions of the backend, unless it is complete. */
     public void cancel() {
         List<Runnable> actions;
         lock.lock();
@@ -108,7 +108,7 @@ public final class FakeRequest implements InferenceRequest {
     }
 
     /**
-     * Returns the error that the backend answered with.
+     * Returns the error with which the backend failed the request.
      *
      * @return the first one, or empty if there was none
      */

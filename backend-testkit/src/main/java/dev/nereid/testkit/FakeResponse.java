@@ -14,11 +14,11 @@ import java.util.concurrent.TimeUnit;
  *
  * @param model the name of the model
  * @param version its version
- * @param id the id of the call
- * @param outputs the outputs, whose memory is the test's
+ * @param id the id of the request
+ * @param outputs the outputs, with memory of the test
  * @param parameters the parameters
- * @param isFinal whether it ends its call
- * @param closes one permit for each time that it was closed
+ * @param isFinal whether it ends its request
+ * @param closes one permit for each close
  */
 public record FakeResponse(
         String model,
@@ -30,25 +30,25 @@ public record FakeResponse(
         Semaphore closes)
         implements InferResponse {
     /**
-     * Makes a response of version 1 of a model {@code m} to a call without an id.
+     * Creates a response of version 1 of a model {@code m} to a request without an id.
      *
-     * @param isLast whether it ends its call
-     * @param outputs the outputs, whose memory is the test's
+     * @param isFinal whether it ends its request
+     * @param outputs the outputs, with memory of the test
      * @return the response
      */
-    public static FakeResponse of(boolean isLast, NamedTensor... outputs) {
-        return of("m", 1, "", List.of(outputs), Map.of(), isLast);
+    public static FakeResponse of(boolean isFinal, NamedTensor... outputs) {
+        return of("m", 1, "", List.of(outputs), Map.of(), isFinal);
     }
 
     /**
-     * Makes a response.
+     * Creates a response.
      *
      * @param model the name of the model
      * @param version its version
-     * @param id the id of the call
-     * @param outputs the outputs, whose memory is the test's
+     * @param id the id of the request
+     * @param outputs the outputs, with memory of the test
      * @param parameters the parameters
-     * @param isLast whether it ends its call
+     * @param isFinal whether it ends its request
      * @return the response
      */
     public static FakeResponse of(
@@ -57,14 +57,14 @@ public record FakeResponse(
             String id,
             List<NamedTensor> outputs,
             Map<String, ParameterValue> parameters,
-            boolean isLast) {
-        return new FakeResponse(model, version, id, outputs, parameters, isLast, new Semaphore(0));
+            boolean isFinal) {
+        return new FakeResponse(model, version, id, outputs, parameters, isFinal, new Semaphore(0));
     }
 
     /**
-     * Says how often it was closed.
+     * Returns the number of closes.
      *
-     * @return how often, also beyond the first time
+     * @return the number, which may exceed one
      */
     public int timesClosed() {
         return closes.availablePermits();
@@ -73,13 +73,13 @@ public record FakeResponse(
     /**
      * Waits until it was closed some more times.
      *
-     * @param times how often
-     * @param patience how long to wait at most
-     * @return whether it was
+     * @param times the number of closes
+     * @param timeout the limit on the wait
+     * @return whether it was closed so often
      * @throws InterruptedException if the thread is interrupted
      */
-    public boolean awaitCloses(int times, Duration patience) throws InterruptedException {
-        return closes.tryAcquire(times, patience.toNanos(), TimeUnit.NANOSECONDS);
+    public boolean awaitCloses(int times, Duration timeout) throws InterruptedException {
+        return closes.tryAcquire(times, timeout.toNanos(), TimeUnit.NANOSECONDS);
     }
 
     @Override

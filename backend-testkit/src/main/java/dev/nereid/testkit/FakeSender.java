@@ -19,8 +19,8 @@ import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * A {@link ResponseSender} that records the responses of a backend. Guarded by its own lock; {@link #close} gives the
- * memory of all responses back.
+ * A {@link ResponseSender} that records the responses of a backend. Guarded by its own lock; {@link #close}
+ * releases the memory of all responses.
  */
 public final class FakeSender implements ResponseSender, AutoCloseable {
     private final LeakCheckingMemory memory;
@@ -44,14 +44,14 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     /**
      * Creates a sender.
      *
-     * @param memory gives memory for outputs
+     * @param memory allocates memory for outputs
      */
     public FakeSender(LeakCheckingMemory memory) {
         this.memory = memory;
     }
 
     /**
-     * Returns what was sent so far.
+     * Returns the responses that were sent so far.
      *
      * @return the outputs of each response, by name
      */
@@ -81,7 +81,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     /**
      * Says whether the backend ended the request.
      *
-     * @return whether it did, by an error or without
+     * @return whether it did, with or without an error
      */
     public boolean hasEnded() {
         lock.lock();
@@ -139,12 +139,12 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
     }
 
     @Override
-    public void complete(InferenceResponse last) {
-        take(last, true);
+    public void complete(InferenceResponse response) {
+        take(response, true);
     }
 
-    private void take(InferenceResponse response, boolean isLast) {
-        if (!(response instanceof Response own) || own.gone) {
+    private void take(InferenceResponse response, boolean isFinal) {
+        if (!(response instanceof Response own) || own.taken) {
             throw new IllegalArgumentException("response: " + response + " (expected: new, made by this sender)");
         }
         lock.lock();
@@ -152,10 +152,10 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
             if (ended || cancelled) {
                 own.discard();
             } else {
-                own.gone = true;
+                own.taken = true;
                 sent.add(own);
             }
-            ended |= isLast;
+            ended |= isFinal;
         } finally {
             lock.unlock();
         }
@@ -195,7 +195,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         }
     }
 
-    /** Gives the memory of all responses back. */
+    /** Releases the memory of all responses. */
     @Override
     public void close() {
         lock.lock();
@@ -212,7 +212,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
         private final LeakCheckingMemory memory;
         private final Map<String, Tensor> outputs = new LinkedHashMap<>();
         private final List<Runnable> releases = new ArrayList<>();
-        private boolean gone;
+        private boolean taken;
 
         Response(LeakCheckingMemory memory) {
             this.memory = memory;
@@ -248,7 +248,7 @@ public final class FakeSender implements ResponseSender, AutoCloseable {
 
         @Override
         public void discard() {
-            gone = true;
+            taken = true;
             release();
         }
 

@@ -34,18 +34,18 @@ public final class FakeSharedMemory implements SharedMemory {
     }
 
     /**
-     * Counts the parts that calls use.
+     * Returns the number of leases.
      *
-     * @return how many leases are open
+     * @return the open leases
      */
     public int leases() {
         return leases.get();
     }
 
     /**
-     * Returns what happened to leases, and what tests noted, in order: {@code leased in} for a lease of the region
-     * {@code in}, {@code answered in} for the first {@link dev.nereid.api.memory.SharedMemory.Lease#releaseRegistration} of a lease that
-     * is open, {@code closed in} when it is closed.
+     * Returns the events of leases, and those that tests added, in order: {@code leased in} for a lease of the region
+     * {@code in}, {@code answered in} for the first {@link
+     * dev.nereid.api.memory.SharedMemory.Lease#releaseRegistration} of an open lease, {@code closed in} for its close.
      *
      * @return the events so far
      */

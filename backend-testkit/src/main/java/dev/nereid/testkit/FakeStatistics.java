@@ -1,9 +1,13 @@
 package dev.nereid.testkit;
 
 import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.ComputeTimings;
+import dev.nereid.api.statistics.ExecutionStatistics;
 import dev.nereid.api.statistics.InferenceTimings;
+import dev.nereid.api.statistics.MetricCounters;
 import dev.nereid.api.statistics.MicrosCounters;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
 import dev.nereid.spi.MemoryPlace;
@@ -16,34 +20,31 @@ public final class FakeStatistics {
     private FakeStatistics() {}
 
     /**
-     * Makes the statistics of a version.
+     * Creates the statistics of a version.
      *
      * @param name the model's name
      * @param version the version
-     * @param executions how many batches were executed
+     * @param executions the number of executed batches
      * @return the statistics, the same but for these three
      */
     public static ModelStatistics of(String name, long version, long executions) {
         Timing none = Timing.NONE;
         return new ModelStatistics(
-                name,
-                version,
-                1_795_205_332_817L,
-                7,
-                executions,
-                Map.of(),
+                new ModelVersionTags(name, version, Map.of()),
+                new ExecutionStatistics(
+                        1_795_205_332_817L,
+                        7,
+                        executions,
+                        List.of(
+                                new BatchStatistics(1, new ComputeTimings(none, new Timing(2, 50), none)),
+                                new BatchStatistics(5, new ComputeTimings(none, none, none)))),
                 new InferenceTimings(
                         new Timing(4, 1_045_713),
                         new Timing(1, 20),
                         new Timing(4, 676_129),
-                        new Timing(4, 30),
-                        new Timing(4, 346_043),
-                        new Timing(4, 40),
+                        new ComputeTimings(new Timing(4, 30), new Timing(4, 346_043), new Timing(4, 40)),
                         none,
                         none),
-                List.of(
-                        new BatchStatistics(1, none, new Timing(2, 50), none),
-                        new BatchStatistics(5, none, none, none)),
                 List.of(new ResponseStatistics(
                         new Timing(6, 60),
                         new Timing(5, 50),
@@ -55,10 +56,6 @@ public final class FakeStatistics {
                         new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.HOST, 0), 1_000),
                         new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.PINNED, 0), 200),
                         new MemoryUsage(new MemoryPlace(MemoryPlace.Kind.GPU, 1), 5_000_000_000L)),
-                Map.of(),
-                new MicrosCounters(0, 0, 0, 0, 0, 0, 0),
-                false,
-                0,
-                0);
+                new MetricCounters(Map.of(), new MicrosCounters(0, 0, 0, 0, 0, 0, 0), false, 0, 0));
     }
 }

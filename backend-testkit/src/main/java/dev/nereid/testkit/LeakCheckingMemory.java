@@ -16,10 +16,10 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Tensor memory that detects leaks, double closes and use after close. Safe for use by any thread.
  *
- * <p>Nothing is pooled: each buffer is an arena of its own, so that reading or writing it after it was given back
- * throws. Fresh memory is filled with garbage. A buffer given back twice throws and is remembered, in case the
- * exception is caught on the way; {@link #close()} fails if there was one, or if a buffer was not given back, and tells
- * where it was taken. To have every test checked:
+ * <p>Nothing is pooled: each buffer is an arena of its own, so that reading or writing it after its close throws.
+ * New memory is filled with garbage. The second close of a buffer throws and is recorded, in case the exception is
+ * caught on the way; {@link #close()} fails if there was one, or if a buffer is open, and reports where it was
+ * allocated. To check every test:
  *
  * {@snippet :
  * @AutoClose
@@ -36,15 +36,15 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     private final Set<CheckedBuffer> open = ConcurrentHashMap.newKeySet();
     private final Queue<Throwable> closedTwice = new ConcurrentLinkedQueue<>();
 
-    /** Creates memory that does not run out. */
+    /** Creates unlimited memory. */
     public LeakCheckingMemory() {
         this(Long.MAX_VALUE);
     }
 
     /**
-     * Creates memory that runs out.
+     * Creates limited memory.
      *
-     * @param capacity how many bytes can be handed out at a time
+     * @param capacity the limit on bytes in use
      */
     public LeakCheckingMemory(long capacity) {
         this.capacity = capacity;
@@ -85,16 +85,16 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Returns how much memory was wanted at a time, whether or not there was so much.
+     * Returns the maximum of memory in use together with the requested size, whether or not it was available.
      *
-     * @return the most that was in use together with what was asked for, in bytes
+     * @return the maximum in bytes
      */
     public long maxBytesRequested() {
         return maxBytesRequested.get();
     }
 
     /**
-     * Returns how many buffers are handed out and not yet given back, those of no size included.
+     * Returns the number of open buffers, those of size 0 included.
      *
      * @return the number at this moment
      */
@@ -103,18 +103,18 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Fails if a buffer was not given back or was given back twice. May be called at any time and more than once.
+     * Fails if a buffer is open or was closed twice. May be called at any time and more than once.
      *
-     * @throws AssertionError with the places where the buffers were taken or given back as suppressed exceptions
+     * @throws AssertionError with the places where the buffers were allocated or closed as suppressed exceptions
      */
     @Override
     public void close() {
         if (open.isEmpty() && closedTwice.isEmpty()) {
             return;
         }
-        AssertionError failure = new AssertionError("buffers not given back: " + open.size() + ", given back twice: "
-                + closedTwice.size() + " (expected: none)");
-        open.forEach(buffer -> failure.addSuppressed(buffer.taken));
+        AssertionError failure = new AssertionError(
+                "buffers not closed: " + open.size() + ", closed twice: " + closedTwice.size() + " (expected: none)");
+        open.forEach(buffer -> failure.addSuppressed(buffer.allocated));
         closedTwice.forEach(failure::addSuppressed);
         throw failure;
     }
@@ -124,11 +124,11 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
         private final Arena arena = Arena.ofShared();
         private final AtomicBoolean closed = new AtomicBoolean();
         private final MemorySegment segment;
-        private final Throwable taken;
+        private final Throwable allocated;
 
         CheckedBuffer(long byteSize) {
             segment = arena.allocate(byteSize, ALIGNMENT).fill(GARBAGE);
-            taken = new Throwable("buffer of " + byteSize + " bytes taken here and not given back");
+            allocated = new Throwable("buffer of " + byteSize + " bytes allocated here and not closed");
         }
 
         @Override
@@ -139,7 +139,7 @@ public final class LeakCheckingMemory implements TensorMemory, AutoCloseable {
         @Override
         public void close() {
             if (!closed.compareAndSet(false, true)) {
-                IllegalStateException twice = new IllegalStateException("buffer: given back twice (expected: once)");
+                IllegalStateException twice = new IllegalStateException("buffer: closed twice (expected: once)");
                 closedTwice.add(twice);
                 throw twice;
             }

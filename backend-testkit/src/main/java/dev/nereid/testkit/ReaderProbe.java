@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 /**
  * Tests a parser with hostile bytes: time, heap and tensor memory stay bounded. Immutable.
  *
- * <p>It may refuse them with an {@link InferenceException}, and throw nothing else. It takes no more memory than its
- * input can call for, neither for tensors nor on the heap, gives all tensor memory back, and comes to an end.
+ * <p>The parser may refuse them with an {@link InferenceException}, and throw nothing else. It allocates no more
+ * memory than its input justifies, neither for tensors nor on the heap, releases all tensor memory, and ends.
  */
 public final class ReaderProbe {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -26,8 +26,8 @@ public final class ReaderProbe {
     /**
      * Creates a probe.
      *
-     * @param memoryLimit the most tensor memory that may be wanted at a time, in bytes
-     * @param heapLimit the most that may be taken from the heap in all, in bytes
+     * @param memoryLimit the limit on tensor memory that is requested at a time, in bytes
+     * @param heapLimit the limit on all allocations on the heap, in bytes
      */
     public ReaderProbe(long memoryLimit, long heapLimit) {
         this.memoryLimit = memoryLimit;
@@ -35,21 +35,21 @@ public final class ReaderProbe {
     }
 
     /**
-     * Reads once, on the calling thread.
+     * Runs a parser on the calling thread.
      *
-     * @param reader takes its tensor memory from the argument, and gives it back
-     * @throws AssertionError if the reader took too much of anything, or did not give it back
+     * @param reader the parser, which allocates tensor memory from its argument and releases it
+     * @throws AssertionError if the parser exceeds a limit, or does not release its memory
      */
     public void run(Consumer<TensorMemory> reader) {
         long allocated = Long.MAX_VALUE;
-        // Classes that are loaded on the way cost heap too, once.
+        // The loading of classes allocates too, once.
         for (int attempt = 0; attempt < ATTEMPTS && allocated > heapLimit; attempt++) {
             allocated = read(reader);
         }
         check("heap", allocated, heapLimit);
     }
 
-    /** Reads, and returns how much heap it took. */
+    /** Runs the parser, and returns the bytes that it allocated on the heap. */
     private long read(Consumer<TensorMemory> reader) {
         try (LeakCheckingMemory memory = new LeakCheckingMemory(memoryLimit)) {
             long start = System.nanoTime();
@@ -58,7 +58,7 @@ public final class ReaderProbe {
                 reader.accept(memory);
             } catch (InferenceException refusal) {
                 if (refusal.publicMessage().isEmpty()) {
-                    throw new AssertionError("refused without a word", refusal);
+                    throw new AssertionError("refused without a message", refusal);
                 }
             }
             long allocated = THREADS.getCurrentThreadAllocatedBytes() - before;

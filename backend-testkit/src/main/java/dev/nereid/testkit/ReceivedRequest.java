@@ -22,25 +22,25 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A request received by a {@link FakeInferenceServer}, completed by the test. Safe for use by any thread, except that
- * responses of one call are given one at a time. The first terminal answer counts; what comes after it is ignored.
+ * responses to one request are sent one at a time. The first terminal response counts; later ones are ignored.
  */
 public final class ReceivedRequest implements Cancellation {
     private final InferRequest request;
     private final ResponseObserver observer;
     private final AtomicBoolean completed = new AtomicBoolean();
     private final CountDownLatch cancelled = new CountDownLatch(1);
-    /** One for the call until it is answered, one for each response until it is closed. */
-    private final AtomicInteger users = new AtomicInteger(1);
+    /** One reference for the request until it is complete, one for each response until it is closed. */
+    private final AtomicInteger references = new AtomicInteger(1);
 
-    ReceivedRequest(InferRequest call, ResponseObserver observer) {
-        this.request = call;
+    ReceivedRequest(InferRequest request, ResponseObserver observer) {
+        this.request = request;
         this.observer = observer;
     }
 
     /**
-     * Returns what was asked.
+     * Returns the request.
      *
-     * @return the call; its memory may be read until the call was answered and every response closed
+     * @return the request; its memory may be read until it is complete and every response is closed
      */
     public InferRequest request() {
         return request;
@@ -49,8 +49,8 @@ public final class ReceivedRequest implements Cancellation {
     /**
      * Returns an input as a tensor.
      *
-     * @param index its place in the call
-     * @param name the name to give to it
+     * @param index its position in the request
+     * @param name the name of the result
      * @return a view of the input
      * @throws InferenceException with {@link ErrorCode#INVALID_ARGUMENT} if type, shape and size contradict each other
      */
@@ -66,7 +66,7 @@ public final class ReceivedRequest implements Cancellation {
         }
     }
 
-    /** Answers with the inputs, each called OUTPUT instead of INPUT, those that the call asks for. */
+    /** Responds with the requested inputs, each named OUTPUT instead of INPUT. */
     public void respondWithInputs() {
         List<NamedTensor> outputs = new ArrayList<>(request.inputs().size());
         try {
@@ -86,24 +86,24 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     /**
-     * Gives a response.
+     * Sends a response.
      *
-     * @param outputs the outputs; their memory may be the inputs', or stays valid by the test's own doing
+     * @param outputs the outputs, in memory of the inputs or of the test, which keeps it valid
      * @param parameters the parameters
-     * @param last whether this response ends the call
+     * @param isFinal whether this response ends the request
      */
-    public void respond(List<NamedTensor> outputs, Map<String, ParameterValue> parameters, boolean last) {
-        if (last ? completed.compareAndSet(false, true) : !completed.get()) {
-            users.incrementAndGet();
-            observer.onResponse(new Response(this, List.copyOf(outputs), parameters, last));
-            if (last) {
+    public void respond(List<NamedTensor> outputs, Map<String, ParameterValue> parameters, boolean isFinal) {
+        if (isFinal ? completed.compareAndSet(false, true) : !completed.get()) {
+            references.incrementAndGet();
+            observer.onResponse(new Response(this, List.copyOf(outputs), parameters, isFinal));
+            if (isFinal) {
                 release();
             }
         }
     }
 
     /**
-     * Gives a failed response, after which others may follow.
+     * Sends a failed response, after which others may follow.
      *
      * @param code the kind of error
      * @param message the text for the client
@@ -114,7 +114,7 @@ public final class ReceivedRequest implements Cancellation {
         }
     }
 
-    /** Ends the call without a response. */
+    /** Ends the request without a response. */
     public void end() {
         if (completed.compareAndSet(false, true)) {
             observer.onCompleted();
@@ -123,7 +123,7 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     /**
-     * Ends the call with an error.
+     * Ends the request with an error.
      *
      * @param code the kind of error
      * @param message the text for the client
@@ -136,7 +136,7 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     /**
-     * Refuses the call; to be called by a model's way of answering, as long as the front end waits for it.
+     * Refuses the request; called by the code of a model that responds, while the front end waits for it.
      *
      * @param code the kind of error
      * @param message the text for the client
@@ -149,16 +149,16 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     /**
-     * Says how many responses the front end holds.
+     * Returns the number of responses that the front end holds.
      *
-     * @return how many were given and not closed
+     * @return the responses that were sent and not closed
      */
     public int openResponses() {
-        return Math.max(0, users.get() - (completed.get() ? 0 : 1));
+        return Math.max(0, references.get() - (completed.get() ? 0 : 1));
     }
 
     /**
-     * Says whether the front end withdrew the call.
+     * Says whether the front end cancelled the request.
      *
      * @return whether {@link #cancel()} was called
      */
@@ -167,14 +167,14 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     /**
-     * Waits until the front end withdraws the call.
+     * Waits until the front end cancels the request.
      *
-     * @param patience how long to wait at most
+     * @param timeout the limit on the wait
      * @return whether {@link #cancel()} was called
      * @throws InterruptedException if the thread is interrupted
      */
-    public boolean awaitCancel(Duration patience) throws InterruptedException {
-        return cancelled.await(patience.toNanos(), TimeUnit.NANOSECONDS);
+    public boolean awaitCancel(Duration timeout) throws InterruptedException {
+        return cancelled.await(timeout.toNanos(), TimeUnit.NANOSECONDS);
     }
 
     @Override
@@ -184,7 +184,7 @@ public final class ReceivedRequest implements Cancellation {
     }
 
     private void release() {
-        if (users.decrementAndGet() == 0) {
+        if (references.decrementAndGet() == 0) {
             request.release().run();
         }
     }
@@ -201,8 +201,8 @@ public final class ReceivedRequest implements Cancellation {
                 ReceivedRequest owner,
                 List<NamedTensor> outputs,
                 Map<String, ParameterValue> parameters,
-                boolean isLast) {
-            this(owner, outputs, parameters, isLast, new AtomicBoolean());
+                boolean isFinal) {
+            this(owner, outputs, parameters, isFinal, new AtomicBoolean());
         }
 
         @Override

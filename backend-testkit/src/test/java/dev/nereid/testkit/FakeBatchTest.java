@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** A batch complains of what the server would pass on. */
+/** Violations that a batch reports. */
 class FakeBatchTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -41,12 +41,12 @@ class FakeBatchTest {
 
         assertThatThrownBy(batch::close)
                 .isInstanceOf(AssertionError.class)
-                .hasMessage("outputs: [MORE] missing (expected: all that requests want)");
+                .hasMessage("outputs: [MORE] missing (expected: all requested outputs)");
         assertThat(memory.buffersInUse()).isZero();
     }
 
     @Test
-    void takesWhatFitsAndMissesNothingOfARequestThatFailed() throws BackendException {
+    void acceptsWhatFitsAndMissesNothingOfARequestThatFailed() throws BackendException {
         try (FakeBatch batch = batch("OUT", "MORE")) {
             batch.allocate("OUT", DataType.FP32, Shape.of(3));
             batch.allocate("MORE", DataType.FP32, Shape.of(9));

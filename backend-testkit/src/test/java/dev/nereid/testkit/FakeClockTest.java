@@ -10,7 +10,7 @@ final class FakeClockTest {
     private final FakeClock clock = new FakeClock();
 
     @Test
-    void standsStillUntilItIsMoved() {
+    void advancesOnlyOnRequest() {
         long before = clock.getAsLong();
 
         assertThat(clock.getAsLong()).isEqualTo(before);

@@ -59,10 +59,10 @@ class FakeInferenceServerTest {
 
     @Test
     void keepsTheInputsUntilTheLastResponseOfADecoupledRequestIsClosed() {
-        server.add(FakeModel.identity("two", DataType.INT8, 0, -1).decoupled().responding(call -> {
-            call.respond(List.of(call.input(0, "OUT")), java.util.Map.of(), false);
-            call.respond(List.of(call.input(0, "OUT")), java.util.Map.of(), false);
-            call.end();
+        server.add(FakeModel.identity("two", DataType.INT8, 0, -1).decoupled().responding(request -> {
+            request.respond(List.of(request.input(0, "OUT")), java.util.Map.of(), false);
+            request.respond(List.of(request.input(0, "OUT")), java.util.Map.of(), false);
+            request.end();
         }));
 
         server.infer(request("two"), recorder);
@@ -89,7 +89,7 @@ class FakeInferenceServerTest {
 
     @Test
     void failsARequestWhoseModelThrows() {
-        server.add(FakeModel.identity("broken", DataType.INT8, 0, -1).responding(call -> {
+        server.add(FakeModel.identity("broken", DataType.INT8, 0, -1).responding(request -> {
             throw new InferenceException(ErrorCode.INTERNAL, "broken");
         }));
 

@@ -9,7 +9,7 @@ import java.util.List;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** A sender takes failed responses as the server's does. */
+/** A sender accepts failed responses as that of the server does. */
 class FakeSenderTest {
     private final BackendException no = new BackendException(ErrorCode.INTERNAL, "not this one");
 
@@ -20,7 +20,7 @@ class FakeSenderTest {
     private final FakeSender sender = new FakeSender(memory);
 
     @Test
-    void goesOnAfterAFailedResponse() {
+    void continuesAfterAFailedResponse() {
         sender.sendError(no);
         sender.send(sender.newResponse());
         sender.sendError(no);
@@ -42,7 +42,7 @@ class FakeSenderTest {
     }
 
     @Test
-    void dropsFailedResponsesOnceTheRequestWasWithdrawn() {
+    void dropsFailedResponsesOnceTheRequestWasCancelled() {
         new FakeRequest(1, List.of()).with(sender).cancel();
         sender.sendError(no);
 

@@ -14,7 +14,7 @@ final class LeakCheckingMemoryTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     @Test
-    void handsOutGarbageAlignedTo64Bytes() {
+    void allocatesGarbageAlignedTo64Bytes() {
         try (TensorBuffer buffer = memory.allocate(3)) {
             assertThat(buffer.segment().byteSize()).isEqualTo(3);
             assertThat(buffer.segment().address() % 64).isZero();
@@ -32,7 +32,7 @@ final class LeakCheckingMemoryTest {
 
         assertThatThrownBy(memory::close)
                 .isInstanceOf(AssertionError.class)
-                .hasMessageContaining("buffers not given back: 1")
+                .hasMessageContaining("buffers not closed: 1")
                 .satisfies(failure -> assertThat(failure.getSuppressed()[0])
                         .hasStackTraceContaining("reportsWhereALeakedBufferWasAllocated"));
         leaked.close();
@@ -40,15 +40,13 @@ final class LeakCheckingMemoryTest {
     }
 
     @Test
-    void remembersABufferGivenBackTwice() {
+    void reportsABufferThatWasClosedTwice() {
         TensorBuffer buffer = memory.allocate(1);
         buffer.close();
 
         assertThatIllegalStateException().isThrownBy(buffer::close);
 
-        assertThatThrownBy(memory::close)
-                .isInstanceOf(AssertionError.class)
-                .hasMessageContaining("given back twice: 1");
+        assertThatThrownBy(memory::close).isInstanceOf(AssertionError.class).hasMessageContaining("closed twice: 1");
     }
 
     @Test
@@ -65,7 +63,7 @@ final class LeakCheckingMemoryTest {
     }
 
     @Test
-    void refusesAccessAfterABufferWasGivenBack() {
+    void refusesAccessToAClosedBuffer() {
         TensorBuffer buffer = memory.allocate(1);
         MemorySegment segment = buffer.segment();
         buffer.close();

@@ -2,7 +2,9 @@ package dev.nereid.distribution;
 
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.api.tls.TlsFilesException;
 import dev.nereid.distribution.flags.EndpointFlags;
+import dev.nereid.distribution.flags.HttpFlags;
 import dev.nereid.distribution.metrics.ConnectionCounts;
 import dev.nereid.distribution.metrics.MetricsEndpoint;
 import dev.nereid.distribution.process.Endpoint;
@@ -12,7 +14,6 @@ import dev.nereid.distribution.process.FileDescriptors;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.GrpcFrontend;
 import dev.nereid.grpc.GrpcOptions;
-import dev.nereid.grpc.TlsFilesException;
 import dev.nereid.http.HttpFrontend;
 import java.io.IOException;
 import java.time.Duration;
@@ -122,10 +123,10 @@ final class Ports {
                     loops.vertx(),
                     server,
                     flags.http.options(loops.count()).withConnections(flags.connections.http(limiter, closeTimeout)));
+        } catch (TlsFilesException e) {
+            throw new StartException(HttpFlags.tlsFlag(e.part()) + ": " + e.getMessage(), e);
         } catch (IOException e) {
             throw refused("http", "HTTP", flags.http.address, flags.http.port, e);
-        } catch (IllegalArgumentException e) {
-            throw new StartException("--" + e.getMessage(), e);
         }
         http = Optional.of(new Endpoint(flags.http.address, frontend.port(), flags.http.isEncrypted()));
         counts.add(new ConnectionCounts("http", frontend::openConnections, frontend::refusedConnections));

@@ -123,7 +123,7 @@ final class SecureServeIT {
     @Test
     void reportsInOneLineWhatIsWrongWithTheKeyOfGrpc() throws IOException, InterruptedException {
         assertThat(complaint("grpc", certificate, certificate))
-                .contains(certificate + " (expected: an RSA or EC private key in PEM, PKCS #8; ");
+                .contains(certificate + " (expected: an RSA or EC private key in PEM): ");
     }
 
     @Test

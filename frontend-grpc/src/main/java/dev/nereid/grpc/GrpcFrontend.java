@@ -104,7 +104,7 @@ public final class GrpcFrontend implements AutoCloseable {
      * @param options how to listen
      * @param groups the event loops and other threads to run on; go on to belong to the caller, and must outlive the front end
      * @return the front end, to be closed by the caller
-     * @throws IOException if the address cannot be listened on; {@link TlsFilesException} if a file for encryption cannot
+     * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS file cannot
      *     be used
      */
     public static GrpcFrontend start(InferenceServer server, GrpcOptions options, EventLoopGroups groups)

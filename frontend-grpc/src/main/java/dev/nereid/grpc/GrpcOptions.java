@@ -4,8 +4,8 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.frontend.ApiAccess;
 import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.api.tls.TlsFiles;
 import io.netty.util.internal.PlatformDependent;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.regex.Pattern;
@@ -80,10 +80,10 @@ public record GrpcOptions(
      * @param keepAlive how they are found dead or abusive
      * @param maxAge how old they get
      * @param maxAgeGrace how long calls in progress may take on a connection that is too old
-     * @param tls how they are encrypted
+     * @param tls the certificate files that encrypt them; empty if they are not encrypted
      */
     public record Connections(
-            KeepAlive keepAlive, Optional<Duration> maxAge, Optional<Duration> maxAgeGrace, Optional<Tls> tls) {
+            KeepAlive keepAlive, Optional<Duration> maxAge, Optional<Duration> maxAgeGrace, Optional<TlsFiles> tls) {
         /** Connections of any age, not encrypted. */
         public static final Connections DEFAULT =
                 new Connections(KeepAlive.DEFAULT, Optional.empty(), Optional.empty(), Optional.empty());
@@ -222,25 +222,6 @@ public record GrpcOptions(
             requirePositive(time, "time");
             requirePositive(timeout, "timeout");
             requirePositive(minPingInterval, "minPingInterval");
-        }
-    }
-
-    /**
-     * The PEM files for TLS. They may be replaced while the front end runs: new connections use the new ones.
-     * Immutable.
-     *
-     * @param certificate the certificate of the server, then those that vouch for it
-     * @param key the private key of the server
-     * @param clientRoots the certificates that vouch for clients; if given, clients must have a certificate
-     * @param reloadInterval how often the files are looked at
-     */
-    public record Tls(Path certificate, Path key, Optional<Path> clientRoots, Duration reloadInterval) {
-        /** Checks the components. */
-        public Tls {
-            requireNonNull(certificate, "certificate");
-            requireNonNull(key, "key");
-            requireNonNull(clientRoots, "clientRoots");
-            requirePositive(reloadInterval, "reloadInterval");
         }
     }
 

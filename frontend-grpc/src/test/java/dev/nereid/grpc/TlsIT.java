@@ -3,6 +3,8 @@ package dev.nereid.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.tls.TlsFiles;
+import dev.nereid.api.tls.TlsFilesException;
 import dev.nereid.grpc.testing.TestFrontend;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ServerLiveRequest;
@@ -65,7 +67,7 @@ final class TlsIT {
     }
 
     private static TestFrontend serve(TestIdentity identity, Optional<Path> roots) {
-        GrpcOptions.Tls tls = new GrpcOptions.Tls(identity.certificate(), identity.key(), roots, Duration.ofMillis(20));
+        TlsFiles tls = new TlsFiles(identity.certificate(), identity.key(), roots, Duration.ofMillis(20));
         return new TestFrontend(GrpcOptions.DEFAULT.withConnections(new GrpcOptions.Connections(
                 GrpcOptions.KeepAlive.DEFAULT, Optional.empty(), Optional.empty(), Optional.of(tls))));
     }
@@ -170,9 +172,7 @@ final class TlsIT {
         assertRefused(new TestIdentity(garbage, server.key()), garbage + " (expected: certificates in PEM)");
         assertRefused(
                 new TestIdentity(server.certificate(), garbage),
-                garbage
-                        + " (expected: an RSA or EC private key in PEM, PKCS #8; openssl pkcs8 -topk8 -nocrypt makes one"
-                        + " of others)");
+                garbage + " (expected: an RSA or EC private key in PEM)");
         Path encrypted = Files.writeString(
                 folder.resolve("encrypted"), Files.readString(server.key()).replace("PRIVATE", "ENCRYPTED PRIVATE"));
         assertRefused(
@@ -191,6 +191,6 @@ final class TlsIT {
                 .isInstanceOf(UncheckedIOException.class)
                 .cause()
                 .isInstanceOf(TlsFilesException.class)
-                .hasMessage(text);
+                .hasMessageStartingWith(text);
     }
 }

@@ -3,12 +3,13 @@ package dev.nereid.http;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.tls.TlsCredentials;
+import dev.nereid.api.tls.TlsReloader;
 import dev.nereid.http.connection.ConnectionAcceptor;
 import dev.nereid.http.connection.EventLoopServer;
 import dev.nereid.http.connection.HttpConnectionOptions;
 import dev.nereid.http.json.JsonMemoryLimiter;
-import dev.nereid.http.tls.CertificateWatch;
-import dev.nereid.http.tls.Certificates;
+import dev.nereid.http.tls.VertxTlsOptions;
 import io.vertx.core.DeploymentOptions;
 import io.vertx.core.Future;
 import io.vertx.core.ThreadingModel;
@@ -20,6 +21,7 @@ import java.io.InterruptedIOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
@@ -40,7 +42,8 @@ public final class HttpFrontend implements AutoCloseable {
     private final ConnectionAcceptor acceptor;
     private final List<HttpListener> listeners;
     private final String deployment;
-    private final Optional<CertificateWatch> watch;
+    /** The timer that starts checks of the TLS files. */
+    private final Optional<Long> reloadTimer;
 
     private HttpFrontend(
             Vertx vertx,
@@ -48,13 +51,13 @@ public final class HttpFrontend implements AutoCloseable {
             ConnectionAcceptor acceptor,
             List<HttpListener> listeners,
             String deployment,
-            Optional<Certificates> certificates) {
+            Optional<TlsCredentials> credentials) {
         this.vertx = vertx;
         this.options = options;
         this.acceptor = acceptor;
         this.listeners = listeners;
         this.deployment = deployment;
-        this.watch = certificates.map(used -> new CertificateWatch(vertx, used, this::updateSslOptions));
+        this.reloadTimer = credentials.map(this::startReloads);
     }
 
     /**
@@ -64,8 +67,8 @@ public final class HttpFrontend implements AutoCloseable {
      * @param server who infers
      * @param options where to listen, and within which limits
      * @return the running front end, to be closed by the caller
-     * @throws IOException if the address cannot be listened on
-     * @throws IllegalArgumentException if the files of the certificates cannot be used
+     * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS
+     *     file cannot be used
      */
     public static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options) throws IOException {
         return start(vertx, server, options, new JsonMemoryLimiter());
@@ -75,23 +78,37 @@ public final class HttpFrontend implements AutoCloseable {
     static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options, JsonMemoryLimiter texts)
             throws IOException {
         requireNonNull(server, "server");
-        Optional<Certificates> certificates = options.security().tls().map(files -> Certificates.read(files, vertx));
+        Optional<TlsCredentials> credentials = Optional.empty();
+        if (options.security().tls().isPresent()) {
+            credentials =
+                    Optional.of(TlsCredentials.read(options.security().tls().get()));
+        }
+        return start(vertx, server, options, texts, credentials);
+    }
+
+    private static HttpFrontend start(
+            Vertx vertx,
+            InferenceServer server,
+            HttpOptions options,
+            JsonMemoryLimiter texts,
+            Optional<TlsCredentials> credentials)
+            throws IOException {
         List<HttpListener> listeners = new CopyOnWriteArrayList<>();
         SocketAddress address = options.port() == 0
                 ? SocketAddress.sharedRandomPort(
                         ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
                 : SocketAddress.inetSocketAddress(options.port(), options.address());
         ConnectionAcceptor acceptor = new ConnectionAcceptor(
-                options.connections().limiter(), certificates.isPresent(), texts, System::nanoTime);
+                options.connections().limiter(), credentials.isPresent(), texts, System::nanoTime);
         Future<String> deployed = vertx.deployVerticle(
-                () -> new HttpListener(server, options, address, certificates, acceptor, listeners),
+                () -> new HttpListener(server, options, address, credentials, acceptor, listeners),
                 new DeploymentOptions()
                         .setInstances(options.eventLoops())
                         .setThreadingModel(ThreadingModel.EVENT_LOOP));
         try {
             String deployment =
                     deployed.toCompletionStage().toCompletableFuture().get(START_TIMEOUT.toSeconds(), TimeUnit.SECONDS);
-            return new HttpFrontend(vertx, options, acceptor, listeners, deployment, certificates);
+            return new HttpFrontend(vertx, options, acceptor, listeners, deployment, credentials);
         } catch (ExecutionException | TimeoutException e) {
             throw new IOException(
                     "http-port: " + options.port() + " (expected: a port that is free on " + options.address() + "): "
@@ -139,11 +156,25 @@ public final class HttpFrontend implements AutoCloseable {
         return acceptor.refused();
     }
 
-    /** Encrypts new connections of all listeners with other certificates. */
-    private Future<?> updateSslOptions(ServerSSLOptions encryption) {
+    private long startReloads(TlsCredentials used) {
+        TlsReloader reloader = new TlsReloader("http", used, this::executeBlocking, this::updateSslOptions);
+        return vertx.setPeriodic(used.files().reloadInterval().toMillis(), _ -> reloader.check());
+    }
+
+    private void executeBlocking(Runnable task) {
+        vertx.executeBlocking(() -> {
+            task.run();
+            return true;
+        });
+    }
+
+    /** Encrypts new connections of all listeners with other credentials. */
+    private CompletionStage<?> updateSslOptions(TlsCredentials credentials) {
+        ServerSSLOptions encryption = VertxTlsOptions.of(credentials);
         return Future.all(listeners.stream()
-                .map(listener -> listener.updateSslOptions(encryption.copy()))
-                .toList());
+                        .map(listener -> listener.updateSslOptions(encryption.copy()))
+                        .toList())
+                .toCompletionStage();
     }
 
     /**
@@ -157,7 +188,7 @@ public final class HttpFrontend implements AutoCloseable {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
-        watch.ifPresent(CertificateWatch::close);
+        reloadTimer.ifPresent(vertx::cancelTimer);
         HttpConnectionOptions bounds = options.connections();
         List<EventLoopServer> ports =
                 listeners.stream().map(HttpListener::eventLoopServer).toList();

@@ -3,6 +3,7 @@ package dev.nereid.http;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
+import dev.nereid.api.tls.TlsCredentials;
 import dev.nereid.http.body.BodyLimits;
 import dev.nereid.http.body.DiscardedBody;
 import dev.nereid.http.body.HttpErrors;
@@ -16,7 +17,7 @@ import dev.nereid.http.control.SharedMemoryHandler;
 import dev.nereid.http.control.StatisticsHandler;
 import dev.nereid.http.generate.GenerateHandler;
 import dev.nereid.http.infer.InferHandler;
-import dev.nereid.http.tls.Certificates;
+import dev.nereid.http.tls.VertxTlsOptions;
 import io.vertx.core.Future;
 import io.vertx.core.VerticleBase;
 import io.vertx.core.http.HttpServerOptions;
@@ -40,7 +41,7 @@ final class HttpListener extends VerticleBase {
     private final InferenceServer server;
     private final HttpOptions options;
     private final SocketAddress address;
-    private final Optional<Certificates> certificates;
+    private final Optional<TlsCredentials> credentials;
     private final ConnectionAcceptor acceptor;
     private final List<HttpListener> listeners;
     private @Nullable EventLoopServer eventLoopServer;
@@ -51,7 +52,7 @@ final class HttpListener extends VerticleBase {
      * @param server who infers
      * @param options the limits
      * @param address where to listen
-     * @param certificates by what to encrypt, if anything
+     * @param credentials the TLS credentials; empty if connections are not encrypted
      * @param acceptor what accepts connections
      * @param listeners where to tell that it listens
      */
@@ -59,13 +60,13 @@ final class HttpListener extends VerticleBase {
             InferenceServer server,
             HttpOptions options,
             SocketAddress address,
-            Optional<Certificates> certificates,
+            Optional<TlsCredentials> credentials,
             ConnectionAcceptor acceptor,
             List<HttpListener> listeners) {
         this.server = server;
         this.options = options;
         this.address = address;
-        this.certificates = certificates;
+        this.credentials = credentials;
         this.acceptor = acceptor;
         this.listeners = listeners;
     }
@@ -84,8 +85,8 @@ final class HttpListener extends VerticleBase {
                         new RepositoryHandler(server, limits, context),
                         new SharedMemoryHandler(server, limits, context)));
         HttpServerOptions serving = new HttpServerOptions();
-        certificates.ifPresent(
-                held -> held.applyTo(serving, options.connections().timeouts().tlsHandshake()));
+        credentials.ifPresent(used -> VertxTlsOptions.apply(
+                used, serving, options.connections().timeouts().tlsHandshake()));
         EventLoopServer port = new EventLoopServer(
                 (ContextInternal) context,
                 serving,

@@ -3,16 +3,16 @@ package dev.nereid.http;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.frontend.ApiAccess;
-import dev.nereid.http.tls.HttpTls;
+import dev.nereid.api.tls.TlsFiles;
 import java.util.Optional;
 
 /**
  * Access restrictions and TLS of the HTTP front end. Immutable.
  *
  * @param access who may use which part of the protocol
- * @param tls by which files connections are encrypted; empty if they are not
+ * @param tls the files of TLS; empty if connections are not encrypted
  */
-public record HttpSecurity(ApiAccess access, Optional<HttpTls> tls) {
+public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
     /** Everybody may do everything, in plain text. */
     public static final HttpSecurity NONE = new HttpSecurity(ApiAccess.OPEN, Optional.empty());
 
@@ -38,7 +38,7 @@ public record HttpSecurity(ApiAccess access, Optional<HttpTls> tls) {
      * @param changed by which files
      * @return the changed security
      */
-    public HttpSecurity withTls(HttpTls changed) {
+    public HttpSecurity withTls(TlsFiles changed) {
         return new HttpSecurity(access, Optional.of(changed));
     }
 }

@@ -2,6 +2,7 @@ package dev.nereid.http;
 
 import dev.nereid.api.RefusalCause;
 import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.frontend.DirectMappedCache;
 import dev.nereid.http.body.BodyLimits;
 import dev.nereid.http.body.DiscardedBody;
 import dev.nereid.http.body.HttpErrors;
@@ -22,7 +23,6 @@ import io.vertx.core.http.HttpServerResponse;
 import java.net.HttpURLConnection;
 import java.util.Optional;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Dispatches HTTP requests to handlers by their raw path, and checks access. Confined to one event loop.
@@ -33,16 +33,13 @@ final class Routes implements Handler<HttpServerRequest> {
     /** Wins over a model of that name, which can be asked for with its version. */
     private static final String ALL_STATISTICS_PATH = "/v2/models/stats";
 
-    /** A power of two. */
-    private static final int MAX_CACHED_PATHS = 64;
-
     private static final int MAX_CACHED_PATH_LENGTH = 512;
 
     private final BodyLimits limits;
     private final ApiAccess access;
     private final Handlers handlers;
     /** Paths of inferences that came lately: few are asked for, over and over. */
-    private final @Nullable CachedPath[] pathCache = new CachedPath[MAX_CACHED_PATHS];
+    private final DirectMappedCache<CachedPath> pathCache = new DirectMappedCache<>();
 
     /**
      * Handlers of one event loop. Immutable.
@@ -81,8 +78,7 @@ final class Routes implements Handler<HttpServerRequest> {
         if (path == null || !path.endsWith("/infer") || !request.method().equals(HttpMethod.POST)) {
             return false;
         }
-        int place = (path.hashCode() ^ path.hashCode() >>> 16) & MAX_CACHED_PATHS - 1;
-        CachedPath known = pathCache[place];
+        CachedPath known = pathCache.get(path.hashCode());
         if (known == null || !known.path.equals(path)) {
             Optional<ModelPath> model = ModelPath.parse(path);
             if (model.isEmpty() || !model.get().verb().equals("infer")) {
@@ -92,7 +88,7 @@ final class Routes implements Handler<HttpServerRequest> {
         }
         if (isAllowed(request, Resource.INFER)) {
             if (path.length() <= MAX_CACHED_PATH_LENGTH) {
-                pathCache[place] = known;
+                pathCache.put(path.hashCode(), known);
             }
             handlers.infer().handle(request, known.model.model(), known.model.version());
         }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.Cancellation;
 import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.ComputeTimings;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
@@ -81,18 +82,18 @@ final class CountingTest {
 
             assertThat(execution.scheduler.queue.waiting()).isZero();
             MeterReading read = read(execution);
-            assertThat(read.inferenceCount()).isEqualTo(3);
-            assertThat(read.executionCount()).isEqualTo(1);
-            assertThat(read.lastInferenceMillis()).isPositive();
+            assertThat(read.executions().inferenceCount()).isEqualTo(3);
+            assertThat(read.executions().executionCount()).isEqualTo(1);
+            assertThat(read.executions().lastInferenceMillis()).isPositive();
             assertThat(read.inferences().success()).isEqualTo(new Timing(2, 2 * 43_210));
             assertThat(read.inferences().queue()).isEqualTo(new Timing(2, 80_000));
-            assertThat(read.inferences().computeInput()).isEqualTo(new Timing(2, 20));
-            assertThat(read.inferences().computeInfer()).isEqualTo(new Timing(2, 400));
-            assertThat(read.inferences().computeOutput()).isEqualTo(new Timing(2, 6000));
+            assertThat(read.inferences().compute().input()).isEqualTo(new Timing(2, 20));
+            assertThat(read.inferences().compute().infer()).isEqualTo(new Timing(2, 400));
+            assertThat(read.inferences().compute().output()).isEqualTo(new Timing(2, 6000));
             assertThat(read.inferences().fail()).isEqualTo(Timing.NONE);
-            assertThat(read.batches())
-                    .containsExactly(
-                            new BatchStatistics(3, new Timing(1, 10), new Timing(1, 200), new Timing(1, 3000)));
+            assertThat(read.executions().batches())
+                    .containsExactly(new BatchStatistics(
+                            3, new ComputeTimings(new Timing(1, 10), new Timing(1, 200), new Timing(1, 3000))));
         }
     }
 
@@ -105,8 +106,9 @@ final class CountingTest {
             Execution.submit(execution, 1);
             execution.run();
 
-            assertThat(read(execution).batches())
-                    .containsExactly(new BatchStatistics(1, new Timing(1, 0), new Timing(1, 70), new Timing(1, 0)));
+            assertThat(read(execution).executions().batches())
+                    .containsExactly(new BatchStatistics(
+                            1, new ComputeTimings(new Timing(1, 0), new Timing(1, 70), new Timing(1, 0))));
         }
     }
 
@@ -120,8 +122,8 @@ final class CountingTest {
             execution.run();
 
             MeterReading read = read(execution);
-            assertThat(read.executionCount()).isZero();
-            assertThat(read.inferenceCount()).isZero();
+            assertThat(read.executions().executionCount()).isZero();
+            assertThat(read.executions().inferenceCount()).isZero();
             assertThat(read.failures()).isEqualTo(Map.of(FailureReason.BACKEND, 2L));
             assertThat(read.inferences().fail()).isEqualTo(new Timing(2, 10));
         }
@@ -142,8 +144,10 @@ final class CountingTest {
             assertThat(read.failures()).isEqualTo(Map.of(FailureReason.BACKEND, 1L));
             assertThat(read.inferences().fail().count()).isEqualTo(1);
             assertThat(read.inferences().success().count()).isEqualTo(1);
-            assertThat(read.inferenceCount()).isEqualTo(2);
-            assertThat(read.batches()).extracting(BatchStatistics::batchSize).containsExactly(3L);
+            assertThat(read.executions().inferenceCount()).isEqualTo(2);
+            assertThat(read.executions().batches())
+                    .extracting(BatchStatistics::batchSize)
+                    .containsExactly(3L);
         }
     }
 
@@ -164,8 +168,10 @@ final class CountingTest {
             MeterReading read = read(execution);
             assertThat(read.failures()).isEqualTo(Map.of(FailureReason.CANCELED, 2L));
             assertThat(read.inferences().success().count()).isEqualTo(1);
-            assertThat(read.executionCount()).isEqualTo(1);
-            assertThat(read.batches()).extracting(BatchStatistics::batchSize).containsExactly(2L);
+            assertThat(read.executions().executionCount()).isEqualTo(1);
+            assertThat(read.executions().batches())
+                    .extracting(BatchStatistics::batchSize)
+                    .containsExactly(2L);
         }
     }
 
@@ -260,8 +266,10 @@ final class CountingTest {
             execution.run();
 
             MeterReading read = read(execution);
-            assertThat(read.inferenceCount()).isEqualTo(1);
-            assertThat(read.batches()).extracting(BatchStatistics::batchSize).containsExactly(1L);
+            assertThat(read.executions().inferenceCount()).isEqualTo(1);
+            assertThat(read.executions().batches())
+                    .extracting(BatchStatistics::batchSize)
+                    .containsExactly(1L);
         }
     }
 
@@ -274,13 +282,13 @@ final class CountingTest {
         })) {
             Execution.submit(execution, 2);
             execution.run();
-            assertThat(read(execution).executionCount()).isZero();
+            assertThat(read(execution).executions().executionCount()).isZero();
             pass(30);
 
             deferred.get().finish();
 
-            assertThat(read(execution).inferences().computeInfer()).isEqualTo(new Timing(1, 30));
-            assertThat(read(execution).executionCount()).isEqualTo(1);
+            assertThat(read(execution).inferences().compute().infer()).isEqualTo(new Timing(1, 30));
+            assertThat(read(execution).executions().executionCount()).isEqualTo(1);
         }
     }
 
@@ -370,7 +378,7 @@ final class CountingTest {
         })) {
             Execution.submit(execution, 1, 1);
             execution.run();
-            assertThat(read(execution).executionCount()).isEqualTo(1);
+            assertThat(read(execution).executions().executionCount()).isEqualTo(1);
             assertThat(read(execution).inferences().success()).isEqualTo(Timing.NONE);
             pass(50);
 
@@ -378,9 +386,9 @@ final class CountingTest {
             senders.get(1).fail(new BackendException(ErrorCode.INTERNAL, "no more"));
 
             MeterReading read = read(execution);
-            assertThat(read.inferenceCount()).isEqualTo(1);
+            assertThat(read.executions().inferenceCount()).isEqualTo(1);
             assertThat(read.inferences().success()).isEqualTo(new Timing(1, 54));
-            assertThat(read.inferences().computeInfer()).isEqualTo(new Timing(1, 54));
+            assertThat(read.inferences().compute().infer()).isEqualTo(new Timing(1, 54));
             assertThat(read.failures()).isEqualTo(Map.of(FailureReason.BACKEND, 1L));
         }
     }
@@ -403,7 +411,7 @@ final class CountingTest {
             assertThat(read(execution)).usingRecursiveComparison().isEqualTo(before);
             Execution.submit(execution, 1);
             execution.run();
-            assertThat(read(execution).executionCount()).isEqualTo(1);
+            assertThat(read(execution).executions().executionCount()).isEqualTo(1);
             assertThat(read(execution).inferences().success().count()).isEqualTo(1);
         }
     }

@@ -431,16 +431,16 @@ public final class SchedulerProperties {
                             .count()
                     - hits.size();
             InferenceTimings timings = figures.inferences();
-            assertThat(figures.inferenceCount()).isEqualTo(items);
-            assertThat(figures.executionCount()).isEqualTo(executions);
-            assertThat(figures.batches().stream()
-                            .mapToLong(batch -> batch.computeInfer().count())
+            assertThat(figures.executions().inferenceCount()).isEqualTo(items);
+            assertThat(figures.executions().executionCount()).isEqualTo(executions);
+            assertThat(figures.executions().batches().stream()
+                            .mapToLong(batch -> batch.compute().infer().count())
                             .sum())
                     .isEqualTo(executions);
             assertThat(timings.queue().count()).isEqualTo(computed + hits.size());
-            assertThat(timings.computeInput().count()).isEqualTo(computed);
-            assertThat(timings.computeInfer().count()).isEqualTo(computed);
-            assertThat(timings.computeOutput().count()).isEqualTo(computed);
+            assertThat(timings.compute().input().count()).isEqualTo(computed);
+            assertThat(timings.compute().infer().count()).isEqualTo(computed);
+            assertThat(timings.compute().output().count()).isEqualTo(computed);
             assertThat(timings.cacheHit().count()).isEqualTo(hits.size());
             assertThat(timings.cacheMiss().count()).isEqualTo(cache.stored);
         }

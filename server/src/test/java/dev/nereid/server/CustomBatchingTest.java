@@ -136,10 +136,11 @@ final class CustomBatchingTest {
             assertThat(server.models()
                             .statistics(ModelRef.latest("m"))
                             .getFirst()
+                            .executions()
                             .batches())
                     .extracting(
                             BatchStatistics::batchSize,
-                            batch -> batch.computeInfer().count())
+                            batch -> batch.compute().infer().count())
                     .containsExactly(tuple(1L, 1L), tuple(2L, 1L));
         }
         assertThat(last.shape()).isEqualTo(Shape.of(1, 900));

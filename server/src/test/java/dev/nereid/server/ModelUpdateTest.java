@@ -81,8 +81,8 @@ final class ModelUpdateTest {
             RecordingObserver.to(server, "m", 1).await();
 
             ModelStatistics statistics = server.models().statistics().getFirst();
-            assertThat(statistics.inferenceCount()).isEqualTo(2);
-            assertThat(statistics.failures().values()).allMatch(count -> count == 0);
+            assertThat(statistics.executions().inferenceCount()).isEqualTo(2);
+            assertThat(statistics.metrics().failures().values()).allMatch(count -> count == 0);
         }
     }
 
@@ -297,7 +297,12 @@ final class ModelUpdateTest {
                 client.join();
             }
             assertThat(failures).isEmpty();
-            assertThat(server.models().statistics().getFirst().failures().values())
+            assertThat(server.models()
+                            .statistics()
+                            .getFirst()
+                            .metrics()
+                            .failures()
+                            .values())
                     .allMatch(count -> count == 0);
         }
         List<String> made = events().stream()

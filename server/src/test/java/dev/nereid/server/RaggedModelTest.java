@@ -50,7 +50,7 @@ final class RaggedModelTest {
         models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
         try (NereidServer server = builder().start()) {
             RecordingObserver first = RecordingObserver.to(server, "m", 7);
-            await(() -> statistics(server).pending() == 0); // the only instance has it, and waits
+            await(() -> statistics(server).metrics().pending() == 0); // the only instance has it, and waits
             RecordingObserver three = RecordingObserver.to(server, "m", 1, 2, 3);
             RecordingObserver two =
                     RecordingObserver.to(server, ModelRef.latest("m"), "INPUT0", new long[] {2, 1}, 4, 5);
@@ -63,8 +63,8 @@ final class RaggedModelTest {
             assertResponse(two, Shape.of(2, 1), 104, 105);
             assertResponse(none, Shape.of(1, 0));
             assertResponse(last, Shape.of(1, 1), 306);
-            assertThat(statistics(server).executionCount()).isEqualTo(2);
-            assertThat(statistics(server).batches())
+            assertThat(statistics(server).executions().executionCount()).isEqualTo(2);
+            assertThat(statistics(server).executions().batches())
                     .extracting(BatchStatistics::batchSize)
                     .containsExactly(1L, 5L);
             await(() -> server.memory().bytesInUse() == 0);

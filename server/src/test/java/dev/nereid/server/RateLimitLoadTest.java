@@ -228,7 +228,7 @@ final class RateLimitLoadTest {
         try {
             ModelStatistics statistics =
                     server.models().statistics(ModelRef.latest(model)).getFirst();
-            return statistics.pending();
+            return statistics.metrics().pending();
         } catch (InferenceException e) {
             throw new AssertionError(e);
         }

@@ -60,10 +60,10 @@ final class WarmupLoadTest {
         try (NereidServer server = builder().start()) {
             assertThat(events("execute")).hasSize(2);
             ModelStatistics statistics = server.models().statistics().getFirst();
-            assertThat(statistics.inferenceCount()).isZero();
-            assertThat(statistics.executionCount()).isZero();
-            assertThat(statistics.lastInferenceMillis()).isZero();
-            assertThat(statistics.batches()).isEmpty();
+            assertThat(statistics.executions().inferenceCount()).isZero();
+            assertThat(statistics.executions().executionCount()).isZero();
+            assertThat(statistics.executions().lastInferenceMillis()).isZero();
+            assertThat(statistics.executions().batches()).isEmpty();
             assertThat(statistics.inferences().success().count()).isZero();
         }
     }

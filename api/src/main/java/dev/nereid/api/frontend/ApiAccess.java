@@ -12,11 +12,11 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which requests may use which part of the protocols. Immutable, safe for use by any thread; front ends ask
+ * Decides which requests may use which part of the protocols. Immutable, safe for use by any thread; front ends call
  * it once for each request.
  */
 public final class ApiAccess {
-    /** Everybody may use everything. */
+    /** No restrictions. */
     public static final ApiAccess OPEN = new ApiAccess(new EnumMap<>(ApiGroup.class));
 
     private record Rule(String header, String secret) {}
@@ -28,10 +28,10 @@ public final class ApiAccess {
     }
 
     /**
-     * Reads restrictions as users write them: {@code group[,group...]:header=secret}.
+     * Parses restrictions as users write them: {@code group[,group...]:header=secret}.
      *
-     * @param restrictions the texts, none for no restriction
-     * @return who may use what
+     * @param restrictions the texts; empty for no restriction
+     * @return the restrictions
      * @throws IllegalArgumentException if a text is not of this form, names a group that does not exist, or one that
      *     was restricted before
      */
@@ -40,11 +40,11 @@ public final class ApiAccess {
     }
 
     /**
-     * Reads restrictions as users write them: {@code group[,group...]:header=secret}.
+     * Parses restrictions as users write them: {@code group[,group...]:header=secret}.
      *
-     * @param kind what errors call the groups: {@code api} over HTTP, {@code protocol} over gRPC
-     * @param restrictions the texts, none for no restriction
-     * @return who may use what
+     * @param kind the word of errors for a group: {@code api} over HTTP, {@code protocol} over gRPC
+     * @param restrictions the texts; empty for no restriction
+     * @return the restrictions
      * @throws IllegalArgumentException as {@link #parse(List)}
      */
     public static ApiAccess parse(String kind, List<String> restrictions) {
@@ -74,7 +74,7 @@ public final class ApiAccess {
      *
      * @param group the part
      * @param headers returns the value of a header of the request, or {@code null}
-     * @return the header that is missing or has the wrong value; empty if the request may go on
+     * @return the header that is missing or has the wrong value; empty if access is allowed
      */
     public Optional<String> missingHeader(ApiGroup group, Function<String, @Nullable String> headers) {
         Rule rule = rules.get(group);

@@ -8,7 +8,7 @@ import java.util.Optional;
 public enum ApiGroup {
     /** Liveness and readiness, of the server and of models. */
     HEALTH,
-    /** What the server and its models are. */
+    /** Metadata of the server and of models. */
     METADATA,
     /** Inference in every form. */
     INFERENCE,
@@ -28,7 +28,7 @@ public enum ApiGroup {
     private final String text = name().toLowerCase(Locale.ROOT).replace('_', '-');
 
     /**
-     * Finds a group by the name that users know.
+     * Finds a group by its name in flags.
      *
      * @param text for instance {@code model-repository}
      * @return the group, if there is one
@@ -37,7 +37,7 @@ public enum ApiGroup {
         return Arrays.stream(values()).filter(group -> group.text.equals(text)).findFirst();
     }
 
-    /** Returns the name that users know, for instance {@code model-repository}. */
+    /** Returns the name in flags, for instance {@code model-repository}. */
     @Override
     public String toString() {
         return text;

@@ -8,12 +8,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Bounds the number of open connections, in all and for each client address. Safe for use by any thread: atomic
- * counters, and a concurrent map where addresses are bounded.
+ * Limits the number of open connections, in all and for each client address. Safe for use by any thread: atomic
+ * counters, and a concurrent map where addresses are limited.
  *
- * <p>Front ends that share one limiter share its bounds. A connection is counted from {@link #tryOpen} to
- * {@link #closed}; the bounds are never exceeded, not even for a moment. Addresses are remembered only while they have
- * an open connection, and only if their number is bounded.
+ * <p>Front ends that share one limiter share its limits. A connection is counted from {@link #tryOpen} to
+ * {@link #closed}; the limits are never exceeded, not even for a moment. Addresses are held only while they have an
+ * open connection, and only if their connections are limited.
  */
 public final class ConnectionLimiter {
     private final int max;
@@ -25,8 +25,8 @@ public final class ConnectionLimiter {
     /**
      * Creates a limiter without open connections.
      *
-     * @param max how many connections may be open at a time; 0 for any number
-     * @param maxPerAddress how many of them may come from one client address; 0 for any number
+     * @param max the limit on open connections; 0 for none
+     * @param maxPerAddress the limit on open connections of one client address; 0 for none
      */
     public ConnectionLimiter(int max, int maxPerAddress) {
         if (max < 0 || maxPerAddress < 0) {
@@ -47,7 +47,7 @@ public final class ConnectionLimiter {
     }
 
     /**
-     * Counts a new connection if both bounds allow it. Never blocks.
+     * Counts a new connection if both limits allow it. Never blocks.
      *
      * @param client the address of the client
      * @return whether the connection was counted; the caller then calls {@link #closed} once at its end. If not, the
@@ -70,7 +70,7 @@ public final class ConnectionLimiter {
     /**
      * Ends the count of a connection for which {@link #tryOpen} returned {@code true}. Never blocks.
      *
-     * @param client the address that was given there
+     * @param client the address that was passed there
      */
     public void closed(InetAddress client) {
         requireNonNull(client, "client");
@@ -81,7 +81,7 @@ public final class ConnectionLimiter {
     }
 
     /**
-     * Returns how many connections are open.
+     * Returns the number of open connections.
      *
      * @return the number at this moment
      */
@@ -90,19 +90,19 @@ public final class ConnectionLimiter {
     }
 
     /**
-     * Returns how many connections may be open.
+     * Returns the limit on open connections.
      *
-     * @return the bound, or {@link Integer#MAX_VALUE} if there is none
+     * @return the limit, or {@link Integer#MAX_VALUE} if there is none
      */
     public int max() {
         return max == 0 ? Integer.MAX_VALUE : max;
     }
 
     /**
-     * Says whether the bound on the connections of one client leaves room for another one.
+     * Says whether the connections of one client are below their limit.
      *
      * @param client the address of the client
-     * @return whether it may have one more connection, as far as its own number goes
+     * @return whether the limit of its address allows one more connection
      */
     public boolean isBelowAddressLimit(InetAddress client) {
         requireNonNull(client, "client");
@@ -110,7 +110,7 @@ public final class ConnectionLimiter {
     }
 
     /**
-     * Returns how many connections were refused.
+     * Returns the number of refused connections.
      *
      * @return the number since the start
      */

@@ -1,4 +1,4 @@
-/** Rules that every front end applies: restrictions and connection limits. */
+/** Rules that every front end applies: restrictions, connection limits, parameters, forwarded headers, caches. */
 @NullMarked
 package dev.nereid.api.frontend;
 

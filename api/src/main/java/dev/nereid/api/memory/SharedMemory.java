@@ -7,8 +7,8 @@ import java.util.List;
 /**
  * Registers memory that clients share with the server for their tensors. Safe for use by any thread.
  *
- * <p>Methods throw {@link InferenceException} with the texts that clients know. Opening a segment is a matter of
- * microseconds, so everything here may be called on an event loop.
+ * <p>Methods throw {@link InferenceException} with the texts that clients know. Opening a segment takes microseconds, so
+ * all methods may be called on an event loop.
  */
 public interface SharedMemory {
     /**
@@ -16,32 +16,32 @@ public interface SharedMemory {
      *
      * @param name the client's name for it
      * @param key the name of the segment
-     * @param offset where the part begins in the segment, in bytes
+     * @param offset the offset of the part in the segment, in bytes
      * @param byteSize the size of the part
      */
     record Region(String name, String key, long offset, long byteSize) {}
 
     /**
-     * A registered part of the memory of a graphics processor. Immutable.
+     * A registered part of the memory of a GPU. Immutable.
      *
      * @param name the client's name for it
-     * @param deviceId the number of the processor
+     * @param deviceId the number of the GPU
      * @param byteSize the size of the part
      */
     record CudaRegion(String name, long deviceId, long byteSize) {}
 
-    /** A part of a region that a call uses. Safe for use by any thread. */
+    /** A part of a region that a request uses. Safe for use by any thread. */
     interface Lease extends TensorBuffer {
         /**
-         * Takes note that the client is about to get its last response: from now on the lease keeps the region mapped,
-         * but no longer registered. So a client that has its response finds the region unregistered. Does nothing if
-         * it was called before, or if the lease was closed, which implies it.
+         * Releases the registration before the client gets its final response: from now on the lease keeps the region
+         * mapped, but no longer registered. So a client that has its response finds the region unregistered. Later calls
+         * do nothing; closing the lease implies it.
          */
         void releaseRegistration();
     }
 
     /**
-     * Checks that clients may share memory, before anything else of a registration is looked at.
+     * Checks that clients may share memory, before any other check of a registration.
      *
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if they may not
      */
@@ -52,17 +52,18 @@ public interface SharedMemory {
      *
      * @param name the client's name for it
      * @param key the name of the segment
-     * @param offset where the part begins in the segment, in bytes; unsigned
+     * @param offset the offset of the part in the segment, in bytes; unsigned
      * @param byteSize the size of the part; unsigned
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory;
-     *     {@link dev.nereid.spi.ErrorCode#ALREADY_EXISTS} if the name is taken; another code if the part cannot be had
+     *     {@link dev.nereid.spi.ErrorCode#ALREADY_EXISTS} if the name is taken; another code if the part cannot be mapped
      */
     void register(String name, String key, long offset, long byteSize);
 
     /**
-     * Unregisters a region. While calls use it that took their part before and are not {@linkplain Lease#releaseRegistration
-     * answered}, it stays registered: it is listed, its name is taken, and later calls may use it, which do not prolong
-     * that. Its memory is unmapped after the last call of either kind. Does nothing if there is none of this name, or if it was unregistered before.
+     * Unregisters a region. Requests that use it continue: until all leases from before {@linkplain
+     * Lease#releaseRegistration release their registration} it stays registered, that is, it is listed, its name is
+     * taken, and later requests may use it, which do not prolong that. Its memory is unmapped after the last lease of
+     * either kind. Does nothing if there is no region of this name, or if it was unregistered before.
      *
      * @param name the client's name for it
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
@@ -81,7 +82,7 @@ public interface SharedMemory {
      *
      * @param name the client's name for it
      * @return the region
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is none of this name
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is no region of this name
      */
     Region region(String name);
 
@@ -93,13 +94,12 @@ public interface SharedMemory {
     List<Region> regions();
 
     /**
-     * Takes part of a region for a call, which keeps it mapped.
+     * Leases part of a region for a request; the lease keeps it mapped.
      *
      * @param name the client's name for the region
-     * @param offset where the part begins in the region, in bytes; unsigned
+     * @param offset the offset of the part in the region, in bytes; unsigned
      * @param byteSize the size of the part; unsigned
-     * @return the part, to be closed when the call has ended; what the client does with the memory meanwhile is up to
-     *     it
+     * @return the part, to be closed when the request has ended; the client may change its content at any time
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is no such region;
      *     {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the part does not lie in it, or if the segment has
      *     become too short for it
@@ -107,18 +107,18 @@ public interface SharedMemory {
     Lease lease(String name, long offset, long byteSize);
 
     /**
-     * Registers memory of a graphics processor.
+     * Registers memory of a GPU.
      *
      * @param name the client's name for it
      * @param handle the handle of the memory, as CUDA exports it
-     * @param deviceId the number of the processor
+     * @param deviceId the number of the GPU
      * @param byteSize the size of the memory
-     * @throws InferenceException as {@link #register} does, or if the server has no such processor
+     * @throws InferenceException as {@link #register} does, or if the server has no such GPU
      */
     void registerCuda(String name, ByteBuffer handle, long deviceId, long byteSize);
 
     /**
-     * Unregisters memory of a graphics processor. Does nothing if there is none of this name.
+     * Unregisters memory of a GPU. Does nothing if there is no region of this name.
      *
      * @param name the client's name for it
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
@@ -126,23 +126,23 @@ public interface SharedMemory {
     void unregisterCuda(String name);
 
     /**
-     * Unregisters all memory of graphics processors.
+     * Unregisters all memory of GPUs.
      *
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
      */
     void unregisterAllCuda();
 
     /**
-     * Returns a region in the memory of a graphics processor.
+     * Returns a region in the memory of a GPU.
      *
      * @param name the client's name for it
      * @return the region
-     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is none of this name
+     * @throws InferenceException {@link dev.nereid.spi.ErrorCode#NOT_FOUND} if there is no region of this name
      */
     CudaRegion cudaRegion(String name);
 
     /**
-     * Returns all regions in the memory of graphics processors.
+     * Returns all regions in the memory of GPUs.
      *
      * @return the regions, by name
      */

@@ -7,7 +7,7 @@ import dev.nereid.api.InferenceException;
  */
 public interface TensorMemory {
     /**
-     * Takes a buffer from the pool, or makes one.
+     * Allocates a buffer from the pool, or a new one.
      *
      * @param byteSize the size needed, 0 or more
      * @return a buffer of exactly this size, aligned to 64 bytes, content undefined; owned by the caller
@@ -16,11 +16,11 @@ public interface TensorMemory {
     TensorBuffer allocate(long byteSize);
 
     /**
-     * Takes a buffer that holds zeros. For memory that foreign code fills, or leaves unfilled: it shows nothing of
-     * earlier requests.
+     * Allocates a buffer of zeros, for memory that foreign code fills, perhaps in part: it reveals nothing of earlier
+     * requests.
      *
      * @param byteSize the size needed, 0 or more
-     * @return a buffer as of {@link #allocate}, every byte of it 0
+     * @return a buffer as of {@link #allocate}, with every byte 0
      * @throws InferenceException as {@link #allocate} does
      */
     default TensorBuffer allocateZeroed(long byteSize) {
@@ -30,23 +30,23 @@ public interface TensorMemory {
     }
 
     /**
-     * Takes a buffer that grows while bytes arrive. It takes no memory before it {@linkplain GrowingBuffer#grow grows},
-     * unless idle memory of the right size is there.
+     * Creates a buffer that grows while bytes arrive. It has no memory before it {@linkplain GrowingBuffer#grow grows},
+     * unless idle memory of the right size is available.
      *
-     * @param capacity how large it may become, 0 or more
+     * @param capacity its maximum size, 0 or more
      * @return the buffer, owned by the caller
-     * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory, or never will
-     *     be so much
+     * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory, or if the
+     *     capacity exceeds the limit
      */
     default GrowingBuffer reserve(long capacity) {
         return new CopiedGrowingBuffer(this, capacity);
     }
 
     /**
-     * Counts bytes that a front end holds elsewhere, for instance of a message that has arrived in part, as if a buffer
-     * of this size were handed out. Takes no memory.
+     * Counts bytes that a front end holds elsewhere, for instance of a message that has arrived in part, as if they were
+     * a buffer in use. Allocates nothing.
      *
-     * @param byteSize how many bytes, 0 or more; ended by {@link #releaseBytes}, at once or in parts
+     * @param byteSize the number of bytes, 0 or more; {@link #releaseBytes} ends their count, at once or in parts
      * @throws InferenceException with {@link dev.nereid.spi.ErrorCode#UNAVAILABLE} if there is no memory
      */
     default void reserveBytes(long byteSize) {}
@@ -54,31 +54,31 @@ public interface TensorMemory {
     /**
      * Ends the count of bytes that {@link #reserveBytes} counted.
      *
-     * @param byteSize how many bytes, 0 or more
+     * @param byteSize the number of bytes, 0 or more
      */
     default void releaseBytes(long byteSize) {}
 
     /**
-     * Returns how much memory is handed out and not yet given back.
+     * Returns the memory in use: of buffers that are not closed.
      *
-     * @return the sum of the sizes asked for, in bytes; of buffers that grow, what they have so far
+     * @return the sum of the requested sizes, in bytes; of growing buffers, their present size
      */
     long bytesInUse();
 
     /**
-     * Returns how much memory the pool may hold at a time, handed out and idle together.
+     * Returns the limit on the memory of the pool, in use and idle together.
      *
-     * @return the bound in bytes; {@link Long#MAX_VALUE} if there is none
+     * @return the limit in bytes; {@link Long#MAX_VALUE} if there is none
      */
     default long limit() {
         return Long.MAX_VALUE;
     }
 
     /**
-     * Returns how large one buffer may be while no other is in use. It may be less than the {@linkplain #limit limit}, of
-     * which a part may be kept for small buffers.
+     * Returns the size of the largest possible buffer while no other is in use. It may be less than the {@linkplain
+     * #limit limit}, part of which may be reserved for small buffers.
      *
-     * @return the size in bytes; {@link Long#MAX_VALUE} if there is no bound
+     * @return the size in bytes; {@link Long#MAX_VALUE} if there is no limit
      */
     default long largestBuffer() {
         return Long.MAX_VALUE;

@@ -6,15 +6,11 @@ import static java.util.Objects.requireNonNull;
  * Counts and durations of the executions of one batch size. Immutable.
  *
  * @param batchSize the number of items in the batch
- * @param computeInput executions: preparing inputs
- * @param computeInfer the same executions: computing
- * @param computeOutput the same executions: giving outputs back
+ * @param compute the executions, by phase
  */
-public record BatchStatistics(long batchSize, Timing computeInput, Timing computeInfer, Timing computeOutput) {
+public record BatchStatistics(long batchSize, ComputeTimings compute) {
     /** Checks the components. */
     public BatchStatistics {
-        requireNonNull(computeInput, "computeInput");
-        requireNonNull(computeInfer, "computeInfer");
-        requireNonNull(computeOutput, "computeOutput");
+        requireNonNull(compute, "compute");
     }
 }

@@ -2,12 +2,12 @@ package dev.nereid.api.statistics;
 
 /** Reason for which an inference failed, as statistics and metrics report it. */
 public enum FailureReason {
-    /** It was not executed: the queue was full, its time was over, or the model took no more. */
+    /** Not executed: the queue was full, the timeout passed, or the model stops. */
     REJECTED,
-    /** The client withdrew it, or the client's deadline passed. */
+    /** The client cancelled the request, or its deadline passed. */
     CANCELED,
-    /** The backend failed, or what it gave back does not fit the model. */
+    /** The backend failed, or its response does not fit the model. */
     BACKEND,
-    /** Anything else. */
+    /** Another error. */
     OTHER
 }

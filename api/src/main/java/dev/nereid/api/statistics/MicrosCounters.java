@@ -3,13 +3,13 @@ package dev.nereid.api.statistics;
 /**
  * Summed durations of requests in microseconds, as the metrics report them. Immutable.
  *
- * @param request from arrival to answer
- * @param queue from being queued to being executed
- * @param computeInput preparing inputs
- * @param computeInfer computing
- * @param computeOutput giving outputs back
- * @param cacheHit looking responses up that the cache had
- * @param cacheMiss looking responses up that it had not, and putting them in
+ * @param request from arrival to response
+ * @param queue from entering the queue to execution
+ * @param computeInput preparation of inputs
+ * @param computeInfer computation
+ * @param computeOutput delivery of outputs
+ * @param cacheHit look-ups of responses that the cache had
+ * @param cacheMiss look-ups of responses that the cache lacked, and their insertions
  */
 public record MicrosCounters(
         long request,

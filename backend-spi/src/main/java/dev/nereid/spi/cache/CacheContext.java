@@ -8,7 +8,7 @@ import java.util.Map;
  */
 public interface CacheContext {
     /**
-     * Returns the settings given to the cache on the server's command line ({@code --cache-config}).
+     * Returns the settings of the cache from the server's command line ({@code --cache-config}).
      *
      * @return the settings by name; immutable
      */

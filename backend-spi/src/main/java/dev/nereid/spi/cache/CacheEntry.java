@@ -3,15 +3,15 @@ package dev.nereid.spi.cache;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A cached response, leased to a reader. Owned by who received it; safe for use by any thread. <em>Implemented by
+ * A cached response, leased to a reader. Owned by its receiver; safe for use by any thread. <em>Implemented by
  * caches.</em>
  */
 public interface CacheEntry extends AutoCloseable {
     /**
      * Returns the bytes as they were inserted.
      *
-     * @return native memory, aligned to 64 bytes, that any thread may read and nobody writes; valid until the close,
-     *     whatever becomes of the cache meanwhile
+     * @return native memory, aligned to 64 bytes, that any thread may read and none writes; valid until the close,
+     *     whatever happens to the cache meanwhile
      */
     MemorySegment content();
 

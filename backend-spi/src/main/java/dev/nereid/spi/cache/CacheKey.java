@@ -5,15 +5,15 @@ import java.util.HexFormat;
 /**
  * Key of a cached response: a 128-bit digest of the request. Immutable.
  *
- * <p>The bits come from a cryptographic hash, so that they are spread evenly and nobody can find two calls with one
- * key.
+ * <p>The bits come from a cryptographic hash, so that they are spread evenly and two requests with one key cannot be
+ * found.
  *
  * @param high the first 64 bits
  * @param low the last 64 bits
  */
 public record CacheKey(long high, long low) {
     /**
-     * Returns the key as text, for caches that are asked over a protocol.
+     * Returns the key as text, for caches behind a network protocol.
      *
      * @return 32 hexadecimal digits in lower case
      */

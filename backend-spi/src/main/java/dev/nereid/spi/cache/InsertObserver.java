@@ -5,17 +5,17 @@ package dev.nereid.spi.cache;
  * the content of the insert must not be read any more once one was called. <em>Implemented by the server.</em>
  */
 public interface InsertObserver {
-    /** Tells that the response is kept; the cache may drop it at any time after. */
+    /** The response is stored; the cache may evict it at any time after. */
     void stored();
 
-    /** Tells that a response of the same key was kept already, and stays. */
+    /** A response of the same key was stored already, and stays. */
     void exists();
 
-    /** Tells that the cache does not want the response: it is too large. */
+    /** The cache refuses the response: it is too large. */
     void refused();
 
     /**
-     * Tells that the cache could not keep it.
+     * The cache could not store the response.
      *
      * @param reason one line of text for the log
      */

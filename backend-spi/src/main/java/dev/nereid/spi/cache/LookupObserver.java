@@ -6,17 +6,17 @@ package dev.nereid.spi.cache;
  */
 public interface LookupObserver {
     /**
-     * Tells of a response that is kept.
+     * The cache holds a response.
      *
      * @param entry the response, owned by the receiver
      */
     void found(CacheEntry entry);
 
-    /** Tells that no response is kept under the key. */
+    /** The cache holds no response of the key. */
     void missing();
 
     /**
-     * Tells that the cache could not look.
+     * The lookup failed.
      *
      * @param reason one line of text for the log
      */

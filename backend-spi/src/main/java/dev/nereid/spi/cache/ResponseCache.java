@@ -5,34 +5,34 @@ import java.lang.foreign.MemorySegment;
 /**
  * Stores responses as opaque bytes under keys. Safe for use by any thread. <em>Implemented by caches.</em>
  *
- * <p>The methods are called by event loops and by threads of instances, many at a time: they never block, and leave
- * what takes longer than a few microseconds to threads of the cache. An observer is told exactly once, on any thread,
- * perhaps before the method returns, and never under a lock of the cache. A cache that is broken, or cannot be reached,
- * tells {@code failed}, within a time that its settings bound: the call waits for that, and is then executed as without
- * a cache. Whatever a method throws counts as a failure.
+ * <p>The methods are called by event loops and by threads of instances, many at a time: they never block, and run
+ * work of more than a few microseconds on threads of the cache. An observer is notified exactly once, on any thread,
+ * perhaps before the method returns, and never under a lock of the cache. A cache that is broken or unreachable reports
+ * {@code failed}, within a timeout of its settings: the request waits for that, and is then executed as without a cache.
+ * Any exception of a method counts as a failure.
  */
 public interface ResponseCache extends AutoCloseable {
     /**
-     * Looks for a response.
+     * Looks up a response.
      *
-     * @param key the key of the call
-     * @param observer who is told; exactly once
+     * @param key the key of the request
+     * @param observer receives the outcome, exactly once
      */
     void lookup(CacheKey key, LookupObserver observer);
 
     /**
-     * Keeps a response, unless there is one of its key.
+     * Stores a response, unless there is one of its key.
      *
-     * @param key the key of the call
-     * @param content the response, at least one byte, in native memory; read only, and valid until the observer is told
-     * @param observer who is told; exactly once
+     * @param key the key of the request
+     * @param content the response, at least one byte, in native memory; read only, and valid until the observer is notified
+     * @param observer receives the outcome, exactly once
      */
     void insert(CacheKey key, MemorySegment content, InsertObserver observer);
 
     /**
-     * Ends the cache: tells the observers that still wait, and frees what it holds, but for entries that are still
-     * read, which stay valid until their own close. Called once, when nobody looks up or inserts any more; may block
-     * for a few seconds. What it throws is logged.
+     * Closes the cache: notifies the observers that still wait, and frees its resources, except entries that are still
+     * read, which stay valid until their own close. Called once, after the last lookup and insert; may block for a few
+     * seconds. Its exceptions are logged.
      */
     @Override
     void close();

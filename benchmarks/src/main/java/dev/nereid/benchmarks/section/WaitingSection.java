@@ -82,7 +82,8 @@ final class WaitingSection {
                 .statistics(ModelRef.latest(SLEEPING))
                 .getFirst()
                 .inferences()
-                .computeInfer()
+                .compute()
+                .infer()
                 .nanos();
     }
 

@@ -1,6 +1,7 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.tls.TlsFiles;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.grpc.ResponseCompression;
@@ -22,9 +23,6 @@ public final class GrpcFlags {
 
     /** What gRPC takes for no time at all. */
     private static final Duration NO_TIME = Duration.ofMillis(1);
-
-    /** How old certificates may be. */
-    private static final Duration RELOAD_INTERVAL = Duration.ofSeconds(5);
 
     /** Not a flag, as it is none in the reference server. */
     static final String DELAY = "TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC";
@@ -302,10 +300,9 @@ public final class GrpcFlags {
         return duration.isZero() ? Optional.empty() : Optional.of(duration);
     }
 
-    private Optional<GrpcOptions.Tls> tls() {
+    private Optional<TlsFiles> tls() {
         return useSsl && certificate.isPresent() && key.isPresent()
-                ? Optional.of(new GrpcOptions.Tls(
-                        certificate.get(), key.get(), useMutualSsl ? root : Optional.empty(), RELOAD_INTERVAL))
+                ? Optional.of(TlsFiles.of(certificate.get(), key.get(), useMutualSsl ? root : Optional.empty()))
                 : Optional.empty();
     }
 }

@@ -1,11 +1,12 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.tls.TlsFiles;
+import dev.nereid.api.tls.TlsFilesException;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.http.HttpOptions;
 import dev.nereid.http.HttpSecurity;
 import dev.nereid.http.body.BodyLimits;
-import dev.nereid.http.tls.HttpTls;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,6 +17,10 @@ import java.util.regex.Pattern;
 
 /** Flags of the HTTP port. Written by the command line reader, then only read. */
 public final class HttpFlags {
+    private static final String CERTIFICATE_FLAG = "--http-server-cert";
+    private static final String KEY_FLAG = "--http-server-key";
+    private static final String ROOTS_FLAG = "--http-root-cert";
+
     public boolean allow = true;
     public String address = FlagValue.LOOPBACK;
     public int port = 8000;
@@ -101,17 +106,17 @@ public final class HttpFlags {
                         "Whether HTTP is encrypted and clients need a certificate too. Default: false.",
                         value -> useMutualSsl = value),
                 Flag.of(
-                        "--http-server-cert",
+                        CERTIFICATE_FLAG,
                         FlagValue.text("FILE"),
                         "The server's certificate in PEM, with those that vouch for it. Used anew when it changes.",
                         value -> certificate = value),
                 Flag.of(
-                        "--http-server-key",
+                        KEY_FLAG,
                         FlagValue.text("FILE"),
                         "The private key of the server's certificate in PEM. Used anew when it changes.",
                         value -> key = value),
                 Flag.of(
-                        "--http-root-cert",
+                        ROOTS_FLAG,
                         FlagValue.text("FILE"),
                         "Who vouches for the certificates of clients, in PEM. Used anew when it changes.",
                         value -> root = value));
@@ -125,16 +130,25 @@ public final class HttpFlags {
             throw new StartException("--http-restricted-api: " + e.getMessage(), e);
         }
         if (allow && isEncrypted()) {
-            security = security.withTls(HttpTls.of(
-                    file("--http-server-cert", certificate),
-                    file("--http-server-key", key),
-                    useMutualSsl ? Optional.of(file("--http-root-cert", root)) : Optional.empty()));
+            security = security.withTls(TlsFiles.of(
+                    file(CERTIFICATE_FLAG, certificate),
+                    file(KEY_FLAG, key),
+                    useMutualSsl ? Optional.of(file(ROOTS_FLAG, root)) : Optional.empty()));
         }
     }
 
     /** Says whether HTTP is encrypted. */
     public boolean isEncrypted() {
         return useSsl || useMutualSsl;
+    }
+
+    /** Returns the flag that names a TLS file. */
+    public static String tlsFlag(TlsFilesException.Part part) {
+        return switch (part) {
+            case CERTIFICATE -> CERTIFICATE_FLAG;
+            case KEY -> KEY_FLAG;
+            case CLIENT_ROOTS -> ROOTS_FLAG;
+        };
     }
 
     private static Path file(String flag, String name) throws StartException {

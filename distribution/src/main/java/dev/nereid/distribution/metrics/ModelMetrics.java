@@ -2,6 +2,7 @@ package dev.nereid.distribution.metrics;
 
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.ModelVersionTags;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import io.prometheus.metrics.model.snapshots.Labels;
@@ -27,31 +28,31 @@ final class ModelMetrics {
             new Counter(
                     "nv_inference_count",
                     "Number of inferences performed (does not include cached requests)",
-                    ModelStatistics::inferenceCount),
+                    model -> model.executions().inferenceCount()),
             new Counter(
                     "nv_inference_exec_count",
                     "Number of model executions performed (does not include cached requests)",
-                    ModelStatistics::executionCount),
+                    model -> model.executions().executionCount()),
             new Counter(
                     "nv_inference_request_duration_us",
                     "Cumulative inference request duration in microseconds (includes cached requests)",
-                    model -> model.micros().request()),
+                    model -> model.metrics().micros().request()),
             new Counter(
                     "nv_inference_queue_duration_us",
                     "Cumulative inference queuing duration in microseconds (includes cached requests)",
-                    model -> model.micros().queue()),
+                    model -> model.metrics().micros().queue()),
             new Counter(
                     "nv_inference_compute_input_duration_us",
                     "Cumulative compute input duration in microseconds (does not include cached requests)",
-                    model -> model.micros().computeInput()),
+                    model -> model.metrics().micros().computeInput()),
             new Counter(
                     "nv_inference_compute_infer_duration_us",
                     "Cumulative compute inference duration in microseconds (does not include cached requests)",
-                    model -> model.micros().computeInfer()),
+                    model -> model.metrics().micros().computeInfer()),
             new Counter(
                     "nv_inference_compute_output_duration_us",
                     "Cumulative inference compute output duration in microseconds (does not include cached requests)",
-                    model -> model.micros().computeOutput()));
+                    model -> model.metrics().micros().computeOutput()));
 
     private static final List<Counter> CACHE_COUNTERS = List.of(
             new Counter(
@@ -65,11 +66,11 @@ final class ModelMetrics {
             new Counter(
                     "nv_cache_hit_duration_per_model",
                     "Total cache hit duration per model, in microseconds",
-                    model -> model.micros().cacheHit()),
+                    model -> model.metrics().micros().cacheHit()),
             new Counter(
                     "nv_cache_miss_duration_per_model",
                     "Total cache miss duration per model, in microseconds",
-                    model -> model.micros().cacheMiss()));
+                    model -> model.metrics().micros().cacheMiss()));
 
     private final List<ModelStatistics> models;
     private final boolean latencies;
@@ -97,8 +98,11 @@ final class ModelMetrics {
                 gauge(
                         "nv_inference_pending_request_count",
                         "Instantaneous number of pending requests awaiting execution per-model.",
-                        ModelStatistics::pending),
-                gauge("nv_model_load_duration_secs", "Model load time in seconds", ModelStatistics::loadSeconds));
+                        model -> model.metrics().pending()),
+                gauge(
+                        "nv_model_load_duration_secs",
+                        "Model load time in seconds",
+                        model -> model.metrics().loadSeconds()));
     }
 
     private MetricSnapshot gauge(String name, String help, ToDoubleFunction<ModelStatistics> value) {
@@ -122,7 +126,7 @@ final class ModelMetrics {
         }
         write(COUNTERS, models, text);
         List<ModelStatistics> cached =
-                models.stream().filter(ModelStatistics::cached).toList();
+                models.stream().filter(model -> model.metrics().cached()).toList();
         if (!cached.isEmpty()) {
             write(CACHE_COUNTERS, cached, text);
         }
@@ -131,7 +135,7 @@ final class ModelMetrics {
             Map<String, String> labels = labels(model);
             for (FailureReason reason : FailureReason.values()) {
                 labels.put("reason", reason.name());
-                text.sample(FAILURES, labels, model.failures().getOrDefault(reason, 0L));
+                text.sample(FAILURES, labels, model.metrics().failures().getOrDefault(reason, 0L));
             }
         }
         return text.toByteArray();
@@ -149,17 +153,16 @@ final class ModelMetrics {
         }
     }
 
-    /** The names of tags are free, those of labels are not. */
     private static Map<String, String> labels(ModelStatistics model) {
+        return labels(model.model());
+    }
+
+    /** Returns the labels of a model version. The names of tags are free, those of labels are not. */
+    static Map<String, String> labels(ModelVersionTags model) {
         Map<String, String> labels = new LinkedHashMap<>();
         labels.put("model", model.name());
         labels.put("version", Long.toString(model.version()));
-        addTags(model.tags(), labels);
+        model.tags().forEach((key, value) -> labels.putIfAbsent("_" + key.replaceAll("[^a-zA-Z0-9_]", "_"), value));
         return labels;
-    }
-
-    /** Adds the tags of a model to the labels of its metrics. */
-    static void addTags(Map<String, String> tags, Map<String, String> labels) {
-        tags.forEach((key, value) -> labels.putIfAbsent("_" + key.replaceAll("[^a-zA-Z0-9_]", "_"), value));
     }
 }

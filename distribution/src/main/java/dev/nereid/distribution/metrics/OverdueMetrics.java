@@ -1,9 +1,7 @@
 package dev.nereid.distribution.metrics;
 
 import dev.nereid.api.statistics.OverdueExecutions;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 
 /** Metrics of overdue executions. Static functions only. */
 final class OverdueMetrics {
@@ -19,17 +17,9 @@ final class OverdueMetrics {
             return text.toByteArray();
         }
         text.gauge(NOW, "Executions that take longer than their limit at this moment");
-        models.forEach(model -> text.sample(NOW, labels(model), model.now()));
+        models.forEach(model -> text.sample(NOW, ModelMetrics.labels(model.model()), model.now()));
         text.family(TOTAL, "Executions that took longer than their limit");
-        models.forEach(model -> text.sample(TOTAL, labels(model), model.total()));
+        models.forEach(model -> text.sample(TOTAL, ModelMetrics.labels(model.model()), model.total()));
         return text.toByteArray();
-    }
-
-    private static Map<String, String> labels(OverdueExecutions model) {
-        Map<String, String> labels = new LinkedHashMap<>();
-        labels.put("model", model.model());
-        labels.put("version", Long.toString(model.version()));
-        ModelMetrics.addTags(model.tags(), labels);
-        return labels;
     }
 }

@@ -277,6 +277,7 @@ final class SharedRegionIT {
                         .models()
                         .statistics(ModelRef.latest(model))
                         .getFirst()
+                        .metrics()
                         .pending()
                 == 1;
     }

@@ -197,6 +197,7 @@ class StatisticsIT {
                 .models()
                 .statistics(ModelRef.parse(counted, ""))
                 .getFirst()
+                .metrics()
                 .pending();
     }
 

@@ -59,7 +59,8 @@ final class WarmupIT {
 
         try (NereidServer server = TestServer.of(models).start()) {
             assertThat(server.models().isReady(ModelRef.latest("sum"))).isTrue();
-            assertThat(server.models().statistics().getFirst().executionCount()).isZero();
+            assertThat(server.models().statistics().getFirst().executions().executionCount())
+                    .isZero();
             assertThat(server.memory().bytesInUse()).isZero();
         }
     }
@@ -95,7 +96,8 @@ final class WarmupIT {
                             .getInstanceGroup(0)
                             .getHostPolicy())
                     .isEqualTo("other");
-            assertThat(server.models().statistics().getFirst().executionCount()).isEqualTo(3);
+            assertThat(server.models().statistics().getFirst().executions().executionCount())
+                    .isEqualTo(3);
             Eventually.holds("no memory in use", 10, () -> server.memory().bytesInUse() == 0);
         }
     }

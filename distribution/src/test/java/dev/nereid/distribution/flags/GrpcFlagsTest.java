@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.frontend.ApiGroup;
+import dev.nereid.api.tls.TlsFiles;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.GrpcOptions;
 import dev.nereid.grpc.ResponseCompression;
@@ -138,14 +139,14 @@ final class GrpcFlagsTest {
         String[] files = {"--grpc-server-cert=c", "--grpc-server-key=k", "--grpc-root-cert=r"};
 
         assertThat(options(files).connections().tls()).isEmpty();
-        GrpcOptions.Tls plain = options("--grpc-use-ssl=true", files[0], files[1], files[2])
+        TlsFiles plain = options("--grpc-use-ssl=true", files[0], files[1], files[2])
                 .connections()
                 .tls()
                 .orElseThrow();
         assertThat(plain.certificate()).isEqualTo(Path.of("c"));
         assertThat(plain.key()).isEqualTo(Path.of("k"));
         assertThat(plain.clientRoots()).isEmpty();
-        GrpcOptions.Tls mutual = options("--grpc-use-ssl-mutual=true", files[0], files[1], files[2])
+        TlsFiles mutual = options("--grpc-use-ssl-mutual=true", files[0], files[1], files[2])
                 .connections()
                 .tls()
                 .orElseThrow();

@@ -1,8 +1,8 @@
 package dev.nereid.grpc.service;
 
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.grpc.connection.TransportMemory;
 import dev.nereid.grpc.wire.CallContext;
-import dev.nereid.grpc.wire.ForwardedHeaders;
 import dev.nereid.grpc.wire.InferRequestAssembler;
 import dev.nereid.grpc.wire.ResponseCompressor;
 import io.grpc.Context;
@@ -38,7 +38,7 @@ public record InferCallDependencies(
         return new CallContext(
                 nanos,
                 forwardedHeaders
-                        .map(pattern -> ForwardedHeaders.of(headers, pattern))
+                        .map(pattern -> CallContext.forwardedHeaders(headers, pattern))
                         .orElse(ForwardedHeaders.NONE),
                 compression.encoding(headers));
     }

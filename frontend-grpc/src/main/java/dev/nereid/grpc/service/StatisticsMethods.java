@@ -43,13 +43,13 @@ final class StatisticsMethods {
 
     private static ModelStatistics message(dev.nereid.api.statistics.ModelStatistics model) {
         ModelStatistics.Builder message = ModelStatistics.newBuilder()
-                .setName(model.name())
-                .setVersion(Long.toString(model.version()))
-                .setLastInference(model.lastInferenceMillis())
-                .setInferenceCount(model.inferenceCount())
-                .setExecutionCount(model.executionCount())
+                .setName(model.model().name())
+                .setVersion(Long.toString(model.model().version()))
+                .setLastInference(model.executions().lastInferenceMillis())
+                .setInferenceCount(model.executions().inferenceCount())
+                .setExecutionCount(model.executions().executionCount())
                 .setInferenceStats(message(model.inferences()));
-        model.batches().forEach(batch -> message.addBatchStats(message(batch)));
+        model.executions().batches().forEach(batch -> message.addBatchStats(message(batch)));
         for (int i = 0; i < model.responses().size(); i++) {
             message.putResponseStats(
                     Integer.toString(i), message(model.responses().get(i)));
@@ -87,9 +87,9 @@ final class StatisticsMethods {
                 .setSuccess(message(times.success()))
                 .setFail(message(times.fail()))
                 .setQueue(message(times.queue()))
-                .setComputeInput(message(times.computeInput()))
-                .setComputeInfer(message(times.computeInfer()))
-                .setComputeOutput(message(times.computeOutput()))
+                .setComputeInput(message(times.compute().input()))
+                .setComputeInfer(message(times.compute().infer()))
+                .setComputeOutput(message(times.compute().output()))
                 .setCacheHit(message(times.cacheHit()))
                 .setCacheMiss(message(times.cacheMiss()))
                 .build();
@@ -98,9 +98,9 @@ final class StatisticsMethods {
     private static InferBatchStatistics message(BatchStatistics batch) {
         return InferBatchStatistics.newBuilder()
                 .setBatchSize(batch.batchSize())
-                .setComputeInput(message(batch.computeInput()))
-                .setComputeInfer(message(batch.computeInfer()))
-                .setComputeOutput(message(batch.computeOutput()))
+                .setComputeInput(message(batch.compute().input()))
+                .setComputeInfer(message(batch.compute().infer()))
+                .setComputeOutput(message(batch.compute().output()))
                 .build();
     }
 

@@ -6,6 +6,7 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestedOutput;
+import dev.nereid.api.frontend.RequestParameters;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
@@ -60,7 +61,7 @@ public final class InferRequestAssembler {
      * @throws InferenceException if the request is not as the protocol demands, or if there is no memory
      */
     public AssembledRequest assemble(InferMessage message, ModelRef model, CallContext origin) {
-        RequestParameterReader parameters = RequestParameterReader.read(message.parameters());
+        RequestParameters parameters = RequestParameterReader.read(message.parameters());
         Map<String, ParameterValue> others = origin.headers().addTo(parameters.backendParameters());
         List<TensorBuffer> owned = new ArrayList<>(1);
         try {
@@ -77,7 +78,7 @@ public final class InferRequestAssembler {
                     others,
                     parameters.options(origin.deadlineNanos()),
                     release(message, owned));
-            return new AssembledRequest(call, parameters.emptyFinalResponse(), shared);
+            return new AssembledRequest(call, RequestParameterReader.emptyFinalResponse(message.parameters()), shared);
         } catch (Throwable failure) {
             release(owned).run();
             throw failure;

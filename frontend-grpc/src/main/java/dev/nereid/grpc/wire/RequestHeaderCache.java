@@ -2,25 +2,23 @@ package dev.nereid.grpc.wire;
 
 import static dev.nereid.grpc.wire.WireReader.BYTES;
 
+import dev.nereid.api.frontend.DirectMappedCache;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Caches parsed request headers of repeated requests. A head is kept when it comes for the second time in a row, as
- * far as its place goes. Confined to the event loop of its calls.
+ * Caches parsed request headers of repeated requests. A header is the part of a message before the first tensor; it is
+ * cached when it comes for the second time in a row in its slot. Confined to the event loop of its calls.
  *
- * <p>The same bytes are the same message, whatever became of the models meanwhile; only the tensors behind them are
- * read anew. What does not match is left to {@link InferMessageReader}, like everything that is wrong.
+ * <p>The same bytes are the same message, whatever happened to the models meanwhile; only the tensors behind them are
+ * read anew. {@link InferMessageReader} reads all other messages, and reports errors.
  */
 public final class RequestHeaderCache {
-    /** A power of two. */
-    private static final int MAX_ENTRIES = 64;
-
     private static final int MAX_HEADER_BYTES = 2048;
 
-    /** More inputs and outputs than most models have, and few enough for as many heads to take little memory. */
+    /** More inputs and outputs than most models have, and few enough for the cached headers to take little memory. */
     private static final int MAX_TENSORS = 32;
 
     /** The tag of a tensor's bytes. */
@@ -28,16 +26,16 @@ public final class RequestHeaderCache {
 
     private static final int NOT_CACHEABLE = -1;
 
-    private final @Nullable CachedHeader[] entries = new CachedHeader[MAX_ENTRIES];
+    /** At least as many bits as the cache takes of a hash. */
+    private static final int SLOT_BITS = 16;
 
-    /** For each place what came last, known or not: what comes but once is not worth its place. */
-    private final int[] lastHashes = new int[MAX_ENTRIES];
+    private final DirectMappedCache<CachedHeader> entries = new DirectMappedCache<>();
 
     /**
      * A cached request header: its bytes and the parsed message without tensors. Immutable.
      *
-     * @param bytes its bytes
-     * @param message what it said, without tensors
+     * @param bytes the bytes of the header
+     * @param message the message, without tensors
      */
     private record CachedHeader(ByteBuffer bytes, InferMessage message) {
         boolean matches(ByteBuffer other, int length) {
@@ -52,7 +50,7 @@ public final class RequestHeaderCache {
     /**
      * Reads a request.
      *
-     * @param bytes the message, which goes on to belong to the caller if this method throws
+     * @param bytes the message, which continues to belong to the caller if this method throws
      * @throws dev.nereid.api.InferenceException if the bytes are no such message
      */
     public InferMessage read(MessageBytes bytes) {
@@ -62,29 +60,27 @@ public final class RequestHeaderCache {
         }
         ByteBuffer piece = bytes.piece(0);
         int hash = hash(piece, length);
-        int slot = slot(hash);
-        CachedHeader known = entries[slot];
-        if (known != null && known.matches(piece, length)) {
-            InferMessage head = known.message;
-            List<ByteRange> tensors = tensors(bytes, length, head.inputs().size());
+        CachedHeader cached = entries.get(hash);
+        if (cached != null && cached.matches(piece, length)) {
+            InferMessage header = cached.message;
+            List<ByteRange> tensors = tensors(bytes, length, header.inputs().size());
             if (tensors != null) {
-                lastHashes[slot] = hash;
-                return with(bytes, head, tensors);
+                entries.repeats(hash);
+                return with(bytes, header, tensors);
             }
         }
         InferMessage message = InferMessageReader.read(bytes);
         if (isCacheable(message) && tensors(bytes, length, message.inputs().size()) != null) {
-            if (lastHashes[slot] == hash) {
+            if (entries.repeats(hash)) {
                 ByteBuffer text = ByteBuffer.allocate(length).put(0, piece, 0, length);
-                entries[slot] = new CachedHeader(text, with(MessageBytes.of(List.of()), message, List.of()));
+                entries.put(hash, new CachedHeader(text, with(MessageBytes.of(List.of()), message, List.of())));
             }
-            lastHashes[slot] = hash;
         }
         return message;
     }
 
     /**
-     * Finds out how long the part before the first tensor is.
+     * Determines the length of the part before the first tensor.
      *
      * @return {@link #NOT_CACHEABLE} if it is too long, or not as clients write it, or if there is no tensor
      */
@@ -121,20 +117,16 @@ public final class RequestHeaderCache {
         for (; at < length; at++) {
             hash = 31 * hash + piece.get(at);
         }
-        hash *= 0x9E37_79B9_7F4A_7C15L; // every bit has its say in the highest
-        return (int) (hash >>> Integer.SIZE);
+        hash *= 0x9E37_79B9_7F4A_7C15L;
+        return (int) Long.rotateLeft(hash, SLOT_BITS); // every bit has an effect on the highest ones, now the lowest
     }
 
-    private static int slot(int hash) {
-        return hash >>> (Integer.SIZE - Integer.numberOfTrailingZeros(MAX_ENTRIES));
-    }
-
-    /** Finds the tensors behind a head; {@code null} if there are too many, or anything else. */
-    private static @Nullable List<ByteRange> tensors(MessageBytes bytes, int length, int most) {
-        List<ByteRange> tensors = new ArrayList<>(most);
+    /** Finds the tensors behind a header; {@code null} if there are too many, or anything else. */
+    private static @Nullable List<ByteRange> tensors(MessageBytes bytes, int length, int maxCount) {
+        List<ByteRange> tensors = new ArrayList<>(maxCount);
         WireReader reader = WireReader.of(bytes, new ByteRange(length, bytes.length() - length));
         while (reader.hasMore()) {
-            if (tensors.size() == most || reader.tag() != RAW_CONTENTS_TAG) {
+            if (tensors.size() == maxCount || reader.tag() != RAW_CONTENTS_TAG) {
                 return null;
             }
             tensors.add(reader.range());
@@ -142,7 +134,7 @@ public final class RequestHeaderCache {
         return tensors;
     }
 
-    /** An id is new each time as a rule, and so are parameters; contents are no part of a head. */
+    /** Ids and parameters usually differ each time; contents are no part of a header. */
     private static boolean isCacheable(InferMessage message) {
         return message.names().id().isEmpty()
                 && message.parameters().isEmpty()
@@ -154,7 +146,7 @@ public final class RequestHeaderCache {
                         .allMatch(output -> output.parameters().isEmpty());
     }
 
-    private static InferMessage with(MessageBytes bytes, InferMessage head, List<ByteRange> tensors) {
-        return new InferMessage(bytes, head.names(), head.parameters(), head.inputs(), head.outputs(), tensors);
+    private static InferMessage with(MessageBytes bytes, InferMessage header, List<ByteRange> tensors) {
+        return new InferMessage(bytes, header.names(), header.parameters(), header.inputs(), header.outputs(), tensors);
     }
 }

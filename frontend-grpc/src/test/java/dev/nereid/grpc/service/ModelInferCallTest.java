@@ -3,6 +3,7 @@ package dev.nereid.grpc.service;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.grpc.connection.LargeMessage;
 import dev.nereid.grpc.connection.Parsed;
 import dev.nereid.grpc.connection.TransportMemory;
@@ -11,7 +12,6 @@ import dev.nereid.grpc.testing.RecordedServerCall;
 import dev.nereid.grpc.testing.TestFrontend;
 import dev.nereid.grpc.testing.TestMessages;
 import dev.nereid.grpc.wire.CallContext;
-import dev.nereid.grpc.wire.ForwardedHeaders;
 import dev.nereid.grpc.wire.InferMessageReader;
 import dev.nereid.grpc.wire.InferRequestAssembler;
 import dev.nereid.grpc.wire.ResponseArrays;

@@ -2,13 +2,13 @@ package dev.nereid.grpc.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.grpc.connection.Parsed;
 import dev.nereid.grpc.connection.TransportMemory;
 import dev.nereid.grpc.service.InferCallDependencies;
 import dev.nereid.grpc.service.ModelInferCall;
 import dev.nereid.grpc.testing.TestMessages;
 import dev.nereid.grpc.wire.CallContext;
-import dev.nereid.grpc.wire.ForwardedHeaders;
 import dev.nereid.grpc.wire.InferMessage;
 import dev.nereid.grpc.wire.InferMessageReader;
 import dev.nereid.grpc.wire.InferRequestAssembler;

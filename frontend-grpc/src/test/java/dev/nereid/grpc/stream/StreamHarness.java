@@ -2,6 +2,7 @@ package dev.nereid.grpc.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.grpc.connection.Parsed;
 import dev.nereid.grpc.connection.ShutdownInterceptor;
 import dev.nereid.grpc.connection.TransportMemory;
@@ -9,7 +10,6 @@ import dev.nereid.grpc.service.InferCallDependencies;
 import dev.nereid.grpc.testing.RecordedServerCall;
 import dev.nereid.grpc.testing.TestMessages;
 import dev.nereid.grpc.wire.CallContext;
-import dev.nereid.grpc.wire.ForwardedHeaders;
 import dev.nereid.grpc.wire.InferMessageReader;
 import dev.nereid.grpc.wire.InferRequestAssembler;
 import dev.nereid.grpc.wire.RequestNames;

@@ -3,6 +3,7 @@ package dev.nereid.grpc.wire;
 import com.code_intelligence.jazzer.junit.DictionaryEntries;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.nereid.api.ModelRef;
+import dev.nereid.api.frontend.ForwardedHeaders;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.grpc.testing.TestMessages;
 import dev.nereid.testkit.FakeInferenceServer;

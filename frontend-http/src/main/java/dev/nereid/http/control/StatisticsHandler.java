@@ -41,19 +41,19 @@ public final class StatisticsHandler {
     }
 
     private static void write(JsonWriter json, ModelStatistics model) {
-        json.raw("{\"name\":").string(model.name());
-        json.raw(",\"version\":\"").integer(model.version());
-        json.raw("\",\"last_inference\":").integer(model.lastInferenceMillis());
-        json.raw(",\"inference_count\":").integer(model.inferenceCount());
-        json.raw(",\"execution_count\":").integer(model.executionCount());
+        json.raw("{\"name\":").string(model.model().name());
+        json.raw(",\"version\":\"").integer(model.model().version());
+        json.raw("\",\"last_inference\":").integer(model.executions().lastInferenceMillis());
+        json.raw(",\"inference_count\":").integer(model.executions().inferenceCount());
+        json.raw(",\"execution_count\":").integer(model.executions().executionCount());
         write(json, model.inferences());
         json.raw(",\"response_stats\":{");
         for (int i = 0; i < model.responses().size(); i++) {
             write(json.raw(i == 0 ? "" : ","), i, model.responses().get(i));
         }
         json.raw("},\"batch_stats\":[");
-        for (int i = 0; i < model.batches().size(); i++) {
-            write(json.raw(i == 0 ? "" : ","), model.batches().get(i));
+        for (int i = 0; i < model.executions().batches().size(); i++) {
+            write(json.raw(i == 0 ? "" : ","), model.executions().batches().get(i));
         }
         json.raw("],\"memory_usage\":[");
         for (int i = 0; i < model.memory().size(); i++) {
@@ -91,9 +91,9 @@ public final class StatisticsHandler {
         write(json, ",\"inference_stats\":{\"success\":", times.success());
         write(json, ",\"fail\":", times.fail());
         write(json, ",\"queue\":", times.queue());
-        write(json, ",\"compute_input\":", times.computeInput());
-        write(json, ",\"compute_infer\":", times.computeInfer());
-        write(json, ",\"compute_output\":", times.computeOutput());
+        write(json, ",\"compute_input\":", times.compute().input());
+        write(json, ",\"compute_infer\":", times.compute().infer());
+        write(json, ",\"compute_output\":", times.compute().output());
         write(json, ",\"cache_hit\":", times.cacheHit());
         write(json, ",\"cache_miss\":", times.cacheMiss());
         json.raw("}");
@@ -101,9 +101,9 @@ public final class StatisticsHandler {
 
     private static void write(JsonWriter json, BatchStatistics batch) {
         json.raw("{\"batch_size\":").integer(batch.batchSize());
-        write(json, ",\"compute_input\":", batch.computeInput());
-        write(json, ",\"compute_infer\":", batch.computeInfer());
-        write(json, ",\"compute_output\":", batch.computeOutput());
+        write(json, ",\"compute_input\":", batch.compute().input());
+        write(json, ",\"compute_infer\":", batch.compute().infer());
+        write(json, ",\"compute_output\":", batch.compute().output());
         json.raw("}");
     }
 

@@ -1,44 +1,35 @@
 package dev.nereid.http.infer;
 
+import dev.nereid.api.frontend.DirectMappedCache;
 import io.vertx.core.MultiMap;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Caches response headers of binary responses by their two lengths. Confined to one event loop. Holds at most {@value
- * #MAX_ENTRIES}.
- */
+/** Caches response headers of binary responses by their two lengths. Confined to one event loop. */
 final class BinaryHeaderCache {
-    /** A power of two. */
-    private static final int MAX_ENTRIES = 64;
-
-    private final @Nullable Entry[] entries = new Entry[MAX_ENTRIES];
-
-    /** For each place the lengths that came last, kept or not: what comes but once is not worth its place. */
-    private final long[] lastLengths = new long[MAX_ENTRIES];
+    private final DirectMappedCache<Entry> entries = new DirectMappedCache<>();
 
     private record Entry(long lengths, MultiMap headers) {}
 
     /**
-     * Finds the headers of a response.
+     * Finds the headers of a response, and caches those of lengths that come for the second time in a row.
      *
-     * @param jsonSize how many bytes of its body are JSON
-     * @param size how many bytes its body has
-     * @return headers that cannot be changed; {@code null} if the lengths did not come lately
+     * @param jsonSize the number of bytes of the body that are JSON
+     * @param size the number of bytes of the body
+     * @return unmodifiable headers; {@code null} if they are not cached
      */
     @Nullable
     MultiMap find(int jsonSize, int size) {
         long lengths = (long) jsonSize << Integer.SIZE | size;
-        int slot = (31 * jsonSize + size) & MAX_ENTRIES - 1;
-        Entry entry = entries[slot];
+        int hash = 31 * jsonSize + size;
+        Entry entry = entries.get(hash);
         if (entry != null && entry.lengths == lengths) {
             return entry.headers;
         }
-        if (lastLengths[slot] != lengths) {
-            lastLengths[slot] = lengths;
+        if (!entries.repeats(hash)) {
             return null;
         }
         MultiMap headers = ResponseTemplate.headers(jsonSize, size);
-        entries[slot] = new Entry(lengths, headers);
+        entries.put(hash, new Entry(lengths, headers));
         return headers;
     }
 }

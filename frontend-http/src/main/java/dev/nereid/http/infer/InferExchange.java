@@ -237,7 +237,7 @@ final class InferExchange {
 
     private InferRequest toInferRequest(InferRequestBody read, RequestMemory memory) {
         Map<String, ParameterValue> parameters = handler.forwardedHeaders()
-                .map(pattern -> ForwardedHeaders.add(read.parameters(), request, pattern))
+                .map(pattern -> ForwardedHeaderReader.read(request, pattern).addTo(read.parameters()))
                 .orElse(read.parameters());
         return new InferRequest(
                 model, read.id(), read.inputs(), read.outputs().requested(), parameters, read.options(), memory);

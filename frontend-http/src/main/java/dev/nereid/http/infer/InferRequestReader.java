@@ -85,7 +85,7 @@ final class InferRequestReader {
         RequestOptions options = RequestOptions.DEFAULT;
         boolean binaryOutput = false;
         if (index.parameters() != JsonFields.ABSENT) {
-            JsonParameterReader read = new JsonParameterReader(json, index.parameters());
+            JsonParameterReader read = new JsonParameterReader(json, index.parameters(), number);
             parameters = read.backendParameters();
             options = read.options();
             binaryOutput = read.binaryOutput();
@@ -143,7 +143,7 @@ final class InferRequestReader {
         long[] dims = readShape(index.member(input, RequestIndex.SHAPE));
         if (!names.add(name)) {
             throw JsonFields.invalid(
-                    RequestTexts.prefix(id) + "input '" + Quoted.text(name) + "' already exists in request");
+                    Quoted.requestPrefix(id) + "input '" + Quoted.text(name) + "' already exists in request");
         }
         MemorySegment bytes;
         if (sources[0] != JsonFields.ABSENT) {

@@ -1,6 +1,9 @@
 package dev.nereid.http.infer;
 
+import dev.nereid.api.InferenceException;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.frontend.ParameterReader;
+import dev.nereid.api.frontend.RequestParameters;
 import dev.nereid.http.body.RequestLimits;
 import dev.nereid.http.json.JsonErrors;
 import dev.nereid.http.json.JsonFields;
@@ -10,37 +13,36 @@ import dev.nereid.http.json.JsonReader;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Sequence;
 import java.nio.charset.StandardCharsets;
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import org.jspecify.annotations.Nullable;
 
-/** Reads the JSON {@code parameters} of an inference request. Confined. */
-final class JsonParameterReader {
-    private static final String RESERVED_PREFIX = "triton_";
+/**
+ * Reads the JSON {@code parameters} of an inference request. Confined to the thread that reads the request.
+ *
+ * <p>As a {@link ParameterReader} it decodes the value at the position of the JSON reader.
+ */
+final class JsonParameterReader implements ParameterReader {
     /** In bytes, as the reference server counts characters. */
     private static final int MAX_SEQUENCE_ID_BYTES = 128;
 
+    private static final String BINARY_OUTPUT = "binary_data_output";
+
     private final JsonReader json;
-    private final JsonNumber number = new JsonNumber();
-    private Map<String, ParameterValue> backendParameters = Map.of();
-    private Sequence.@Nullable Id sequence;
-    private boolean sequenceStart;
-    private boolean sequenceEnd;
-    private long priority;
-    private long timeoutMicros;
+    private final JsonNumber number;
+    private final RequestParameters parameters = new RequestParameters();
     private boolean binaryOutput;
 
     /**
      * Reads the parameters.
      *
-     * @param json a text that was passed over
+     * @param json a checked JSON text
      * @param at the offset of the parameters in it
+     * @param number the number to reuse for numeric values
      */
-    JsonParameterReader(JsonReader json, int at) {
+    JsonParameterReader(JsonReader json, int at, JsonNumber number) {
         this.json = json;
+        this.number = number;
         json.moveTo(at);
         if (json.peek() != '{') {
             throw JsonErrors.value(
@@ -57,55 +59,67 @@ final class JsonParameterReader {
         }
     }
 
-    /** Returns the parameters of the backend; nobody may change them. */
+    private void read(String name) {
+        if (name.equals(BINARY_OUTPUT)) {
+            binaryOutput = bool(name);
+        } else {
+            parameters.read(name, this);
+        }
+    }
+
+    /** Returns the parameters for the backend; unmodifiable. */
     Map<String, ParameterValue> backendParameters() {
-        return backendParameters.isEmpty() ? backendParameters : Collections.unmodifiableMap(backendParameters);
+        return parameters.backendParameters();
     }
 
-    /** Returns the parameters of the server. */
+    /** Returns the scheduling options. */
     RequestOptions options() {
-        Optional<Sequence> place =
-                Optional.ofNullable(sequence).map(id -> new Sequence(id, sequenceStart, sequenceEnd));
-        return new RequestOptions(priority, timeoutMicros, OptionalLong.empty(), place);
+        return parameters.options(OptionalLong.empty());
     }
 
-    /** Says whether outputs are to be written as bytes where the request does not name them. */
+    /** Says whether outputs that the request does not name are written as binary data. */
     boolean binaryOutput() {
         return binaryOutput;
     }
 
-    private void read(String name) {
-        switch (name) {
-            case "sequence_id" -> sequence = readSequenceId();
-            case "sequence_start" -> sequenceStart = JsonFields.bool(json, json.position(), name);
-            case "sequence_end" -> sequenceEnd = JsonFields.bool(json, json.position(), name);
-            case "priority" -> priority = JsonFields.readUnsigned(json, number, name);
-            case "timeout" -> timeoutMicros = JsonFields.readUnsigned(json, number, name);
-            case "binary_data_output" -> binaryOutput = JsonFields.bool(json, json.position(), name);
-            default -> {
-                if (name.startsWith(RESERVED_PREFIX)) {
-                    throw JsonFields.invalid("parameter keys starting with 'triton_' are reserved for Triton usage and"
-                            + " should not be specified.");
-                }
-                if (backendParameters.isEmpty()) {
-                    backendParameters = new LinkedHashMap<>();
-                }
-                RequestLimits.checkCount("parameters", backendParameters.size(), RequestLimits.MAX_PARTS);
-                backendParameters.putIfAbsent(name, JsonParameterValues.read(json, number, name));
-            }
-        }
-    }
-
-    private Sequence.@Nullable Id readSequenceId() {
+    @Override
+    public Optional<Sequence.Id> sequenceId() {
         int at = json.position();
         if (json.readNumber(number) && number.isUnsigned()) {
-            return number.bits() == 0 ? null : new Sequence.Id.Numeric(number.bits());
+            return number.bits() == 0 ? Optional.empty() : Optional.of(new Sequence.Id.Numeric(number.bits()));
         }
         String text = JsonFields.string(json, at, "sequence_id");
         if (text.getBytes(StandardCharsets.UTF_8).length > MAX_SEQUENCE_ID_BYTES) {
             throw JsonFields.invalid(
                     "string correlation ID cannot be longer than " + MAX_SEQUENCE_ID_BYTES + " characters");
         }
-        return text.isEmpty() ? null : new Sequence.Id.Text(text);
+        return text.isEmpty() ? Optional.empty() : Optional.of(new Sequence.Id.Text(text));
+    }
+
+    @Override
+    public boolean bool(String name) {
+        return JsonFields.bool(json, json.position(), name);
+    }
+
+    @Override
+    public long priority() {
+        return JsonFields.readUnsigned(json, number, "priority");
+    }
+
+    @Override
+    public long timeoutMicros() {
+        return JsonFields.readUnsigned(json, number, "timeout");
+    }
+
+    @Override
+    public ParameterValue value(String name) {
+        RequestLimits.checkCount("parameters", parameters.backendParameterCount(), RequestLimits.MAX_PARTS);
+        return JsonParameterValues.read(json, number, name);
+    }
+
+    @Override
+    public InferenceException reserved() {
+        return JsonFields.invalid(
+                "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.");
     }
 }

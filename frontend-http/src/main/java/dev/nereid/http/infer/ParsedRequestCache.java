@@ -1,6 +1,7 @@
 package dev.nereid.http.infer;
 
 import dev.nereid.api.InputTensor;
+import dev.nereid.api.frontend.DirectMappedCache;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -8,26 +9,23 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parsed-request cache: JSON texts of repeated requests and their parsed content. Confined to one event loop. Holds
- * at most {@value #MAX_ENTRIES} texts of {@value #MAX_JSON_BYTES} bytes, and none of the requests' memory.
+ * Parsed-request cache: JSON texts of repeated requests and their parsed content. Confined to one event loop. An
+ * entry holds a text of at most {@value #MAX_JSON_BYTES} bytes, and none of the request's memory.
  *
- * <p>Only a text that was found to be without fault is kept, and only if nothing but the bytes behind it can differ the
- * next time it comes: one without an id, without elements of its own and without shared memory.
+ * <p>Only a valid text is cached, at once, and only if nothing but the bytes behind it can differ the next time: one
+ * without an id, without elements of its own and without shared memory.
  */
 final class ParsedRequestCache {
-    /** A power of two. */
-    private static final int MAX_ENTRIES = 64;
-
     private static final int MAX_JSON_BYTES = 2048;
 
-    private final @Nullable ParsedRequest[] entries = new ParsedRequest[MAX_ENTRIES];
+    private final DirectMappedCache<ParsedRequest> entries = new DirectMappedCache<>();
 
     /**
      * A cached JSON text and its parsed content. Immutable.
      *
-     * @param text its bytes
-     * @param request what it said; its inputs are without bytes
-     * @param byteSizes how many bytes each of the inputs has
+     * @param text the bytes of the text
+     * @param request the request; its inputs have no bytes
+     * @param byteSizes the number of bytes of each input
      */
     private record ParsedRequest(MemorySegment text, InferRequestBody request, List<Long> byteSizes) {
         boolean matches(MemorySegment body, long jsonLength) {
@@ -37,43 +35,43 @@ final class ParsedRequestCache {
     }
 
     /**
-     * Reads a request whose text is known.
+     * Reads a request whose text is cached.
      *
-     * @param model the name of the model that it is sent to, by which clients are told apart
+     * @param model the name of the model, which gives clients of different models different slots
      * @param body the whole body
-     * @param jsonLength how many bytes of it are JSON
-     * @return the request, whose inputs view the body; {@code null} if the text is not known
+     * @param jsonLength the number of bytes of the body that are JSON
+     * @return the request, whose inputs view the body; {@code null} if the text is not cached
      */
     @Nullable
     InferRequestBody get(String model, MemorySegment body, long jsonLength) {
-        ParsedRequest known = entries[slot(model, body.byteSize(), jsonLength)];
-        if (known == null || !known.matches(body, jsonLength)) {
+        ParsedRequest cached = entries.get(hash(model, body.byteSize(), jsonLength));
+        if (cached == null || !cached.matches(body, jsonLength)) {
             return null;
         }
-        InferRequestBody request = known.request;
+        InferRequestBody request = cached.request;
         List<InputTensor> inputs = new ArrayList<>(request.inputs().size());
         long at = jsonLength;
         for (int i = 0; i < request.inputs().size(); i++) {
-            long byteSize = known.byteSizes.get(i);
+            long byteSize = cached.byteSizes.get(i);
             if (byteSize > body.byteSize() - at) {
                 return null;
             }
             inputs.add(request.inputs().get(i).withData(body.asSlice(at, byteSize)));
             at += byteSize;
         }
-        // What is missing or too much is for the reader of unknown texts to tell.
+        // Missing and surplus bytes are reported by the reader of texts that are not cached.
         return at == body.byteSize()
                 ? new InferRequestBody(request.id(), inputs, request.outputs(), request.parameters(), request.options())
                 : null;
     }
 
     /**
-     * Keeps what a text said, if it may come again.
+     * Caches the text of a request and its content, if they may come again.
      *
-     * @param model the name of the model that it was sent to
+     * @param model the name of the model
      * @param body the whole body
-     * @param jsonLength how many bytes of it are JSON
-     * @param request what it said; all its inputs lie behind the text, none in shared memory
+     * @param jsonLength the number of bytes of the body that are JSON
+     * @param request the content; all its inputs lie behind the text, none in shared memory
      */
     void put(String model, MemorySegment body, long jsonLength, InferRequestBody request) {
         if (jsonLength > MAX_JSON_BYTES || !isCacheable(request)) {
@@ -86,22 +84,21 @@ final class ParsedRequestCache {
             inputs.add(input.withData(MemorySegment.NULL));
         }
         byte[] text = body.asSlice(0, jsonLength).toArray(ValueLayout.JAVA_BYTE);
-        entries[slot(model, body.byteSize(), jsonLength)] = new ParsedRequest(
-                MemorySegment.ofArray(text),
-                new InferRequestBody(
-                        request.id(), List.copyOf(inputs), request.outputs(), request.parameters(), request.options()),
-                List.copyOf(byteSizes));
+        InferRequestBody content = new InferRequestBody(
+                request.id(), List.copyOf(inputs), request.outputs(), request.parameters(), request.options());
+        entries.put(
+                hash(model, body.byteSize(), jsonLength),
+                new ParsedRequest(MemorySegment.ofArray(text), content, List.copyOf(byteSizes)));
     }
 
-    /** An id is new each time as a rule, and so is what is said of a sequence. */
+    /** An id usually differs each time, and so do the options of a sequence. */
     private static boolean isCacheable(InferRequestBody request) {
         return request.id().isEmpty()
                 && request.options().sequence().isEmpty()
                 && !request.outputs().hasSharedMemoryOutputs();
     }
 
-    private static int slot(String model, long bodySize, long jsonLength) {
-        int hash = 31 * (31 * model.hashCode() + Long.hashCode(bodySize)) + Long.hashCode(jsonLength);
-        return (hash ^ hash >>> 16) & MAX_ENTRIES - 1;
+    private static int hash(String model, long bodySize, long jsonLength) {
+        return 31 * (31 * model.hashCode() + Long.hashCode(bodySize)) + Long.hashCode(jsonLength);
     }
 }

@@ -3,6 +3,7 @@ package dev.nereid.http.infer;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InputTensor;
 import dev.nereid.api.ModelMetadata;
+import dev.nereid.api.Quoted;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.http.body.RequestMemory;
 import dev.nereid.http.json.JsonFields;
@@ -93,6 +94,6 @@ final class RawRequestReader {
     }
 
     private static InferenceException invalid(String problem) {
-        return JsonFields.invalid(RequestTexts.prefix("") + problem);
+        return JsonFields.invalid(Quoted.requestPrefix("") + problem);
     }
 }

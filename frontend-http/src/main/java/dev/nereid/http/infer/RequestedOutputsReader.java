@@ -71,7 +71,7 @@ final class RequestedOutputsReader {
         String name = JsonFields.string(json, members[0], "name");
         if (!names.add(name)) {
             throw JsonFields.invalid(
-                    RequestTexts.prefix(id) + "output '" + Quoted.text(name) + "' already exists in request");
+                    Quoted.requestPrefix(id) + "output '" + Quoted.text(name) + "' already exists in request");
         }
         long classes = readClasses(parameters[1]);
         if (isShared) {

@@ -2,34 +2,29 @@ package dev.nereid.http.infer;
 
 import dev.nereid.api.InferResponse;
 import dev.nereid.api.NamedTensor;
+import dev.nereid.api.frontend.DirectMappedCache;
 import dev.nereid.spi.Tensor;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Response header cache: pre-rendered headers and JSON of repeated responses. Confined to one event loop. Holds at
- * most {@value #MAX_ENTRIES} texts of {@value #MAX_JSON_BYTES} bytes, and none of the responses' memory.
+ * Response header cache: pre-rendered headers and JSON of repeated responses. Confined to one event loop. An entry
+ * holds a JSON text of at most {@value #MAX_JSON_BYTES} bytes, and none of the response's memory.
  *
- * <p>Only answers are kept whose outputs are all binary, since the elements of others stand in the text, and that have
- * no id and no parameters, which are new each time as a rule.
+ * <p>A response is cached when it comes for the second time in a row in its slot, if all its outputs are binary, since
+ * the text holds the elements of others, and if it has neither id nor parameters, which usually differ each time.
  */
 final class ResponseHeaderCache {
-    /** A power of two. */
-    private static final int MAX_ENTRIES = 64;
-
     private static final int MAX_JSON_BYTES = 2048;
 
-    private final @Nullable ResponseTemplate[] templates = new ResponseTemplate[MAX_ENTRIES];
-
-    /** For each place what came last, known or not: what comes but once is not worth its place. */
-    private final int[] lastHashes = new int[MAX_ENTRIES];
+    private final DirectMappedCache<ResponseTemplate> templates = new DirectMappedCache<>();
 
     /**
-     * Finds the answer that a response makes.
+     * Finds the template of a response.
      *
      * @param response the response
-     * @param outputs how each of its outputs is to be written
-     * @return the answer; {@code null} if it is not known
+     * @param outputs the formats of its outputs
+     * @return the template; {@code null} if it is not cached
      */
     @Nullable
     ResponseTemplate find(InferResponse response, RequestedOutputs outputs) {
@@ -37,33 +32,30 @@ final class ResponseHeaderCache {
             return null;
         }
         int hash = hash(response);
-        int slot = slot(hash);
-        ResponseTemplate known = templates[slot];
-        if (known == null || !known.matches(response, outputs)) {
+        ResponseTemplate cached = templates.get(hash);
+        if (cached == null || !cached.matches(response, outputs)) {
             return null;
         }
-        lastHashes[slot] = hash;
-        return known;
+        templates.repeats(hash);
+        return cached;
     }
 
     /**
-     * Keeps an answer, if it comes for the second time in a row, as far as its place goes, and may come again.
+     * Caches the template of a response that comes for the second time in a row in its slot, if it may come again.
      *
      * @param response the response
-     * @param outputs how each of its outputs was written
-     * @param json what was written, of which the first bytes are the text
-     * @param jsonSize how many bytes of it are the text
+     * @param outputs the formats of its outputs
+     * @param json the bytes that were written, which begin with the JSON text
+     * @param jsonSize the number of bytes of the text
      */
     void put(InferResponse response, RequestedOutputs outputs, byte[] json, int jsonSize) {
         if (jsonSize > MAX_JSON_BYTES || !isCacheable(response) || !areBinary(response.outputs(), outputs)) {
             return;
         }
         int hash = hash(response);
-        int slot = slot(hash);
-        if (lastHashes[slot] == hash) {
-            templates[slot] = new ResponseTemplate(response, json, jsonSize);
+        if (templates.repeats(hash)) {
+            templates.put(hash, new ResponseTemplate(response, json, jsonSize));
         }
-        lastHashes[slot] = hash;
     }
 
     private static boolean isCacheable(InferResponse response) {
@@ -90,9 +82,5 @@ final class ResponseHeaderCache {
             hash = 31 * (31 * hash + tensor.shape().hashCode()) + Long.hashCode(tensor.byteSize());
         }
         return hash;
-    }
-
-    private static int slot(int hash) {
-        return (hash ^ hash >>> 16) & MAX_ENTRIES - 1;
     }
 }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.api.frontend.ConnectionLimiter;
+import dev.nereid.api.tls.TlsFiles;
+import dev.nereid.api.tls.TlsFilesException;
 import dev.nereid.http.HttpSecurity;
 import dev.nereid.http.RawHttpConnection;
 import dev.nereid.http.RunningFrontend;
@@ -62,7 +64,7 @@ class TlsIT {
 
     @Test
     void respondsOverAnEncryptedConnection() throws Exception {
-        int port = start(HttpTls.of(certificate, key, Optional.empty()));
+        int port = start(TlsFiles.of(certificate, key, Optional.empty()));
 
         try (RawHttpConnection connection = new RawHttpConnection(first.connect(port))) {
             for (int i = 0; i < 3; i++) {
@@ -81,7 +83,7 @@ class TlsIT {
 
     @Test
     void sendsNothingInPlainText() throws Exception {
-        int port = start(HttpTls.of(certificate, key, Optional.empty()));
+        int port = start(TlsFiles.of(certificate, key, Optional.empty()));
 
         try (RawHttpConnection connection = new RawHttpConnection(port)) {
             assertThatThrownBy(() -> connection.request("GET", "/v2").receive()).isInstanceOf(Exception.class);
@@ -91,7 +93,7 @@ class TlsIT {
     @Test
     void requiresClientCertificatesIfConfigured() throws Exception {
         Path root = TestCertificate.put(directory.resolve("root.crt"), client.certificatePem());
-        int port = start(HttpTls.of(certificate, key, Optional.of(root)));
+        int port = start(TlsFiles.of(certificate, key, Optional.of(root)));
 
         try (RawHttpConnection known = new RawHttpConnection(first.connect(port, client))) {
             assertThat(known.request("GET", "/v2").receive().status()).isEqualTo(200);
@@ -139,34 +141,35 @@ class TlsIT {
 
     @Test
     void doesNotStartWithBrokenFiles() throws Exception {
-        assertThatThrownBy(() -> start(HttpTls.of(directory.resolve("none"), key, Optional.empty())))
-                .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageStartingWith("http-server-cert: " + directory.resolve("none"));
-        assertThatThrownBy(() -> start(HttpTls.of(certificate, directory.resolve("none"), Optional.empty())))
-                .hasMessageStartingWith("http-server-key: " + directory.resolve("none"));
-        assertThatThrownBy(() -> start(HttpTls.of(certificate, certificate, Optional.empty())))
-                .hasMessageStartingWith("http-server-key: " + certificate);
-        assertThatThrownBy(() -> start(HttpTls.of(key, key, Optional.empty())))
-                .hasMessageStartingWith("http-server-cert: " + key);
+        assertThatThrownBy(() -> start(TlsFiles.of(directory.resolve("none"), key, Optional.empty())))
+                .isInstanceOf(TlsFilesException.class)
+                .hasMessageStartingWith(
+                        directory.resolve("none") + " (expected: a file that can be read): java.nio.file.NoSuchFile");
+        assertThatThrownBy(() -> start(TlsFiles.of(certificate, directory.resolve("none"), Optional.empty())))
+                .hasMessageStartingWith(directory.resolve("none").toString());
+        assertThatThrownBy(() -> start(TlsFiles.of(certificate, certificate, Optional.empty())))
+                .hasMessageStartingWith(certificate + " (expected: an RSA or EC private key in PEM)");
+        assertThatThrownBy(() -> start(TlsFiles.of(key, key, Optional.empty())))
+                .hasMessageStartingWith(key + " (expected: certificates in PEM)");
         Path encrypted = TestCertificate.put(
                 directory.resolve("encrypted.key"), second.keyPem().replace("PRIVATE", "ENCRYPTED PRIVATE"));
-        assertThatThrownBy(() -> start(HttpTls.of(certificate, encrypted, Optional.empty())))
-                .hasMessage("http-server-key: " + encrypted
-                        + ": is encrypted (expected: a private key without a passphrase in PEM)");
+        assertThatThrownBy(() -> start(TlsFiles.of(certificate, encrypted, Optional.empty())))
+                .hasMessage(
+                        encrypted + " (expected: a private key without a passphrase in PEM; this one is encrypted)");
         Path pipe = directory.resolve("pipe");
         new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor();
-        assertThatThrownBy(() -> start(HttpTls.of(certificate, pipe, Optional.empty())))
-                .hasMessage("http-server-key: " + pipe + " (expected: a regular file)");
+        assertThatThrownBy(() -> start(TlsFiles.of(certificate, pipe, Optional.empty())))
+                .hasMessage(pipe + " (expected: a regular file)");
         Path other = TestCertificate.put(directory.resolve("other.key"), client.keyPem());
-        assertThatThrownBy(() -> start(HttpTls.of(certificate, other, Optional.empty())))
-                .hasMessageContaining("the key belongs to another certificate");
-        assertThatThrownBy(() -> start(HttpTls.of(certificate, key, Optional.of(key))))
-                .hasMessageStartingWith("http-root-cert: " + key);
+        assertThatThrownBy(() -> start(TlsFiles.of(certificate, other, Optional.empty())))
+                .hasMessage(other + " (expected: the key of the certificate in " + certificate + ")");
+        assertThatThrownBy(() -> start(TlsFiles.of(certificate, key, Optional.of(key))))
+                .hasMessageStartingWith(key + " (expected: certificates in PEM)");
     }
 
     @Test
     void closesWithConnectionsOpen() throws Exception {
-        int port = start(HttpTls.of(certificate, key, Optional.empty()));
+        int port = start(TlsFiles.of(certificate, key, Optional.empty()));
         try (SSLSocket idle = first.connect(port)) {
             idle.getOutputStream().write(bytes("GET /v2 HTTP/1.1\r\nHost: x\r\n\r\n"));
             assertThat(idle.getInputStream().read()).isPositive();
@@ -178,7 +181,7 @@ class TlsIT {
 
     @Test
     void aConnectionWithoutAHandshakeIsEvicted() throws Exception {
-        int port = start(HttpTls.of(certificate, key, Optional.empty()), new ConnectionLimiter(2, 0));
+        int port = start(TlsFiles.of(certificate, key, Optional.empty()), new ConnectionLimiter(2, 0));
         try (RawHttpConnection old = new RawHttpConnection(port);
                 RawHttpConnection busy = new RawHttpConnection(first.connect(port))) {
             String headers = "Content-Length: 9\r\nInference-Header-Content-Length: 0\r\nExpect: 100-continue\r\n";
@@ -193,15 +196,15 @@ class TlsIT {
         }
     }
 
-    private HttpTls quick() {
-        return HttpTls.of(certificate, key, Optional.empty()).withCheckInterval(Duration.ofMillis(20));
+    private TlsFiles quick() {
+        return TlsFiles.of(certificate, key, Optional.empty()).withReloadInterval(Duration.ofMillis(20));
     }
 
-    private int start(HttpTls tls) throws IOException {
+    private int start(TlsFiles tls) throws IOException {
         return start(tls, ConnectionLimiter.unlimited());
     }
 
-    private int start(HttpTls tls, ConnectionLimiter limiter) throws IOException {
+    private int start(TlsFiles tls, ConnectionLimiter limiter) throws IOException {
         RunningFrontend frontend = new RunningFrontend(RunningFrontend.OPTIONS
                 .withEventLoops(2)
                 .withConnections(RunningFrontend.OPTIONS.connections().withLimiter(limiter))

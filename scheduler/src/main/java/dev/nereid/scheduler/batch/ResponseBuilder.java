@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.batch;
 
+import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.Quoted;
@@ -31,8 +32,6 @@ import org.jspecify.annotations.Nullable;
  * kept until then, since the backend may still write to them, and go no further.
  */
 final class ResponseBuilder implements InferenceResponse {
-    private static final String RESERVED = "triton_";
-
     /** What backends are promised of the memory that they write, in bytes. */
     private static final long ALIGNMENT = 64;
 
@@ -115,8 +114,9 @@ final class ResponseBuilder implements InferenceResponse {
 
     @Override
     public void parameter(String name, ParameterValue value) {
-        if (name.startsWith(RESERVED)) {
-            throw new IllegalArgumentException("name: " + name + " (expected: not to start with " + RESERVED + ")");
+        if (name.startsWith(InferResponse.RESERVED_PREFIX)) {
+            throw new IllegalArgumentException(
+                    "name: " + name + " (expected: not to start with " + InferResponse.RESERVED_PREFIX + ")");
         }
         checkOpen();
         if (parameters == null) {

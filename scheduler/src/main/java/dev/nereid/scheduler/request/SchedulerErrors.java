@@ -65,8 +65,7 @@ public final class SchedulerErrors {
     }
 
     private static String withId(CheckedRequest call, String problem) {
-        String id = call.id().isEmpty() ? "<id_unknown>" : Quoted.text(call.id());
-        return "[request id: " + id + "] " + problem;
+        return Quoted.requestPrefix(call.id()) + problem;
     }
 
     /** The last instance died. */

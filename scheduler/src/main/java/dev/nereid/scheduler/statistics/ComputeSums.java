@@ -1,5 +1,6 @@
 package dev.nereid.scheduler.statistics;
 
+import dev.nereid.api.statistics.ComputeTimings;
 import java.util.concurrent.TimeUnit;
 
 /** Sums of input, inference and output times. Guarded by the lock of its meter. */
@@ -19,5 +20,9 @@ final class ComputeSums {
         inputMicros += times * TimeUnit.NANOSECONDS.toMicros(tally.inputNanos);
         inferMicros += times * TimeUnit.NANOSECONDS.toMicros(tally.inferNanos);
         outputMicros += times * TimeUnit.NANOSECONDS.toMicros(tally.outputNanos);
+    }
+
+    ComputeTimings read() {
+        return new ComputeTimings(input.read(), infer.read(), output.read());
     }
 }

@@ -2,7 +2,7 @@ package dev.nereid.scheduler.statistics;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.ExecutionStatistics;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.MicrosCounters;
@@ -13,28 +13,22 @@ import java.util.Map;
 /**
  * A snapshot of the statistics of a model. Immutable.
  *
- * @param lastInferenceMillis when the last execution ended, in milliseconds since the epoch; 0 if there was none
- * @param inferenceCount the items of all requests that were executed well
- * @param executionCount how many batches were executed
- * @param inferences where requests spent their time
- * @param batches the executions by their batch sizes, in rising order
- * @param responses the responses that backends reported, by their places in their requests
- * @param failures how many requests failed for which reason, without the reasons for which none did
- * @param micros the durations of requests as metrics tell them
+ * @param executions the counts of executions
+ * @param inferences the durations of requests
+ * @param responses the responses that backends reported, by their index in the request
+ * @param failures the number of failed requests by reason, without the reasons for which none failed
+ * @param micros the durations of requests as metrics report them
  */
 public record MeterReading(
-        long lastInferenceMillis,
-        long inferenceCount,
-        long executionCount,
+        ExecutionStatistics executions,
         InferenceTimings inferences,
-        List<BatchStatistics> batches,
         List<ResponseStatistics> responses,
         Map<FailureReason, Long> failures,
         MicrosCounters micros) {
     /** Checks and copies the components. */
     public MeterReading {
+        requireNonNull(executions, "executions");
         requireNonNull(inferences, "inferences");
-        batches = List.copyOf(batches);
         responses = List.copyOf(responses);
         failures = Map.copyOf(failures);
         requireNonNull(micros, "micros");

@@ -2,6 +2,7 @@ package dev.nereid.scheduler.statistics;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.ExecutionStatistics;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.MicrosCounters;
@@ -210,14 +211,7 @@ public final class ModelMeter {
         lock.lock();
         try {
             InferenceTimings timings = new InferenceTimings(
-                    success.read(),
-                    fail.read(),
-                    queue.read(),
-                    requests.input.read(),
-                    requests.infer.read(),
-                    requests.output.read(),
-                    cacheHit.read(),
-                    cacheMiss.read());
+                    success.read(), fail.read(), queue.read(), requests.read(), cacheHit.read(), cacheMiss.read());
             MicrosCounters micros = new MicrosCounters(
                     requestMicros,
                     queueMicros,
@@ -227,11 +221,8 @@ public final class ModelMeter {
                     hitMicros,
                     missMicros);
             return new MeterReading(
-                    lastInferenceMillis,
-                    inferences,
-                    executions,
+                    new ExecutionStatistics(lastInferenceMillis, inferences, executions, readBatches()),
                     timings,
-                    readBatches(),
                     responses.read(),
                     failures,
                     micros);
@@ -243,8 +234,7 @@ public final class ModelMeter {
     @GuardedBy("lock")
     private List<BatchStatistics> readBatches() {
         List<BatchStatistics> read = new ArrayList<>(batches.size());
-        batches.forEach((size, sums) ->
-                read.add(new BatchStatistics(size, sums.input.read(), sums.infer.read(), sums.output.read())));
+        batches.forEach((size, sums) -> read.add(new BatchStatistics(size, sums.read())));
         return read;
     }
 

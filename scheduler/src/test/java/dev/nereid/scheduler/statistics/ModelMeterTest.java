@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.api.statistics.ComputeTimings;
+import dev.nereid.api.statistics.ExecutionStatistics;
 import dev.nereid.api.statistics.FailureReason;
 import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.MicrosCounters;
@@ -29,19 +31,14 @@ final class ModelMeterTest {
     void beginsAtZero() {
         assertThat(meter.read())
                 .isEqualTo(new MeterReading(
-                        0,
-                        0,
-                        0,
+                        new ExecutionStatistics(0, 0, 0, List.of()),
                         new InferenceTimings(
                                 Timing.NONE,
                                 Timing.NONE,
                                 Timing.NONE,
-                                Timing.NONE,
-                                Timing.NONE,
-                                Timing.NONE,
+                                new ComputeTimings(Timing.NONE, Timing.NONE, Timing.NONE),
                                 Timing.NONE,
                                 Timing.NONE),
-                        List.of(),
                         List.of(),
                         Map.of(),
                         new MicrosCounters(0, 0, 0, 0, 0, 0, 0)));
@@ -60,18 +57,18 @@ final class ModelMeterTest {
 
         MeterReading read = meter.read();
         InferenceTimings times = read.inferences();
-        assertThat(read.lastInferenceMillis()).isEqualTo(77);
-        assertThat(read.inferenceCount()).isEqualTo(4);
-        assertThat(read.executionCount()).isEqualTo(1);
+        assertThat(read.executions().lastInferenceMillis()).isEqualTo(77);
+        assertThat(read.executions().inferenceCount()).isEqualTo(4);
+        assertThat(read.executions().executionCount()).isEqualTo(1);
         assertThat(times.success()).isEqualTo(new Timing(2, 21_999 + 20_999));
         assertThat(times.fail()).isEqualTo(new Timing(1, 19_999));
         assertThat(times.queue()).isEqualTo(new Timing(2, 8_800 + 7_800));
-        assertThat(times.computeInput()).isEqualTo(new Timing(2, 2 * 1_500));
-        assertThat(times.computeInfer()).isEqualTo(new Timing(2, 2 * 8_500));
-        assertThat(times.computeOutput()).isEqualTo(new Timing(2, 2 * 2_999));
-        assertThat(read.batches())
-                .containsExactly(
-                        new BatchStatistics(6, new Timing(1, 1_500), new Timing(1, 8_500), new Timing(1, 2_999)));
+        assertThat(times.compute().input()).isEqualTo(new Timing(2, 2 * 1_500));
+        assertThat(times.compute().infer()).isEqualTo(new Timing(2, 2 * 8_500));
+        assertThat(times.compute().output()).isEqualTo(new Timing(2, 2 * 2_999));
+        assertThat(read.executions().batches())
+                .containsExactly(new BatchStatistics(
+                        6, new ComputeTimings(new Timing(1, 1_500), new Timing(1, 8_500), new Timing(1, 2_999))));
         assertThat(read.failures()).containsExactly(Map.entry(FailureReason.BACKEND, 1L));
         assertThat(read.micros())
                 .as("cut for each request, before they are added")
@@ -93,9 +90,9 @@ final class ModelMeterTest {
 
         meter.record(tally);
 
-        assertThat(meter.read().batches())
-                .containsExactly(
-                        new BatchStatistics(1, new Timing(1, input), new Timing(1, infer), new Timing(1, output)));
+        assertThat(meter.read().executions().batches())
+                .containsExactly(new BatchStatistics(
+                        1, new ComputeTimings(new Timing(1, input), new Timing(1, infer), new Timing(1, output))));
     }
 
     @Test
@@ -106,11 +103,13 @@ final class ModelMeterTest {
             meter.record(tally);
         }
 
-        assertThat(meter.read().executionCount()).isEqualTo(3);
-        assertThat(meter.read().batches())
+        assertThat(meter.read().executions().executionCount()).isEqualTo(3);
+        assertThat(meter.read().executions().batches())
                 .containsExactly(
-                        new BatchStatistics(1, new Timing(1, 0), new Timing(1, 10), new Timing(1, 0)),
-                        new BatchStatistics(4, new Timing(2, 0), new Timing(2, 20), new Timing(2, 0)));
+                        new BatchStatistics(
+                                1, new ComputeTimings(new Timing(1, 0), new Timing(1, 10), new Timing(1, 0))),
+                        new BatchStatistics(
+                                4, new ComputeTimings(new Timing(2, 0), new Timing(2, 20), new Timing(2, 0))));
     }
 
     /** The backend threw: no execution is counted, and its requests have failed. */
@@ -122,9 +121,9 @@ final class ModelMeterTest {
 
         meter.record(tally);
 
-        assertThat(meter.read().executionCount()).isZero();
-        assertThat(meter.read().lastInferenceMillis()).isZero();
-        assertThat(meter.read().batches()).isEmpty();
+        assertThat(meter.read().executions().executionCount()).isZero();
+        assertThat(meter.read().executions().lastInferenceMillis()).isZero();
+        assertThat(meter.read().executions().batches()).isEmpty();
         assertThat(meter.read().failures()).isEqualTo(Map.of(FailureReason.BACKEND, 1L, FailureReason.CANCELED, 1L));
     }
 
@@ -205,10 +204,10 @@ final class ModelMeterTest {
         InferenceTimings times = meter.read().inferences();
         assertThat(times.success()).isEqualTo(new Timing(1, 10_000));
         assertThat(times.queue()).isEqualTo(new Timing(1, 2_000));
-        assertThat(times.computeInfer()).isEqualTo(Timing.NONE);
+        assertThat(times.compute().infer()).isEqualTo(Timing.NONE);
         assertThat(times.cacheHit()).isEqualTo(new Timing(1, 3_000));
         assertThat(times.cacheMiss()).isEqualTo(new Timing(1, 4_000));
-        assertThat(meter.read().inferenceCount()).isZero();
+        assertThat(meter.read().executions().inferenceCount()).isZero();
         assertThat(meter.read().micros()).isEqualTo(new MicrosCounters(10, 2, 0, 0, 0, 3, 4));
     }
 }

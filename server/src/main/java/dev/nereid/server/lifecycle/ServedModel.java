@@ -7,7 +7,9 @@ import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.api.statistics.MetricCounters;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.request.CheckedRequest;
@@ -148,21 +150,21 @@ public final class ServedModel implements AutoCloseable {
     ModelStatistics statistics() {
         MeterReading read = scheduler.statistics();
         return new ModelStatistics(
-                settings.name(),
-                settings.version(),
-                read.lastInferenceMillis(),
-                read.inferenceCount(),
-                read.executionCount(),
-                config.getMetricTagsMap(),
+                tags(),
+                read.executions(),
                 read.inferences(),
-                read.batches(),
                 read.responses(),
                 memory,
-                read.failures(),
-                read.micros(),
-                scheduler.isCached(),
-                scheduler.waiting(),
-                loadTime.toNanos() / NANOS_PER_SECOND);
+                new MetricCounters(
+                        read.failures(),
+                        read.micros(),
+                        scheduler.isCached(),
+                        scheduler.waiting(),
+                        loadTime.toNanos() / NANOS_PER_SECOND));
+    }
+
+    private ModelVersionTags tags() {
+        return new ModelVersionTags(settings.name(), settings.version(), config.getMetricTagsMap());
     }
 
     boolean isReady() {
@@ -183,12 +185,7 @@ public final class ServedModel implements AutoCloseable {
 
     /** Tells of executions that are overdue. */
     OverdueExecutions overdue() {
-        return new OverdueExecutions(
-                settings.name(),
-                settings.version(),
-                config.getMetricTagsMap(),
-                scheduler.overdue(),
-                scheduler.overdueTotal());
+        return new OverdueExecutions(tags(), scheduler.overdue(), scheduler.overdueTotal());
     }
 
     /** Lets instances take what waits, whatever delay of schedulers was asked for. Never blocks. */

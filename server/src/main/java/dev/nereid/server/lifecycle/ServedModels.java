@@ -139,7 +139,7 @@ public final class ServedModels implements ModelCatalog {
             return versions;
         }
         for (ModelStatistics version : versions) {
-            if (version.version() == model.version()) {
+            if (version.model().version() == model.version()) {
                 return List.of(version);
             }
         }

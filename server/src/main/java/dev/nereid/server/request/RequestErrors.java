@@ -138,7 +138,7 @@ final class RequestErrors {
     }
 
     private static InferenceException of(String id, String message) {
-        return invalid("[request id: " + (id.isEmpty() ? "<id_unknown>" : Quoted.text(id)) + "] " + message);
+        return invalid(Quoted.requestPrefix(id) + message);
     }
 
     private static InferenceException invalid(String message) {
