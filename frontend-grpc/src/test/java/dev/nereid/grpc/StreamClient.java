@@ -20,7 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The client side of one stream. Safe for use by any thread, but for requests. */
+/** The client side of one stream. Safe for use by any thread, except for sending requests. */
 final class StreamClient implements ClientResponseObserver<ModelInferRequest, ModelStreamInferResponse> {
     private static final long PATIENCE_SECONDS = 20;
 
@@ -113,7 +113,7 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
         return response;
     }
 
-    /** Returns what came and was not looked at. */
+    /** Returns the responses that were not returned yet. */
     List<ModelStreamInferResponse> rest() {
         List<ModelStreamInferResponse> rest = new ArrayList<>();
         responses.drainTo(rest);

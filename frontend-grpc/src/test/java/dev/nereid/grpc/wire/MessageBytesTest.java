@@ -25,7 +25,7 @@ final class MessageBytesTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    /** A stream of the transport that came in crumbs. */
+    /** A stream of the transport that arrived in small fragments. */
     private static final class Crumbs extends ByteArrayInputStream implements KnownLength {
         Crumbs(byte[] content) {
             super(content);
@@ -64,7 +64,7 @@ final class MessageBytesTest {
     }
 
     @Test
-    void givesMemoryBackIfTheStreamFails() throws IOException {
+    void releasesMemoryIfTheStreamFails() throws IOException {
         ByteArrayOutputStream packed = new ByteArrayOutputStream();
         try (GZIPOutputStream gzip = new GZIPOutputStream(packed)) {
             gzip.write(content(100_000));
