@@ -104,8 +104,8 @@ public final class GrpcFrontend implements AutoCloseable {
      * @param options the options
      * @param groups the event loops and other threads to run on; owned by the caller, and must outlive the front end
      * @return the front end, to be closed by the caller
-     * @throws IOException if the address cannot be listened on; {@link TlsFilesException} if a file for encryption cannot
-     *     be used
+     * @throws IOException if the address cannot be listened on; {@link TlsFilesException} if a file for encryption
+     *     cannot be used
      */
     public static GrpcFrontend start(InferenceServer server, GrpcOptions options, EventLoopGroups groups)
             throws IOException {

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The client side of one stream. Safe for use by any thread, except for sending requests. */
 final class StreamClient implements ClientResponseObserver<ModelInferRequest, ModelStreamInferResponse> {
-    private static final long PATIENCE_SECONDS = 20;
+    private static final long TIMEOUT_SECONDS = 20;
 
     private final BlockingQueue<ModelStreamInferResponse> responses = new LinkedBlockingQueue<>();
     private final CompletableFuture<Status> end = new CompletableFuture<>();
@@ -108,7 +108,7 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
 
     /** Returns the next response. */
     ModelStreamInferResponse next() throws InterruptedException {
-        ModelStreamInferResponse response = responses.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        ModelStreamInferResponse response = responses.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         assertThat(response).as("a response").isNotNull();
         return response;
     }
@@ -122,6 +122,6 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
 
     /** Waits until the stream ends. */
     Status end() throws Exception {
-        return end.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        return end.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 }

@@ -19,7 +19,9 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.util.AsciiString;
 import org.jspecify.annotations.Nullable;
 
-/** Admits or refuses the calls of one connection before gRPC sees them. Confined to the event loop of the connection. */
+/**
+ * Admits or refuses the calls of one connection before gRPC sees them. Confined to the event loop of the connection.
+ */
 final class CallAdmission {
     /** The maximum number of open calls on a stalled connection; further ones are refused. */
     private static final int MAX_UNREAD = 256;

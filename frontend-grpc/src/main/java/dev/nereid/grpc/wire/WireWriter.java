@@ -156,7 +156,7 @@ final class WireWriter {
         size += length;
     }
 
-    /** Writes a field that is a list of numbers of variable length, packed: the dimensions of a shape, if it has any. */
+    /** Writes the dimensions of a shape, if it has any, as a field of packed varints. */
     void dimsField(int number, Shape shape) {
         int rank = shape.rank();
         if (rank > 0) {

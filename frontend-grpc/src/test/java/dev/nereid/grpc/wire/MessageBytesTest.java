@@ -26,8 +26,8 @@ final class MessageBytesTest {
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
     /** A stream of the transport that arrived in small fragments. */
-    private static final class Crumbs extends ByteArrayInputStream implements KnownLength {
-        Crumbs(byte[] content) {
+    private static final class Fragments extends ByteArrayInputStream implements KnownLength {
+        Fragments(byte[] content) {
             super(content);
         }
     }
@@ -47,9 +47,9 @@ final class MessageBytesTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 8193, 1_000_000})
     void copiesStreamsOfKnownLengthIntoOnePiece(int size) throws IOException {
-        assertCopied(content(size), new Crumbs(content(size)));
+        assertCopied(content(size), new Fragments(content(size)));
 
-        try (MessageBytes _ = MessageBytes.of(new Crumbs(content(size)), memory)) {
+        try (MessageBytes _ = MessageBytes.of(new Fragments(content(size)), memory)) {
             assertThat(memory.bytesInUse()).isEqualTo(size);
         }
     }

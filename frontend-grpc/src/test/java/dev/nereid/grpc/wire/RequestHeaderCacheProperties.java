@@ -193,7 +193,9 @@ final class RequestHeaderCacheProperties {
         }
         read(rival);
         read(rival);
-        assertThat(read(request()).inputs()).as("the rival was read twice in a row").isNotSameAs(cached);
+        assertThat(read(request()).inputs())
+                .as("the rival was read twice in a row")
+                .isNotSameAs(cached);
     }
 
     /** Finds a request whose header has the same place in the cache. */
