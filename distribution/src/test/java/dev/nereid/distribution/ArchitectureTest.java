@@ -234,6 +234,9 @@ class ArchitectureTest {
                         .belongToAnyOf(ServiceLoader.class)
                         .because("no object of a plugin enters but through the boundary"),
                 slices().matching("dev.nereid.(*)..").should().beFreeOfCycles(),
+                LayerRules.frontendGrpc(),
+                LayerRules.frontendHttp(),
+                LayerRules.scheduler(),
                 PackageRules.noCyclesOfPackages(),
                 PackageRules.noLargeCyclesOfClasses(),
                 PackageRules.size(LARGE_PACKAGES),

@@ -12,8 +12,8 @@ import java.util.concurrent.Executor;
  *
  * @param acceptors accepts connections
  * @param workers runs connections; may be the same
- * @param channels makes server channels that fit both groups
- * @param longTasks does what would keep an event loop busy too long, such as to read long messages; a few threads that do
+ * @param channels creates server channels that fit both groups
+ * @param longTasks runs tasks that take an event loop too long, such as reading large messages; a few threads that run
  *     nothing that blocks, and that are no event loops
  */
 public record EventLoopGroups(

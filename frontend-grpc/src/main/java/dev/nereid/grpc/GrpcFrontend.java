@@ -47,35 +47,35 @@ import java.util.concurrent.TimeUnit;
 /**
  * Serves an {@link InferenceServer} over gRPC. Safe for use by any thread.
  *
- * <p>Everything runs on the event loops that the caller gives, which it goes on to own; nothing blocks them.
+ * <p>Everything runs on the event loops of the caller, who goes on to own them; nothing blocks them.
  */
 public final class GrpcFrontend implements AutoCloseable {
     private static final long FORCED_SHUTDOWN_MILLIS = 1_000;
 
-    /** How long calls may still begin on connections whose clients have been told to use others. */
+    /** The time during which calls may still begin on connections after GOAWAY was sent. */
     private static final long GOAWAY_MILLIS = 1_000;
 
-    /** While the answers that wait on a stream take so much, it is not read on. */
+    /** The bytes of waiting responses at which reading of a stream pauses. */
     private static final long MAX_WAITING_BYTES = 16L << 20;
 
-    /** How far decoupled models may be ahead of the client of a stream. */
+    /** The bytes that decoupled models may be ahead of the client of a stream. */
     private static final long MAX_BYTES_AHEAD = 64L << 20;
 
     /**
-     * How many calls a connection may have in progress; clients wait with more. Answers that a client does not read wait
-     * in the memory of the transport, which nothing else bounds.
+     * The maximum number of calls in progress on a connection; clients delay further ones. Responses that a client does
+     * not read wait in the memory of the transport, which nothing else bounds.
      */
     private static final int MAX_CALLS_PER_CONNECTION = 1024;
 
-    /** Longer than a connection lives. */
+    /** Stands for no timeout: longer than a connection lives. */
     private static final Duration NO_TIMEOUT = Duration.ofDays(365);
 
-    /** Resets that the transport lets through, even for streams that are closed; {@link GuardedConnection} has a closer look. */
+    /** Resets that the transport accepts, even for closed streams; {@link GuardedConnection} limits them further. */
     private static final int MAX_RESETS = 20_000;
 
     private static final int RESET_WINDOW_SECONDS = 10;
 
-    /** The part of the bound on calls that may have unread responses. */
+    /** The divisor of the call limit that gives the limit of unread responses. */
     private static final int UNREAD_PART = 4;
 
     private final Server transport;
@@ -87,12 +87,12 @@ public final class GrpcFrontend implements AutoCloseable {
     private GrpcFrontend(
             Server transport,
             GrpcOptions options,
-            ShutdownInterceptor stopping,
+            ShutdownInterceptor shutdown,
             HealthService health,
             Optional<ReloadingSslContext> tls) {
         this.transport = transport;
         this.options = options;
-        this.shutdown = stopping;
+        this.shutdown = shutdown;
         this.health = health;
         this.tls = tls;
     }
@@ -100,9 +100,9 @@ public final class GrpcFrontend implements AutoCloseable {
     /**
      * Starts to listen.
      *
-     * @param server what to serve; goes on to belong to the caller, and must outlive the front end
-     * @param options how to listen
-     * @param groups the event loops and other threads to run on; go on to belong to the caller, and must outlive the front end
+     * @param server the server; owned by the caller, and must outlive the front end
+     * @param options the options
+     * @param groups the event loops and other threads to run on; owned by the caller, and must outlive the front end
      * @return the front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS file cannot
      *     be used
@@ -114,17 +114,17 @@ public final class GrpcFrontend implements AutoCloseable {
         requireNonNull(groups, "groups");
         TransportLogFilter.install();
         EventLoop timer = groups.workers().next();
-        ShutdownInterceptor stopping = new ShutdownInterceptor(server.refusals());
+        ShutdownInterceptor shutdown = new ShutdownInterceptor(server.refusals());
         HealthService health = new HealthService(
                 server, Set.of(GRPCInferenceServiceGrpc.SERVICE_NAME, HealthGrpc.SERVICE_NAME), timer);
         TransportMemory transport =
                 new TransportMemory(server.memory(), options.limits().transportBytes());
         ConnectionGuard guard = guard(options.limits(), transport, groups, server.refusals());
         NettyServerBuilder builder = transport(options, groups, guard, server.refusals())
-                // The last one is asked first.
+                // The interceptor that is added last runs first.
                 .intercept(new RestrictedMethods(options.policy().access(), server.refusals()))
-                .intercept(stopping)
-                .addService(InferenceService.of(server, inferenceMethods(server, options, groups, stopping, transport)))
+                .intercept(shutdown)
+                .addService(InferenceService.of(server, inferenceMethods(server, options, groups, shutdown, transport)))
                 .addService(health.definition())
                 .addService(
                         BoundedService.of(ProtoReflectionServiceV1.newInstance().bindService()))
@@ -141,7 +141,7 @@ public final class GrpcFrontend implements AutoCloseable {
             builder.sslContext(tls.get().context());
         }
         try {
-            return new GrpcFrontend(builder.build().start(), options, stopping, health, tls);
+            return new GrpcFrontend(builder.build().start(), options, shutdown, health, tls);
         } catch (IOException | RuntimeException e) {
             tls.ifPresent(ReloadingSslContext::close);
             throw e;
@@ -170,27 +170,27 @@ public final class GrpcFrontend implements AutoCloseable {
             InferenceServer server,
             GrpcOptions options,
             EventLoopGroups groups,
-            ShutdownInterceptor stopping,
+            ShutdownInterceptor shutdown,
             TransportMemory transport) {
         GrpcOptions.Messages messages = options.messages();
-        InferCallDependencies calls = new InferCallDependencies(
+        InferCallDependencies dependencies = new InferCallDependencies(
                 new InferRequestAssembler(server.memory(), server.sharedMemory(), messages.maxInboundBytes()),
                 options.policy().forwardedHeaders(),
                 new ResponseCompressor(messages.compression().level()),
                 transport,
                 System::nanoTime);
         return List.of(
-                new ModelInferMethod(server, calls).definition(),
+                new ModelInferMethod(server, dependencies).definition(),
                 new ModelStreamInferMethod(new StreamContext(
                                 server,
-                                calls,
+                                dependencies,
                                 new StreamLimits(messages.maxWaitingResponses(), MAX_WAITING_BYTES, MAX_BYTES_AHEAD),
                                 groups.workers(),
-                                stopping))
+                                shutdown))
                         .definition());
     }
 
-    /** The service that went before, which many clients still ask for. */
+    /** Returns the predecessor of the reflection service, which many clients still use. */
     @SuppressWarnings("deprecation")
     private static BindableService reflectionV1Alpha() {
         return ProtoReflectionService.newInstance();
@@ -235,7 +235,7 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     /**
-     * Returns where the front end listens.
+     * Returns the address that the front end listens on.
      *
      * @return the address
      */
@@ -244,7 +244,7 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     /**
-     * Returns where the front end listens.
+     * Returns the port that the front end listens on.
      *
      * @return the port, never 0
      */
@@ -253,9 +253,9 @@ public final class GrpcFrontend implements AutoCloseable {
     }
 
     /**
-     * Tells clients to use other connections, answers the calls that they began before they heard of it, refuses later
-     * requests of streams, waits for what is in progress as long as the options allow, and ends what is left. Blocks; not
-     * to be called on an event loop. Later calls do nothing. An interrupt ends the wait, and stays set.
+     * Sends GOAWAY to clients, serves the calls that they begin before they receive it, refuses later requests of
+     * streams, waits for calls in progress as long as the options allow, and cancels the rest. Blocks; not to be called
+     * on an event loop. Repeated closing does nothing. An interrupt ends the wait, and stays set.
      */
     @Override
     public void close() {

@@ -15,10 +15,10 @@ import java.util.regex.Pattern;
  *
  * @param address the address to listen on
  * @param port the port to listen on; 0 for any that is free
- * @param messages what may be sent
- * @param connections how connections are kept
- * @param limits how much clients may hold, and for how long
- * @param policy who may ask what
+ * @param messages the limits, flow control and compression of messages
+ * @param connections the keep-alive, maximum age and encryption of connections
+ * @param limits the limits of clients' connections, calls and memory
+ * @param policy the restrictions of the protocol
  * @param closeTimeout how long calls in progress may take when the front end is closed
  */
 public record GrpcOptions(
@@ -44,13 +44,12 @@ public record GrpcOptions(
     /**
      * Size limits, flow control and compression of messages. Immutable.
      *
-     * @param maxInboundBytes the longest message that is read; longer ones are refused
-     * @param flowControlWindowBytes how much a client may send of one call before the server has read it
-     * @param maxWaitingResponses how many responses of a stream may wait for a client that reads slowly, until the stream
-     *     is not read on; decoupled models, which nothing holds back, may go further
-     * @param compression how inference responses are compressed
-     * @param controlDelay how long the responses of methods that do not infer wait, for tests of clients; zero for not at
-     *     all
+     * @param maxInboundBytes the maximum length of a message; longer ones are refused
+     * @param flowControlWindowBytes the bytes of one call that a client may send before the server has read them
+     * @param maxWaitingResponses the number of responses waiting for a slow client at which reading of its stream
+     *     pauses; decoupled models, which are not slowed down, may exceed it
+     * @param compression the compression of inference responses
+     * @param controlDelay the delay of responses of methods that do not infer, for tests of clients; zero for none
      */
     public record Messages(
             int maxInboundBytes,
@@ -77,9 +76,9 @@ public record GrpcOptions(
     /**
      * Keep-alive, maximum age and encryption of connections. Immutable.
      *
-     * @param keepAlive how they are found dead or abusive
-     * @param maxAge how old they get
-     * @param maxAgeGrace how long calls in progress may take on a connection that is too old
+     * @param keepAlive the keep-alive options
+     * @param maxAge the maximum age of a connection
+     * @param maxAgeGrace how long calls in progress may take on a connection that has reached the maximum age
      * @param tls the certificate files that encrypt them; empty if they are not encrypted
      */
     public record Connections(
@@ -98,15 +97,15 @@ public record GrpcOptions(
     }
 
     /**
-     * Limits of what clients may hold, and for how long. Immutable.
+     * Limits of clients' connections, calls and memory. Immutable.
      *
      * @param openConnections counts connections; may be shared with other front ends
-     * @param openCalls how many calls of all clients may be open at a time; further ones are refused. When a quarter of
+     * @param openCalls the maximum number of open calls of all clients; further ones are refused. When a quarter of
      *     them have responses that clients do not read, connections of such clients are closed
-     * @param unreadBytes how many bytes of large responses may wait for clients that do not read, until connections of
-     *     such clients are closed
-     * @param transportBytes how many bytes of messages of any size may wait in the memory of the transport, those that
-     *     arrive and those that clients do not read; more are refused
+     * @param unreadBytes the bytes of large responses that may wait before connections of clients that do not read are
+     *     closed
+     * @param transportBytes the maximum bytes of messages in the memory of the transport, those that arrive and those
+     *     that clients do not read; more are refused
      * @param responseStall how long a client may read nothing while responses wait; empty for any time
      * @param handshakeTimeout how long the handshakes of TLS and HTTP/2 may take together; empty for any time
      * @param maxIdle how long a connection may have no call; empty for any time
@@ -122,7 +121,7 @@ public record GrpcOptions(
         private static final long HEAP_BYTES_PER_CALL = 16 << 10;
         private static final long MIN_TRANSPORT_BYTES = 32L << 20;
 
-        /** Any number of connections, calls as the heap has room for, a minute for clients that do not read. */
+        /** Any number of connections, as many calls as fit the heap, a minute for clients that do not read. */
         public static final Limits DEFAULT = new Limits(
                 ConnectionLimiter.unlimited(),
                 Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_CALL),
@@ -143,7 +142,7 @@ public record GrpcOptions(
             maxIdle.ifPresent(time -> check(time.isPositive(), "maxIdle", time));
         }
 
-        /** Not that of the options, whose defaults need these. */
+        /** Not the method of the options, whose defaults need these limits. */
         private static void check(boolean isGood, String name, Object value) {
             if (!isGood) {
                 throw new IllegalArgumentException(name + ": " + value + " (expected: > 0)");
@@ -151,7 +150,7 @@ public record GrpcOptions(
         }
 
         /**
-         * Returns the same limits with another count of connections.
+         * Returns the same limits with another limiter of connections.
          *
          * @param limiter counts connections
          * @return the changed limits
@@ -162,10 +161,10 @@ public record GrpcOptions(
         }
 
         /**
-         * Returns the same limits with others of what is open and unread.
+         * Returns the same limits with other limits of open calls and unread responses.
          *
-         * @param calls how many calls may be open at a time
-         * @param bytes how many bytes of large responses may wait for clients that do not read
+         * @param calls the maximum number of open calls
+         * @param bytes the bytes of large responses that may wait for clients that do not read
          * @return the changed limits
          */
         public Limits withUnread(long calls, long bytes) {
@@ -208,12 +207,12 @@ public record GrpcOptions(
      * Keep-alive options of connections. Immutable.
      *
      * @param time how long a connection may be silent before the server pings it
-     * @param timeout how long the answer to a ping may take before the connection is closed
+     * @param timeout how long the response to a ping may take before the connection is closed
      * @param withoutCalls whether clients may ping while they have no call in progress
      * @param minPingInterval how long clients must wait between pings
      */
     public record KeepAlive(Duration time, Duration timeout, boolean withoutCalls, Duration minPingInterval) {
-        /** Ping after two hours of silence, wait 20 seconds for the answer; clients may ping every five minutes. */
+        /** Ping after two hours of silence, wait 20 seconds for the response; clients may ping every five minutes. */
         public static final KeepAlive DEFAULT =
                 new KeepAlive(Duration.ofHours(2), Duration.ofSeconds(20), false, Duration.ofMinutes(5));
 
@@ -228,11 +227,11 @@ public record GrpcOptions(
     /**
      * Restrictions of the protocol and the headers forwarded to backends. Immutable.
      *
-     * @param access which parts of the protocol need a secret
-     * @param forwardedHeaders found in the names of headers that become parameters of inference requests
+     * @param access the API groups that require a secret
+     * @param forwardedHeaders the pattern found in the names of headers that become parameters of inference requests
      */
     public record Policy(ApiAccess access, Optional<Pattern> forwardedHeaders) {
-        /** Everybody may ask everything; no headers are passed on. */
+        /** Nothing is restricted; no headers are forwarded. */
         public static final Policy OPEN = new Policy(ApiAccess.OPEN, Optional.empty());
 
         /** Checks the components. */
@@ -256,7 +255,7 @@ public record GrpcOptions(
     }
 
     /**
-     * Returns the same options for another place to listen.
+     * Returns the same options with another address and port.
      *
      * @param newAddress the address to listen on
      * @param newPort the port to listen on; 0 for any that is free
@@ -269,7 +268,7 @@ public record GrpcOptions(
     /**
      * Returns the same options with other messages.
      *
-     * @param changed what may be sent
+     * @param changed the options of messages
      * @return the changed options
      */
     public GrpcOptions withMessages(Messages changed) {
@@ -277,9 +276,9 @@ public record GrpcOptions(
     }
 
     /**
-     * Returns the same options with another limit of messages.
+     * Returns the same options with another limit of the length of messages.
      *
-     * @param bytes the longest message that is read
+     * @param bytes the maximum length of a message
      * @return the changed options
      */
     public GrpcOptions withMaxInboundMessageBytes(int bytes) {
@@ -292,9 +291,9 @@ public record GrpcOptions(
     }
 
     /**
-     * Returns the same options with other rules for connections.
+     * Returns the same options with other options of connections.
      *
-     * @param changed how connections are kept
+     * @param changed the options of connections
      * @return the changed options
      */
     public GrpcOptions withConnections(Connections changed) {
@@ -304,7 +303,7 @@ public record GrpcOptions(
     /**
      * Returns the same options with other limits.
      *
-     * @param changed how much clients may hold, and for how long
+     * @param changed the limits
      * @return the changed options
      */
     public GrpcOptions withLimits(Limits changed) {
@@ -314,7 +313,7 @@ public record GrpcOptions(
     /**
      * Returns the same options with another policy.
      *
-     * @param changed who may ask what
+     * @param changed the policy
      * @return the changed options
      */
     public GrpcOptions withPolicy(Policy changed) {
@@ -322,7 +321,7 @@ public record GrpcOptions(
     }
 
     /**
-     * Returns the same options with another time to close.
+     * Returns the same options with another timeout of closing.
      *
      * @param timeout how long calls in progress may take when the front end is closed
      * @return the changed options
@@ -334,7 +333,7 @@ public record GrpcOptions(
     /**
      * Returns the same options with another delay of responses.
      *
-     * @param delay how long the responses of methods that do not infer wait; zero for not at all
+     * @param delay the delay of responses of methods that do not infer; zero for none
      * @return the changed options
      */
     public GrpcOptions withControlDelay(Duration delay) {

@@ -6,11 +6,11 @@ import java.util.zip.Deflater;
 public enum ResponseCompression {
     /** Responses are not compressed. */
     NONE(Deflater.NO_COMPRESSION),
-    /** As fast as it gets. */
+    /** The fastest compression. */
     LOW(Deflater.BEST_SPEED),
-    /** The usual compromise. */
+    /** A compromise between speed and size. */
     MEDIUM(6),
-    /** As small as it gets. */
+    /** The smallest output. */
     HIGH(Deflater.BEST_COMPRESSION);
 
     private final int level;

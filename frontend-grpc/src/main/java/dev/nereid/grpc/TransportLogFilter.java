@@ -16,14 +16,14 @@ import org.slf4j.spi.LoggingEventBuilder;
 /**
  * Limits each logger of the gRPC transport to one line a second. Safe for use by any thread.
  *
- * <p>The transport reports what clients do wrong with a stack trace each, which would let a client fill the disk and keep
- * the event loop busy. A line has no stack trace, and has the number of those left out before.
+ * <p>The transport logs each error of a client with a stack trace, which would let a client fill the disk and keep the
+ * event loop busy. A line has no stack trace, and has the number of lines suppressed before it.
  */
 final class TransportLogFilter implements Filter {
     private static final org.slf4j.Logger LOG = LoggerFactory.getLogger(TransportLogFilter.class);
     private static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** The loggers of the transport. A filter is asked only by its own logger, so each has to be named. */
+    /** The loggers of the transport. A filter applies to its own logger alone, so each is named. */
     private static final List<String> LOGGER_NAMES = List.of(
             "io.grpc.netty.NettyServerHandler",
             "io.grpc.netty.NettyServerStream",
@@ -47,7 +47,7 @@ final class TransportLogFilter implements Filter {
     private final LongSupplier nanoTime;
     /** When the next line may be written. */
     private final AtomicLong nextLineNanos;
-    /** The lines left out since the last one. */
+    /** The lines suppressed since the last one. */
     private final AtomicLong suppressed = new AtomicLong();
 
     TransportLogFilter(LongSupplier nanoTime) {
@@ -55,14 +55,15 @@ final class TransportLogFilter implements Filter {
         nextLineNanos = new AtomicLong(nanoTime.getAsLong());
     }
 
-    /** Bounds the lines of all loggers of the transport. */
+    /** Installs the filter on all loggers of the transport. */
     static void install() {
         LOGGERS.forEach(logger -> logger.setFilter(new TransportLogFilter(System::nanoTime)));
     }
 
     /**
-     * Writes a record if it is time. Returns {@code false}, so that the handlers of the logger do not write it too,
-     * unless it has an error of the JVM: that is not the fault of a client, and handlers look for fatal errors.
+     * Writes a record if the interval has passed. Returns {@code false}, so that the handlers of the logger do not
+     * write it too, unless it has an error of the JVM: clients do not cause such errors, and handlers look for fatal
+     * ones.
      */
     @Override
     public boolean isLoggable(LogRecord message) {
@@ -74,8 +75,8 @@ final class TransportLogFilter implements Filter {
             return true;
         }
         long now = nanoTime.getAsLong();
-        long due = nextLineNanos.get();
-        if (now - due < 0 || !nextLineNanos.compareAndSet(due, now + INTERVAL_NANOS)) {
+        long nextLine = nextLineNanos.get();
+        if (now - nextLine < 0 || !nextLineNanos.compareAndSet(nextLine, now + INTERVAL_NANOS)) {
             suppressed.incrementAndGet();
             return false;
         }

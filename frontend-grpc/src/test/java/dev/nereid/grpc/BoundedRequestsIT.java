@@ -52,8 +52,8 @@ final class BoundedRequestsIT {
         return call;
     }
 
-    private void awaitBytes(long least) {
-        TestFrontend.await(() -> frontend.memory.bytesInUse() >= least);
+    private void awaitBytes(long min) {
+        TestFrontend.await(() -> frontend.memory.bytesInUse() >= min);
     }
 
     private static ServerReflectionRequest reflection(int length) {

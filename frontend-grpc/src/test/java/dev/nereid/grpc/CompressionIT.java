@@ -46,7 +46,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Compressed messages in both directions, with clients that take what the test says. */
+/** Tests compressed messages in both directions, with clients of chosen codecs. */
 final class CompressionIT {
     private static final Metadata.Key<String> ENCODING = key("grpc-encoding");
     private static final Metadata.Key<String> ACCEPTED = key("grpc-accept-encoding");
@@ -56,7 +56,7 @@ final class CompressionIT {
     private static final ModelInferRequest REQUEST =
             request("m", "FP32", LARGE, 600_000).build();
 
-    /** The format of zlib, spoilt if the test wants that. */
+    /** The zlib format, broken on request of the test. */
     private record Deflate(String name, UnaryOperator<byte[]> spoil) implements Codec {
         @Override
         public String getMessageEncoding() {
@@ -83,7 +83,7 @@ final class CompressionIT {
         }
     }
 
-    /** A client that compresses and takes what these codecs say. Remembers the last headers. */
+    /** A client that compresses and accepts messages by its codecs. Records the last headers. */
     private static final class Client implements AutoCloseable {
         private final ManagedChannel channel;
         private final AtomicReference<@Nullable Metadata> headers = new AtomicReference<>();
@@ -170,7 +170,7 @@ final class CompressionIT {
 
     @ParameterizedTest
     @CsvSource({"deflate, 1", "deflate, 600000", "gzip, 1", "gzip, 600000"})
-    void takesCompressedRequests(String encoding, int count) throws Exception {
+    void acceptsCompressedRequests(String encoding, int count) throws Exception {
         ByteString content = floats(new float[count]);
         ModelInferRequest request = request("m", "FP32", content, count).build();
         try (TestFrontend frontend = frontend();
@@ -238,7 +238,7 @@ final class CompressionIT {
     }
 
     @Test
-    void tellsClientsWhatItTakesInsteadOfAnUnknownEncoding() {
+    void refusesAnUnknownEncodingAndNamesTheAcceptedOnes() {
         try (TestFrontend frontend = frontend();
                 Client client = new Client(frontend, new Deflate("snappy", UnaryOperator.identity()), GZIP)) {
             StatusRuntimeException failure =
@@ -254,7 +254,7 @@ final class CompressionIT {
         }
     }
 
-    /** As gRPC for C++ chooses of what a client takes. */
+    /** The choices of gRPC for C++ among the encodings that a client accepts. */
     @ParameterizedTest
     @CsvSource({
         "NONE, identity, identity, identity",
@@ -262,7 +262,7 @@ final class CompressionIT {
         "MEDIUM, deflate, gzip, deflate",
         "HIGH, deflate, gzip, deflate"
     })
-    void compressesResponsesAsTheClientTakesThem(
+    void compressesResponsesAsTheClientAcceptsThem(
             ResponseCompression compression, String ofDeflate, String ofGzip, String ofBoth) throws Exception {
         try (TestFrontend frontend = frontend(Integer.MAX_VALUE, compression)) {
             assertEncoding(frontend, ofDeflate, DEFLATE);

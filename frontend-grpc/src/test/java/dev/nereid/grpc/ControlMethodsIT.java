@@ -30,7 +30,7 @@ import java.util.Map;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
 
-/** The methods for models and for shared memory. */
+/** Tests the methods for models and for shared memory. */
 final class ControlMethodsIT {
     private static final ModelRepositoryParameter TEXT =
             ModelRepositoryParameter.newBuilder().setStringParam("{}").build();

@@ -26,10 +26,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Tests deadlines that pass in the queue or during execution. */
+/** Tests deadlines that expire in the queue or during execution. */
 @Timeout(60)
 final class DeadlineIT {
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration TIMEOUT = Duration.ofSeconds(20);
     private static final long DEADLINE_MILLIS = 500;
     private static final ModelInferRequest REQUEST =
             request("busy", "FP32", floats(1), 1).build();
@@ -45,7 +45,7 @@ final class DeadlineIT {
         frontend.server.add(FakeModel.identity("busy", DataType.FP32, 0, -1)
                 .responding(this::execute)
                 .on(instance));
-        // The connection is there, so that no deadline passes on the way.
+        // The connection is open, so that no deadline expires while it is opened.
         assertThat(frontend.client
                         .serverLive(ServerLiveRequest.getDefaultInstance())
                         .getLive())
@@ -63,7 +63,7 @@ final class DeadlineIT {
     void cancelsAtTheDeadline() throws InterruptedException {
         assertThat(inferExpectingDeadline().getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
 
-        assertThat(take().awaitCancel(PATIENCE)).isTrue();
+        assertThat(take().awaitCancel(TIMEOUT)).isTrue();
     }
 
     @Test
@@ -76,10 +76,10 @@ final class DeadlineIT {
 
         TestFrontend.await(() -> frontend.server.requests().size() == 2);
         ReceivedRequest waiting = frontend.server.requests().getLast();
-        assertThat(waiting.awaitCancel(PATIENCE)).isTrue();
+        assertThat(waiting.awaitCancel(TIMEOUT)).isTrue();
         assertThat(before.isCancelled()).isFalse();
         gate.countDown();
-        assertThat(first.get(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isEqualTo(1);
+        assertThat(first.get(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).isEqualTo(1);
         assertThat(executing).isEmpty();
     }
 
@@ -91,14 +91,14 @@ final class DeadlineIT {
                         .modelInfer(REQUEST));
     }
 
-    /** Executes what nobody has withdrawn; the first of them waits at the gate. */
+    /** Executes requests that were not cancelled; the first of them waits at the gate. */
     private void execute(ReceivedRequest call) {
         if (call.isCancelled()) {
             return;
         }
         executing.add(call);
         try {
-            assertThat(gate.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)).isTrue();
+            assertThat(gate.await(TIMEOUT.toSeconds(), TimeUnit.SECONDS)).isTrue();
         } catch (InterruptedException e) {
             throw new AssertionError(e);
         }
@@ -106,7 +106,7 @@ final class DeadlineIT {
     }
 
     private ReceivedRequest take() throws InterruptedException {
-        ReceivedRequest call = executing.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        ReceivedRequest call = executing.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
         assertThat(call).isNotNull();
         return call;
     }

@@ -30,7 +30,7 @@ import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** Responses that wait so that clients time out. */
+/** Tests delayed responses, with which clients time out. */
 final class DelayedResponsesIT {
     private static final ServerLiveRequest LIVE = ServerLiveRequest.getDefaultInstance();
     private static final ModelInferRequest REQUEST =

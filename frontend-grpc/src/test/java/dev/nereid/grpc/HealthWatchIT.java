@@ -29,7 +29,7 @@ final class HealthWatchIT {
         frontend.server.add(FakeModel.identity("m", DataType.FP32, 0, -1));
     }
 
-    /** Somebody who watches. */
+    /** A client that watches. */
     private static final class Watcher implements StreamObserver<HealthCheckResponse> {
         private final BlockingQueue<ServingStatus> statuses = new LinkedBlockingQueue<>();
         private final CompletableFuture<Status> end = new CompletableFuture<>();

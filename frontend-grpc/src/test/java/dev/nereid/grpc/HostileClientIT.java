@@ -131,10 +131,10 @@ final class HostileClientIT {
 
     @Test
     void refusesMessageLengthsOfTwoGigabytes() {
-        // raw_input_contents of 2^31 - 1 bytes, of which three come
-        byte[] claim = {0x3A, -1, -1, -1, -1, 7, 1, 2, 3};
+        // raw_input_contents of 2^31 - 1 bytes, of which three arrive
+        byte[] message = {0x3A, -1, -1, -1, -1, 7, 1, 2, 3};
 
-        assertFails(() -> send("ModelInfer", claim), INTERNAL, "Unable to parse request");
+        assertFails(() -> send("ModelInfer", message), INTERNAL, "Unable to parse request");
         assertThat(frontend.memory.bytesInUse()).isZero();
     }
 
@@ -188,7 +188,7 @@ final class HostileClientIT {
         }
     }
 
-    /** Starts a call of which the test sends what it likes, when it likes. */
+    /** Starts a call whose messages the test sends one by one. */
     private ClientCall<ModelInferRequest, ModelInferResponse> start(
             CompletableFuture<Status> end, CallOptions options) {
         MethodDescriptor<ModelInferRequest, ModelInferResponse> streaming =
@@ -221,13 +221,13 @@ final class HostileClientIT {
         assertThat(end.get().getCode()).isEqualTo(Status.Code.CANCELLED);
         TestFrontend.await(served::isCancelled);
         frontend.awaitNoMemory();
-        served.respondWithInputs(); // too late, and no harm
+        served.respondWithInputs(); // too late, without effect
         assertStillServes();
     }
 
     @Test
     void cancelsCallsWhoseDeadlineHasPassed() throws Exception {
-        assertStillServes(); // the connection is there, so the deadline does not pass on the way
+        assertStillServes(); // the connection is open, so the deadline does not expire while it is opened
         CompletableFuture<Status> end = new CompletableFuture<>();
         ClientCall<ModelInferRequest, ModelInferResponse> call =
                 start(end, CallOptions.DEFAULT.withDeadline(Deadline.after(1000, TimeUnit.MILLISECONDS)));
@@ -247,7 +247,7 @@ final class HostileClientIT {
         CompletableFuture<Status> end = new CompletableFuture<>();
         ClientCall<ModelInferRequest, ModelInferResponse> call = start(end, IN_TIME);
         call.sendMessage(REQUEST);
-        assertStillServes(); // on the same connection, so the message has come
+        assertStillServes(); // on the same connection, so the message has arrived
 
         call.cancel("enough", null);
 

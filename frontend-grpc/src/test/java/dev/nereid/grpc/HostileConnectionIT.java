@@ -129,7 +129,7 @@ final class HostileConnectionIT {
                     client.call(2 * call + 1, REQUEST);
                 }
             }
-            clients.getFirst().readToEnd(); // the others have no more calls than their share
+            clients.getFirst().readToEnd(); // the other connections have no more calls than their share
             assertServes(frontend);
             for (RawHttp2 client : clients) {
                 client.disconnect();
@@ -199,7 +199,7 @@ final class HostileConnectionIT {
         }
     }
 
-    /** Tells how a call ended. */
+    /** Records how a call ended. */
     private record End(BlockingQueue<Status> ends) implements StreamObserver<ModelInferResponse> {
         @Override
         public void onNext(ModelInferResponse response) {
@@ -458,7 +458,7 @@ final class HostileConnectionIT {
         });
     }
 
-    /** What a client does again and again. */
+    /** An action that a client repeats. */
     private interface Attack {
         void go(Flood client) throws IOException;
     }
@@ -526,7 +526,7 @@ final class HostileConnectionIT {
     void closesConnectionsWithoutCalls() throws Exception {
         try (TestFrontend frontend = start(LIMITS.withMaxIdle(Optional.of(Duration.ofSeconds(1))));
                 RawHttp2 client = RawHttp2.connect(frontend.frontend.port(), 65_535)) {
-            client.frame(RawHttp2.SETTINGS, 1, 0); // half of what follows never comes
+            client.frame(RawHttp2.SETTINGS, 1, 0); // half of the following frame never arrives
             assertThat(client.readUntil(RawHttp2.GOAWAY).text()).contains("max_idle");
         }
     }

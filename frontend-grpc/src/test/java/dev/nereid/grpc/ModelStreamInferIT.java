@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 
 final class ModelStreamInferIT {
     private static final ByteString FOUR = floats(1, 2, 3, 4);
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration TIMEOUT = Duration.ofSeconds(20);
     private static final InferParameter YES =
             InferParameter.newBuilder().setBoolParam(true).build();
     private static final InferParameter NO =
@@ -66,12 +66,12 @@ final class ModelStreamInferIT {
                         .responding(many::add));
     }
 
-    private static ModelInferRequest.Builder ask(String model, String id) {
+    private static ModelInferRequest.Builder inferRequest(String model, String id) {
         return request(model, "FP32", FOUR, 1, 4).setId(id);
     }
 
     private static ReceivedRequest take(BlockingQueue<ReceivedRequest> calls) throws InterruptedException {
-        ReceivedRequest call = calls.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        ReceivedRequest call = calls.poll(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
         assertThat(call).as("a call").isNotNull();
         return call;
     }
@@ -115,7 +115,8 @@ final class ModelStreamInferIT {
 
     @Test
     void respondsForOneToOneModelsWithTheirFinalResponse() throws Exception {
-        StreamClient client = StreamClient.open(frontend).send(ask("fast", "a")).send(ask("fast", "b"));
+        StreamClient client =
+                StreamClient.open(frontend).send(inferRequest("fast", "a")).send(inferRequest("fast", "b"));
 
         assertThat(client.next()).isEqualTo(response("fast", "a", YES));
         assertThat(client.next()).isEqualTo(response("fast", "b", YES));
@@ -131,10 +132,10 @@ final class ModelStreamInferIT {
     @Test
     void respondsForOneToOneModelsInTheOrderOfRequests() throws Exception {
         StreamClient client = StreamClient.open(frontend)
-                .send(ask("slow", "1"))
-                .send(ask("fast", "2"))
-                .send(ask("nope", "3"))
-                .send(ask("slow", "4"))
+                .send(inferRequest("slow", "1"))
+                .send(inferRequest("fast", "2"))
+                .send(inferRequest("nope", "3"))
+                .send(inferRequest("slow", "4"))
                 .halfClose();
         ReceivedRequest first = take(slow);
         ReceivedRequest last = take(slow);
@@ -154,9 +155,9 @@ final class ModelStreamInferIT {
     @Test
     void respondsForDecoupledModelsAsTheyAreReady() throws Exception {
         StreamClient client = StreamClient.open(frontend)
-                .send(ask("slow", "held"))
-                .send(ask("many", "x"))
-                .send(ask("many", "y"));
+                .send(inferRequest("slow", "held"))
+                .send(inferRequest("many", "x"))
+                .send(inferRequest("many", "y"));
         ReceivedRequest x = take(many);
         ReceivedRequest y = take(many);
 
@@ -177,9 +178,9 @@ final class ModelStreamInferIT {
     @Test
     void sendsAnEmptyFinalResponseIfRequested() throws Exception {
         StreamClient client = StreamClient.open(frontend)
-                .send(ask("many", "quiet"))
-                .send(ask("many", "told").putParameters("triton_enable_empty_final_response", YES))
-                .send(ask("many", "versioned")
+                .send(inferRequest("many", "quiet"))
+                .send(inferRequest("many", "final").putParameters("triton_enable_empty_final_response", YES))
+                .send(inferRequest("many", "versioned")
                         .setModelVersion("1")
                         .putParameters("triton_enable_empty_final_response", YES))
                 .halfClose();
@@ -188,7 +189,7 @@ final class ModelStreamInferIT {
         take(many).end();
 
         assertThat(client.end()).isEqualTo(Status.OK);
-        assertThat(client.rest()).containsExactly(end("", "many", "", "told"), end("", "many", "1", "versioned"));
+        assertThat(client.rest()).containsExactly(end("", "many", "", "final"), end("", "many", "1", "versioned"));
     }
 
     @Test
@@ -199,12 +200,12 @@ final class ModelStreamInferIT {
                 .on(instance)
                 .responding(call -> call.fail(ErrorCode.INTERNAL, "broken")));
         StreamClient client = StreamClient.open(frontend)
-                .send(ask("refusing", "1"))
-                .send(ask("failing", "2"))
-                .send(ask("fast", "3").clearRawInputContents())
-                .send(ask("fast", "4").setModelVersion("x"))
-                .send(ask("fast", "5").putParameters("triton_foo", YES))
-                .send(ask("fast", "6"))
+                .send(inferRequest("refusing", "1"))
+                .send(inferRequest("failing", "2"))
+                .send(inferRequest("fast", "3").clearRawInputContents())
+                .send(inferRequest("fast", "4").setModelVersion("x"))
+                .send(inferRequest("fast", "5").putParameters("triton_foo", YES))
+                .send(inferRequest("fast", "6"))
                 .halfClose();
 
         assertThat(client.end()).isEqualTo(Status.OK);
@@ -227,7 +228,8 @@ final class ModelStreamInferIT {
 
     @Test
     void sendsAnErrorAfterResponses() throws Exception {
-        StreamClient client = StreamClient.open(frontend).send(ask("many", "m")).halfClose();
+        StreamClient client =
+                StreamClient.open(frontend).send(inferRequest("many", "m")).halfClose();
         ReceivedRequest call = take(many);
 
         respond(call, false);
@@ -238,8 +240,9 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void goesOnAfterAFailedResponse() throws Exception {
-        StreamClient client = StreamClient.open(frontend).send(ask("many", "m")).halfClose();
+    void continuesAfterAFailedResponse() throws Exception {
+        StreamClient client =
+                StreamClient.open(frontend).send(inferRequest("many", "m")).halfClose();
         ReceivedRequest call = take(many);
 
         call.respondWithError(ErrorCode.UNAVAILABLE, "not this one");
@@ -264,7 +267,7 @@ final class ModelStreamInferIT {
 
     @Test
     void endsAStrictStreamWithTheFirstFailedResponse() throws Exception {
-        StreamClient client = StreamClient.strict(frontend).send(ask("many", "m"));
+        StreamClient client = StreamClient.strict(frontend).send(inferRequest("many", "m"));
         ReceivedRequest call = take(many);
 
         call.respondWithError(ErrorCode.NOT_FOUND, "nothing here");
@@ -273,13 +276,13 @@ final class ModelStreamInferIT {
         assertThat(end.getCode()).isEqualTo(Status.Code.NOT_FOUND);
         assertThat(end.getDescription()).isEqualTo("nothing here");
         assertThat(client.rest()).isEmpty();
-        assertThat(call.awaitCancel(PATIENCE)).isTrue();
+        assertThat(call.awaitCancel(TIMEOUT)).isTrue();
     }
 
     @Test
     void endsAStrictStreamWithTheFirstError() throws Exception {
         StreamClient client =
-                StreamClient.strict(frontend).send(ask("slow", "1")).send(ask("many", "2"));
+                StreamClient.strict(frontend).send(inferRequest("slow", "1")).send(inferRequest("many", "2"));
         ReceivedRequest waiting = take(slow);
 
         take(many).fail(ErrorCode.NOT_FOUND, "nothing here");
@@ -288,12 +291,13 @@ final class ModelStreamInferIT {
         assertThat(end.getCode()).isEqualTo(Status.Code.NOT_FOUND);
         assertThat(end.getDescription()).isEqualTo("nothing here");
         assertThat(client.rest()).isEmpty();
-        assertThat(waiting.awaitCancel(PATIENCE)).isTrue();
+        assertThat(waiting.awaitCancel(TIMEOUT)).isTrue();
     }
 
     @Test
     void cancelsAllRequestsOfACancelledStream() throws Exception {
-        StreamClient client = StreamClient.open(frontend).send(ask("slow", "1")).send(ask("many", "2"));
+        StreamClient client =
+                StreamClient.open(frontend).send(inferRequest("slow", "1")).send(inferRequest("many", "2"));
         ReceivedRequest one = take(slow);
         ReceivedRequest other = take(many);
         respond(other, false);
@@ -301,15 +305,16 @@ final class ModelStreamInferIT {
 
         client.cancel();
 
-        assertThat(one.awaitCancel(PATIENCE)).isTrue();
-        assertThat(other.awaitCancel(PATIENCE)).isTrue();
+        assertThat(one.awaitCancel(TIMEOUT)).isTrue();
+        assertThat(other.awaitCancel(TIMEOUT)).isTrue();
         respond(other, false);
         frontend.awaitNoMemory();
     }
 
     @Test
-    void givesBackWhatACancelledStreamHasNotWritten() throws Exception {
-        StreamClient client = StreamClient.open(frontend).send(ask("slow", "1")).send(ask("fast", "2"));
+    void releasesUnwrittenResponsesOfACancelledStream() throws Exception {
+        StreamClient client =
+                StreamClient.open(frontend).send(inferRequest("slow", "1")).send(inferRequest("fast", "2"));
         take(slow);
         TestFrontend.await(() -> frontend.server.requests().size() == 2);
 
@@ -318,15 +323,15 @@ final class ModelStreamInferIT {
         frontend.awaitNoMemory();
     }
 
-    /** A model that gives responses of so many bytes as long as its test wants, on the one thread of its instance. */
-    private FakeModel flood(int bytes, BiPredicate<ReceivedRequest, Integer> goesOn) {
+    /** A model that sends responses of a given size as long as the test decides, on the one thread of its instance. */
+    private FakeModel flood(int bytes, BiPredicate<ReceivedRequest, Integer> continues) {
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(bytes), MemorySegment.ofArray(new byte[bytes]));
         return FakeModel.identity("flood", DataType.FP32, 64, -1)
                 .decoupled()
                 .on(instance)
                 .responding(call -> {
                     int count = 0;
-                    while (goesOn.test(call, count)) {
+                    while (continues.test(call, count)) {
                         call.respond(
                                 List.of(new NamedTensor("OUTPUT0", tensor)),
                                 Map.of("n", new ParameterValue.Int(count++)),
@@ -352,10 +357,11 @@ final class ModelStreamInferIT {
             held.accumulateAndGet(call.openResponses(), Math::max);
             return call.request().id().equals("endless") ? !call.isCancelled() : count == 0;
         }));
-        StreamClient deaf = StreamClient.open(frontend, new Metadata(), false).send(ask("flood", "endless"));
+        StreamClient deaf = StreamClient.open(frontend, new Metadata(), false).send(inferRequest("flood", "endless"));
         TestFrontend.await(() -> sent.get() > 10);
-        StreamClient other =
-                StreamClient.open(frontend).send(ask("flood", "modest")).halfClose();
+        StreamClient other = StreamClient.open(frontend)
+                .send(inferRequest("flood", "modest"))
+                .halfClose();
 
         assertThat(other.next().getInferResponse().getId()).isEqualTo("modest");
         assertThat(other.end()).isEqualTo(Status.OK);
@@ -370,13 +376,13 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void holdsNoModelBackWhoseClientReadsLate() throws Exception {
+    void delaysNoModelWhoseClientReadsLate() throws Exception {
         int count = 10_000;
         try (TestFrontend narrow = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
                 new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {
             narrow.server.add(flood(1024, (_, given) -> given < count));
             StreamClient client = StreamClient.open(narrow, new Metadata(), false)
-                    .send(ask("flood", "f"))
+                    .send(inferRequest("flood", "f"))
                     .halfClose();
             TestFrontend.await(() -> sent.get() == count);
 
@@ -392,7 +398,7 @@ final class ModelStreamInferIT {
         int count = 400;
         frontend.server.add(flood(100_000, (_, given) -> given < count));
         StreamClient client = StreamClient.open(frontend, new Metadata(), false)
-                .send(ask("flood", "f"))
+                .send(inferRequest("flood", "f"))
                 .halfClose();
 
         List<ModelStreamInferResponse> responses = new ArrayList<>();
@@ -411,7 +417,7 @@ final class ModelStreamInferIT {
         int bytes = 65 << 20;
         frontend.server.add(flood(bytes, (_, given) -> given < 2));
         StreamClient client =
-                StreamClient.open(frontend).send(ask("flood", "f")).halfClose();
+                StreamClient.open(frontend).send(inferRequest("flood", "f")).halfClose();
 
         assertThat(client.end()).isEqualTo(Status.OK);
         List<ModelStreamInferResponse> responses = client.rest();
@@ -424,7 +430,7 @@ final class ModelStreamInferIT {
     }
 
     @Test
-    void readsNoFurtherWhileTheClientDoesNotRead() throws Exception {
+    void pausesReadingWhileTheClientDoesNotRead() throws Exception {
         int count = 2000;
         try (TestFrontend narrow = new TestFrontend(GrpcOptions.DEFAULT.withMessages(
                 new GrpcOptions.Messages(Integer.MAX_VALUE, 1 << 20, 10, ResponseCompression.NONE, Duration.ZERO)))) {

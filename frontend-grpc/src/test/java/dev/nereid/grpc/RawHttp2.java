@@ -37,7 +37,7 @@ final class RawHttp2 implements AutoCloseable {
         input = new DataInputStream(socket.getInputStream());
     }
 
-    /** Connects and says nothing. */
+    /** Connects and sends nothing more. */
     static RawHttp2 silent(int port) throws IOException {
         return new RawHttp2(port);
     }
@@ -107,7 +107,7 @@ final class RawHttp2 implements AutoCloseable {
         return new Frame(type, flags, stream, new String(payload, StandardCharsets.ISO_8859_1));
     }
 
-    /** Reads until a frame of this type comes. */
+    /** Reads until a frame of this type arrives. */
     Frame readUntil(int type) throws IOException {
         Frame frame = read();
         while (frame.type() != type) {
@@ -127,7 +127,7 @@ final class RawHttp2 implements AutoCloseable {
         }
     }
 
-    /** Leaves. Later calls do nothing. */
+    /** Closes the connection. Repeated closing does nothing. */
     void disconnect() throws IOException {
         socket.close();
     }

@@ -28,10 +28,10 @@ import org.junit.jupiter.api.Test;
 
 /** Tests recorded responses of the reference server that need no backend. */
 final class RecordedCasesIT {
-    /** Decided otherwise: row 31 for ModelReady, row 23 for health under a name that nobody has. */
+    /** Intended differences: row 31 for ModelReady, row 23 for health of an unknown name. */
     private static final Set<Integer> DECIDED = Set.of(5, 8, 10, 30);
 
-    /** Served here by a fake that checks nothing, so that only what the front end refuses is compared. */
+    /** Served by a fake that checks nothing, so that only refusals of the front end are compared. */
     private static final Map<String, DataType> MODELS = Map.of(
             "identity_fp32", DataType.FP32,
             "identity_fp16", DataType.FP16,
@@ -100,13 +100,13 @@ final class RecordedCasesIT {
 
     private static boolean isRefusedByFrontend(RecordedCase recorded) {
         String model = ((ModelInferRequest) recorded.message()).getModelName();
-        boolean known = MODELS.containsKey(model)
+        boolean isServed = MODELS.containsKey(model)
                 || Set.of("simple", "classify", "nope", "").contains(model);
-        String answer = recorded.response();
-        return known
-                && !answer.startsWith("OK")
-                && !answer.contains("[request id:")
-                && !answer.contains("unexpected inference")
-                && !answer.contains("Socket closed");
+        String response = recorded.response();
+        return isServed
+                && !response.startsWith("OK")
+                && !response.contains("[request id:")
+                && !response.contains("unexpected inference")
+                && !response.contains("Socket closed");
     }
 }

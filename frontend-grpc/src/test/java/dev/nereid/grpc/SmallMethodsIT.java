@@ -117,7 +117,7 @@ final class SmallMethodsIT {
     }
 
     @Test
-    void givesConfigurations() {
+    void returnsConfigurations() {
         assertThat(frontend.client
                         .modelConfig(
                                 ModelConfigRequest.newBuilder().setName("m").build())
@@ -132,7 +132,7 @@ final class SmallMethodsIT {
     }
 
     @Test
-    void refusesWhatIsNotThereYet() {
+    void refusesMethodsThatAreNotImplemented() {
         assertFails(
                 () -> frontend.client.logSettings(LogSettingsRequest.getDefaultInstance()),
                 UNIMPLEMENTED,

@@ -20,9 +20,9 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** The client side of one stream. Safe for use by any thread, but for requests. */
+/** The client side of one stream. Safe for use by any thread, except for sending requests. */
 final class StreamClient implements ClientResponseObserver<ModelInferRequest, ModelStreamInferResponse> {
-    private static final long PATIENCE_SECONDS = 20;
+    private static final long TIMEOUT_SECONDS = 20;
 
     private final BlockingQueue<ModelStreamInferResponse> responses = new LinkedBlockingQueue<>();
     private final CompletableFuture<Status> end = new CompletableFuture<>();
@@ -108,12 +108,12 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
 
     /** Returns the next response. */
     ModelStreamInferResponse next() throws InterruptedException {
-        ModelStreamInferResponse response = responses.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        ModelStreamInferResponse response = responses.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         assertThat(response).as("a response").isNotNull();
         return response;
     }
 
-    /** Returns what came and was not looked at. */
+    /** Returns the responses that were not returned yet. */
     List<ModelStreamInferResponse> rest() {
         List<ModelStreamInferResponse> rest = new ArrayList<>();
         responses.drainTo(rest);
@@ -122,6 +122,6 @@ final class StreamClient implements ClientResponseObserver<ModelInferRequest, Mo
 
     /** Waits until the stream ends. */
     Status end() throws Exception {
-        return end.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+        return end.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 }

@@ -25,13 +25,13 @@ record TestIdentity(Path certificate, Path key) {
     /**
      * Makes an identity for the loopback interface.
      *
-     * @param folder where its files go
+     * @param directory the directory of its files
      * @param name what they are called
      * @param algorithm the kind of its key
      */
-    static TestIdentity make(Path folder, String name, String algorithm)
+    static TestIdentity make(Path directory, String name, String algorithm)
             throws IOException, InterruptedException, GeneralSecurityException {
-        Path store = folder.resolve(name + ".p12");
+        Path store = directory.resolve(name + ".p12");
         Process keytool = new ProcessBuilder(
                         Path.of(System.getProperty("java.home"), "bin", "keytool")
                                 .toString(),
@@ -61,7 +61,7 @@ record TestIdentity(Path certificate, Path key) {
             keys.load(in, PASSWORD);
         }
         Key key = keys.getKey("it", PASSWORD);
-        TestIdentity identity = new TestIdentity(folder.resolve(name + ".crt"), folder.resolve(name + ".key"));
+        TestIdentity identity = new TestIdentity(directory.resolve(name + ".crt"), directory.resolve(name + ".key"));
         Files.writeString(
                 identity.certificate,
                 pem("CERTIFICATE", keys.getCertificate("it").getEncoded()));

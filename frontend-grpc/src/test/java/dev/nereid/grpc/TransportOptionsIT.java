@@ -37,7 +37,7 @@ final class TransportOptionsIT {
     private static final ModelInferRequest REQUEST =
             request("m", "FP32", floats(new float[10_000]), 10_000).build();
 
-    /** Remembers how responses are compressed. */
+    /** Records the compression of responses. */
     private static final class Encoding implements ClientInterceptor {
         private static final Metadata.Key<String> KEY =
                 Metadata.Key.of("grpc-encoding", Metadata.ASCII_STRING_MARSHALLER);
@@ -83,7 +83,7 @@ final class TransportOptionsIT {
         }
     }
 
-    /** The first frame of the server tells its settings; each has a number of two bytes and a value of four. */
+    /** The first frame of the server holds its settings; each has a number of two bytes and a value of four. */
     @Test
     void announcesTheMaximumOfConcurrentCalls() throws IOException {
         try (TestFrontend frontend = new TestFrontend();

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Timeout;
 /** Tests that unread responses stay in use until read or cancelled. */
 @Timeout(60)
 final class UnreadResponseIT {
-    /** Much more than the windows of a connection hold. */
+    /** Much more than the windows of a connection. */
     private static final int LARGE = 4 << 20;
 
     private TestFrontend frontend;
@@ -42,7 +42,7 @@ final class UnreadResponseIT {
     }
 
     @Test
-    void keepsALargeResponseUntilTheClientHasIt() throws Exception {
+    void keepsALargeResponseUntilTheClientHasReceivedIt() throws Exception {
         Unread unread = new Unread(LARGE);
         ReceivedRequest call = served();
         assertThat(call.openResponses()).isEqualTo(1);
@@ -77,7 +77,7 @@ final class UnreadResponseIT {
         assertThat(unread.end.get(20, TimeUnit.SECONDS).isOk()).isTrue();
     }
 
-    /** Waits until the model has answered, and another client was served behind it on the same event loop. */
+    /** Waits until the model has responded, and another client was served after it on the same event loop. */
     private ReceivedRequest served() {
         TestFrontend.await(() -> !frontend.server.requests().isEmpty());
         ReceivedRequest call = frontend.server.requests().getFirst();
@@ -88,7 +88,7 @@ final class UnreadResponseIT {
         return call;
     }
 
-    /** A call whose response is not read until it is asked for. Safe for use by any thread. */
+    /** A call whose response is not read until the test requests it. Safe for use by any thread. */
     private final class Unread extends ClientCall.Listener<ModelInferResponse> {
         final ClientCall<ModelInferRequest, ModelInferResponse> call;
         final CompletableFuture<Status> end = new CompletableFuture<>();

@@ -11,10 +11,10 @@ import org.jspecify.annotations.Nullable;
  * <p>gRPC keeps the whole message of a unary call until the client has ended the request, so it is counted until then.
  */
 final class ArrivingMessage {
-    /** A byte that tells whether the message is compressed, and four of its length. */
+    /** One byte for the compression flag and four for the length of the message. */
     private static final int HEADER_BYTES = 5;
 
-    /** The message to which the frame belongs that a thread handles; none unless it is one of several frames. */
+    /** The message of the frame that the current thread handles; {@code null} if the message came in one frame. */
     static final FastThreadLocal<@Nullable ArrivingMessage> CURRENT = new FastThreadLocal<>();
 
     private int header;
@@ -22,19 +22,19 @@ final class ArrivingMessage {
     private long left;
     private long arrived;
 
-    /** What the message takes besides its bytes. */
+    /** The memory that the message takes besides its bytes. */
     private long slack;
 
     /** Whether gRPC keeps whole messages. */
     private final boolean isUnary;
 
-    /** What whole messages take that gRPC keeps. */
+    /** The memory of whole messages that gRPC keeps. */
     private long kept;
 
     /** Bytes that are counted in tensor memory for this stream. */
     private long counted;
 
-    /** Whether the stream was refused, and whatever else arrives is dropped. */
+    /** Whether the stream was refused; further data of it is dropped. */
     private boolean refused;
 
     /** Whether the server closed the refused stream before its client ended it. */
@@ -50,7 +50,7 @@ final class ArrivingMessage {
         return size >= HEADER_BYTES && (frame.getInt(frame.readerIndex() + 1) & 0xFFFF_FFFFL) == size - HEADER_BYTES;
     }
 
-    /** Takes note of a frame, without reading it. Returns whether a message is whole now. */
+    /** Counts a frame without reading it. Returns whether the frame completes a message. */
     boolean add(ByteBuf frame) {
         boolean isWhole = false;
         int at = frame.readerIndex();
@@ -79,15 +79,15 @@ final class ArrivingMessage {
         return isWhole;
     }
 
-    /** Takes note that the client has ended the request: gRPC keeps nothing from now on. */
+    /** Records that the client has ended the request: gRPC keeps nothing from now on. */
     void end() {
         kept = 0;
     }
 
     /**
-     * Returns what is to be counted.
+     * Returns the number of bytes to count.
      *
-     * @param unread how many bytes gRPC has not read
+     * @param unread the number of bytes that gRPC has not read
      */
     long held(long unread) {
         long held = Math.max(arrived, unread);
@@ -104,7 +104,7 @@ final class ArrivingMessage {
         return arrived;
     }
 
-    /** Adds to what the message takes besides its bytes. */
+    /** Adds to the memory that the message takes besides its bytes. */
     void addSlack(long bytes) {
         slack += bytes;
     }
@@ -117,8 +117,8 @@ final class ArrivingMessage {
         counted = bytes;
     }
 
-    /** Hands the count of so many bytes over to the caller. Returns false if they are not counted here. */
-    boolean handOver(long bytes) {
+    /** Transfers the count of bytes to the caller. Returns false if fewer bytes are counted here. */
+    boolean transfer(long bytes) {
         if (counted < bytes) {
             return false;
         }

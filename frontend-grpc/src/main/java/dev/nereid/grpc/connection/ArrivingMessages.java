@@ -10,13 +10,16 @@ import org.jspecify.annotations.Nullable;
  * loop of the connection.
  */
 final class ArrivingMessages {
-    /** What has arrived of a call, as far as it matters for counting. */
+    /** The kind of a call and of what has arrived of it, for counting. */
     enum Kind {
-        /** Many messages may come, and none has. */
+        /** A call with any number of messages, none of which has arrived. */
         STREAMING,
-        /** Many messages may come, and one has. */
+        /** A call with any number of messages, one of which has arrived. */
         STREAMING_RECEIVED,
-        /** One message may come, and has. It was small and is not counted; the limit on calls bounds such messages. */
+        /**
+         * A call with one message, which has arrived. It is small and not counted; the limit on calls bounds such
+         * messages.
+         */
         SMALL
     }
 
@@ -49,29 +52,29 @@ final class ArrivingMessages {
         return message;
     }
 
-    /** Returns what is known of a call; {@code null} if it is one with one message of which nothing small has come. */
+    /** Returns the kind of a call; {@code null} for a call with one message unless it has arrived and is small. */
     @Nullable
     Kind kind(Http2Stream stream) {
         return stream.getProperty(kind);
     }
 
-    /** Notes what is known of a call. */
-    void mark(Http2Stream stream, Kind known) {
-        stream.setProperty(kind, known);
+    /** Sets the kind of a call. */
+    void mark(Http2Stream stream, Kind newKind) {
+        stream.setProperty(kind, newKind);
     }
 
-    /** Says whether a call may lack a request: all do but those with many messages of which one has come. */
+    /** Says whether a call may still wait for a request: all may but those in state {@code STREAMING_RECEIVED}. */
     boolean isWaitingForRequest(Http2Stream stream) {
         return stream.getProperty(kind) != Kind.STREAMING_RECEIVED;
     }
 
-    /** Returns how many bytes of a stream have arrived that gRPC has not read. */
+    /** Returns the number of bytes of a stream that have arrived and that gRPC has not read. */
     int unconsumed(Http2Stream stream) {
         return connection.local().flowController().unconsumedBytes(stream);
     }
 
     /**
-     * Changes the count of a message.
+     * Sets the counted bytes of a message.
      *
      * @throws InferenceException if there is no memory for it; the count stays as it was
      */
@@ -85,14 +88,14 @@ final class ArrivingMessages {
         message.count(bytes);
     }
 
-    /** Ends the count of what gRPC has read of a stream since it arrived. */
+    /** Ends the count of bytes that gRPC has read of a stream since they arrived. */
     void releaseIfRead(Http2Stream stream) {
         ArrivingMessage message = stream.getProperty(arriving);
         if (message != null) {
             long held = message.held(unconsumed(stream));
             count(message, Math.min(message.counted(), held));
             if (held == 0 && message.isBetweenMessages() && !message.isRefused()) {
-                stream.removeProperty(arriving); // frames of whole messages need none
+                stream.removeProperty(arriving); // frames of whole messages need no tracking
             }
         }
     }

@@ -19,18 +19,20 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.util.AsciiString;
 import org.jspecify.annotations.Nullable;
 
-/** Admits or refuses the calls of one connection before gRPC sees them. Confined to the event loop of the connection. */
+/**
+ * Admits or refuses the calls of one connection before gRPC sees them. Confined to the event loop of the connection.
+ */
 final class CallAdmission {
-    /** Responses that may wait on a stalled connection until it is refused further calls. */
+    /** The maximum number of open calls on a stalled connection; further ones are refused. */
     private static final int MAX_UNREAD = 256;
 
-    /** The initial window, in bytes, with which a connection may have more calls. */
+    /** The minimum initial window, in bytes, of a connection with many calls. */
     private static final int MIN_WINDOW = 1 << 10;
 
     private static final String NO_WINDOW =
             "too many calls for an initial window of less than " + MIN_WINDOW + " bytes";
 
-    /** Services and methods whose clients may send many messages with one call. */
+    /** The path of the inference method whose clients may send many messages with one call. */
     private static final AsciiString STREAMING = AsciiString.cached(
             "/" + GRPCInferenceServiceGrpc.getModelStreamInferMethod().getFullMethodName());
 
@@ -59,13 +61,14 @@ final class CallAdmission {
 
     /** Resets streams of gRPC. */
     interface StreamReset {
-        /** Tells gRPC that a stream was reset, as if the client had done it. */
+        /** Reports a reset of a stream to gRPC, as if the client had sent it. */
         void reset(ChannelHandlerContext ctx, int streamId, long errorCode) throws Http2Exception;
     }
 
     /**
-     * Refuses a call before anything else sees it, if there are too many. Resets one whose request ends with headers: a
-     * request of gRPC does not, and gRPC would begin a second call on the same stream. Returns whether it did either.
+     * Refuses a call that exceeds a limit, before gRPC sees it. Resets a stream whose request ends with trailers: gRPC
+     * clients send none, and gRPC would begin a second call on the same stream. Returns whether the call was refused or
+     * reset.
      */
     boolean refusesHeaders(ChannelHandlerContext ctx, int streamId, Http2Headers headers, StreamReset grpc)
             throws Http2Exception {
@@ -81,7 +84,7 @@ final class CallAdmission {
         int active = connection.active();
         if (active > GuardedConnection.MANY_STREAMS && blocksResponses()) {
             connection.disconnect(NO_WINDOW);
-            // What else was read is not decoded: each call would cost its share of the event loop.
+            // Frames already received are not decoded: each further call would take time of the event loop.
             throw Http2Exception.connectionError(Http2Error.ENHANCE_YOUR_CALM, NO_WINDOW);
         }
         if (active > MAX_UNREAD && connection.unread().wasStalled()) {
@@ -103,7 +106,7 @@ final class CallAdmission {
         return false;
     }
 
-    /** Begins in the words of the transport. */
+    /** Returns the error of an unknown encoding, whose text begins as that of the transport. */
     private static InferenceException unknownEncoding(CharSequence encoding) {
         return InferenceException.refusal(
                 ErrorCode.UNSUPPORTED,
@@ -139,13 +142,13 @@ final class CallAdmission {
                 });
     }
 
-    /** Counts and logs the refusal of a call that nothing else sees. */
+    /** Counts and logs the refusal of a call that gRPC does not see. */
     private void countRefusal(InferenceException error) {
         refusals.count(RequestProtocol.GRPC, error.refusalCause());
         RequestFailures.log("", "", error);
     }
 
-    /** Closes a refused stream whose client has not ended it, which would stay open for as long as the client likes. */
+    /** Resets a refused stream that the client has not ended: it could otherwise stay open without limit. */
     private void cutOff(ChannelHandlerContext ctx, Http2Stream stream, ArrivingMessage refused) {
         if (stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL && !stream.isResetSent()) {
             refused.cutOff();
@@ -154,7 +157,7 @@ final class CallAdmission {
         }
     }
 
-    /** Says whether the client has asked that no response be sent before it allows each of them. */
+    /** Says whether the client's initial window is so small that each response waits for a window update. */
     private boolean blocksResponses() {
         return http2.connection().remote().flowController().initialWindowSize() < MIN_WINDOW;
     }

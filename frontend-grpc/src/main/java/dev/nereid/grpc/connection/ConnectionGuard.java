@@ -35,7 +35,7 @@ public final class ConnectionGuard extends ServerTransportFilter {
     private final ConnectionServices services;
     private final LongSupplier nanoTime;
 
-    /** Connections that have not got through the handshakes, by their addresses, which channels keep. */
+    /** Connections in their handshakes, by the address objects of their channels. */
     private final Map<SocketAddress, Channel> handshaking = Collections.synchronizedMap(new IdentityHashMap<>());
 
     private final Map<EventLoop, EventLoopConnections> loops = new ConcurrentHashMap<>();
@@ -56,10 +56,10 @@ public final class ConnectionGuard extends ServerTransportFilter {
         this.services = new ConnectionServices(calls, unread, memory, workers, refusals, nanoTime, this::logDisconnect);
     }
 
-    /** Counts a connection that was accepted. Returns false if it is one too many, and not counted. */
+    /** Counts an accepted connection. Returns false, without counting it, if it exceeds the limit. */
     boolean accept(Channel channel) {
         if (!(channel.remoteAddress() instanceof InetSocketAddress remote)) {
-            return false; // the client has gone
+            return false; // the client has disconnected
         }
         InetAddress client = remote.getAddress();
         if (!limiter.tryOpen(client)) {
@@ -98,7 +98,7 @@ public final class ConnectionGuard extends ServerTransportFilter {
         return attributes.toBuilder().set(GuardedConnection.KEY, connection).build();
     }
 
-    /** Logs that a connection was closed, once a second at most. */
+    /** Logs that a connection was closed, at most once a second. */
     private void logDisconnect(SocketAddress client, String reason) {
         long count = disconnects.incrementAndGet();
         long now = nanoTime.getAsLong();

@@ -12,7 +12,7 @@ import java.util.function.LongSupplier;
  * @param calls limits the open calls of all connections
  * @param unread limits the unread responses of all connections
  * @param memory counts the memory of messages
- * @param workers run what takes an event loop too long
+ * @param workers runs tasks that take an event loop too long
  * @param refusals counts refused calls
  * @param nanoTime the clock
  * @param disconnects logs the address of a disconnected client and the reason

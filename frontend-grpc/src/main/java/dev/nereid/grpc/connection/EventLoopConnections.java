@@ -12,15 +12,15 @@ import java.util.function.Function;
 import java.util.function.ToIntFunction;
 
 /**
- * Checks the connections of one event loop periodically. Confined to that event loop, but for the counts of calls, which
- * other event loops read.
+ * Checks the connections of one event loop periodically. Confined to that event loop, except for the counts of calls,
+ * which other event loops read.
  *
  * <p>The event loop checks its connections four times a second while they have calls.
  */
 final class EventLoopConnections {
     private static final long TICK_MILLIS = 250;
 
-    /** The part of the bound on calls that old ones without a request may take when connections get shares. */
+    /** The divisor of the call limit that bounds stale calls without a request while connections have shares. */
     private static final int STALE_PART = 8;
 
     private final EventLoop eventLoop;
@@ -52,7 +52,9 @@ final class EventLoopConnections {
         connections.remove(connection);
     }
 
-    /** Looks at the connections from time to time, from now on until none of them has calls. */
+    /**
+     * Schedules the next check of the connections, unless it is scheduled; checks go on until no connection has calls.
+     */
     void scheduleTick() {
         if (!ticking) {
             ticking = true;
@@ -94,12 +96,12 @@ final class EventLoopConnections {
     }
 
     /**
-     * Disconnects the clients that keep most calls open without a request, if such calls of all event loops together take
-     * too much room. On another event loop there may be clients that keep far more; it disconnects those.
+     * Disconnects the clients with the most calls without a request, if such calls of all event loops together exceed a
+     * limit. If clients of another event loop keep far more of them, that event loop disconnects those.
      *
-     * @param tally has what event loops counted
+     * @param tally selects the counts of an event loop
      * @param count counts the calls of a connection
-     * @param max how many there may be
+     * @param max the limit of such calls
      */
     private void disconnectLargest(
             Function<EventLoopConnections, Tally> tally, ToIntFunction<GuardedConnection> count, long max) {
@@ -128,7 +130,7 @@ final class EventLoopConnections {
     private static final class Tally {
         private volatile long sum;
 
-        /** What the connection has that has most. */
+        /** The count of the connection with the most calls. */
         private volatile int max;
 
         private void count(Set<GuardedConnection> connections, ToIntFunction<GuardedConnection> count) {

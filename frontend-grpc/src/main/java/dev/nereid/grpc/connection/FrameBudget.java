@@ -18,7 +18,7 @@ final class FrameBudget {
     /**
      * Creates a budget.
      *
-     * @param allowed how often it may happen within ten seconds
+     * @param allowed the number of events within ten seconds
      */
     FrameBudget(int allowed, LongSupplier nanoTime) {
         this.allowed = allowed;
@@ -27,14 +27,14 @@ final class FrameBudget {
         this.windowStart = nanoTime.getAsLong();
     }
 
-    /** Allows one more, up to a few times of what a window allows. */
+    /** Allows one more event, up to the budget of a few windows. */
     void earn() {
         if (left < MAX_WINDOWS * allowed) {
             left++;
         }
     }
 
-    /** Counts one. Returns false if it is one too many. */
+    /** Counts an event. Returns false if it exceeds the budget. */
     boolean spend() {
         if (--left >= 0) {
             return true;

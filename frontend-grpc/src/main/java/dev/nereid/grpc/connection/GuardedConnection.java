@@ -16,28 +16,28 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Watches one connection's calls, resets and unread responses. Confined to the event loop of the connection, but for
+ * Watches one connection's calls, resets and unread responses. Confined to the event loop of the connection, except for
  * {@link #unread} and {@link #disconnect}.
  *
- * <p>It is checked four times a second while it has calls, and sooner if their number doubles. The HTTP/2 layer tells of
- * streams; nothing here costs a small call more than a few additions.
+ * <p>The connection is checked four times a second while it has calls, and sooner if their number doubles. The HTTP/2
+ * layer reports the streams; a small call costs a few additions here.
  */
 public final class GuardedConnection extends Http2ConnectionAdapter {
-    /** Where a call finds its connection. */
+    /** The attribute that holds the connection of a call. */
     public static final Attributes.Key<GuardedConnection> KEY = Attributes.Key.create("dev.nereid.grpc.connection");
 
     private static final Logger LOG = LoggerFactory.getLogger(GuardedConnection.class);
 
-    /** A difference that is told at once to those that count for all connections; smaller ones wait for the next tick. */
+    /** A change in the number of calls that is published at once; smaller changes wait for the next tick. */
     private static final int PUBLISH_STEP = 32;
 
-    /** Open streams at which a connection is looked at between ticks. */
+    /** Open streams from which a connection is checked between ticks. */
     static final int MANY_STREAMS = 64;
 
-    /** Resets, by the client or for its mistakes, within ten seconds, besides one for each call that ends well. */
+    /** Resets within ten seconds, by the client or for its errors, besides one for each completed call. */
     private static final int MAX_RESETS = 2_000;
 
-    /** Frames that carry nothing, within ten seconds. */
+    /** Frames without content within ten seconds. */
     private static final int MAX_EMPTY_FRAMES = 1_000;
 
     private final ConnectionServices services;
@@ -52,12 +52,12 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
     private int active;
     private int published;
     private int activeAtLastCheck = MANY_STREAMS / 2;
-    private long onWindowGranted;
+    private long windowGranted;
     private long ended;
     private int lastReset;
     private boolean disconnecting;
 
-    /** Whether the channel is closed, and its calls are not among those of all connections any more. */
+    /** Whether the channel is closed, and its calls no longer count among those of all connections. */
     private boolean closed;
 
     GuardedConnection(
@@ -77,7 +77,7 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         this.emptyFrames = new FrameBudget(MAX_EMPTY_FRAMES, services.nanoTime());
     }
 
-    /** Begins to watch. */
+    /** Starts to observe the streams of the connection. */
     void start() {
         active = http2.connection().numActiveStreams();
         http2.connection().addListener(this);
@@ -92,22 +92,22 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         closed = true; // the HTTP/2 layer closes the streams only now, one by one
     }
 
-    /** Returns where large responses are counted. Safe for use by any thread. */
+    /** Returns the unread responses of this connection. Safe for use by any thread. */
     UnreadResponses.Connection unread() {
         return unread;
     }
 
-    /** Does something on the event loop of this connection. Safe for use by any thread. */
+    /** Runs a task on the event loop of this connection. Safe for use by any thread. */
     void execute(Runnable task) {
         channel.eventLoop().execute(task);
     }
 
-    /** Returns where messages are counted. */
+    /** Returns the memory that messages are counted in. */
     public TransportMemory memory() {
         return services.memory();
     }
 
-    /** Says whether the thread is one that must not be kept busy. */
+    /** Says whether the current thread is an event loop. */
     public static boolean isOnEventLoop() {
         return Thread.currentThread() instanceof FastThreadLocalThread;
     }
@@ -116,7 +116,7 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         return services.workers();
     }
 
-    /** Has a worker do what takes an event loop too long; or does it at once, if there are no workers any more. */
+    /** Runs a task that takes an event loop too long on a worker, or on this thread if the workers were shut down. */
     public void executeOnWorker(Runnable task) {
         try {
             services.workers().execute(task);
@@ -172,15 +172,15 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         return active;
     }
 
-    /** Says whether calls are open, or were when that was told last. */
+    /** Says whether calls are open, or were when their number was last published. */
     boolean isActive() {
         return active > 0 || published > 0;
     }
 
-    /** Looks what waits on this connection. */
+    /** Publishes the number of calls and checks for unread responses. */
     void check() {
         publish();
-        incompleteCalls.noteNewestStream();
+        incompleteCalls.recordNewestStream();
         activeAtLastCheck = Math.max(active, MANY_STREAMS / 2);
         if (active == 0) {
             unread.observe(0, Long.MIN_VALUE);
@@ -193,8 +193,8 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
                 .remote()
                 .flowController()
                 .windowSize(http2.connection().connectionStream());
-        // Window that the client grants is no progress, nor is what only moves from one buffer to another.
-        long sent = onWindowGranted - window - pending + ended;
+        // Neither a granted window nor a move of bytes between buffers is progress.
+        long sent = windowGranted - window - pending + ended;
         unread.observe(pending > 0 && !channel.isWritable() ? active : waiting(), sent);
     }
 
@@ -211,19 +211,19 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
                 stream -> http2.connection().remote().flowController().hasFlowControlled(stream));
     }
 
-    /** Returns how many calls are open of which the client has not sent a request. */
+    /** Returns the number of open calls without a request of the client. */
     int incomplete() {
         return incompleteCalls.incomplete();
     }
 
-    /** Returns how many calls among {@link #incomplete} have been open for seconds. */
+    /** Returns the number of calls among {@link #incomplete} that have been open for seconds. */
     int stale() {
         return incompleteCalls.stale();
     }
 
-    /** Notes that the client granted window for all streams together. */
+    /** Counts the window that the client granted for the connection. */
     void onWindowGranted(int bytes) {
-        onWindowGranted += bytes;
+        windowGranted += bytes;
     }
 
     /** Counts a reset by the client. */
@@ -232,7 +232,7 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         spend(resets, "too many streams are reset");
     }
 
-    /** Counts a frame that carries nothing. */
+    /** Counts a frame without content. */
     void countEmptyFrame() {
         spend(emptyFrames, "too many frames carry nothing");
     }
@@ -243,7 +243,7 @@ public final class GuardedConnection extends Http2ConnectionAdapter {
         }
     }
 
-    /** Ends the connection at once. Safe for use by any thread. */
+    /** Closes the connection at once. Safe for use by any thread. */
     void disconnect(String reason) {
         // Never in the middle of a frame, whose handlers go on to use the connection.
         channel.eventLoop().execute(() -> disconnectNow(reason));

@@ -19,13 +19,13 @@ import io.netty.handler.codec.http2.Http2Stream;
  * connection.
  */
 final class GuardedFrameListener extends Http2FrameListenerDecorator implements CallAdmission.StreamReset {
-    /** How much longer than a frame the buffer may be that it keeps in use. */
+    /** The maximum ratio of a buffer's capacity to the frame that keeps it in use. */
     private static final long MAX_WASTE = 8;
 
-    /** The longest frame with the message of a call that is not counted. */
+    /** The maximum size of a frame with a message that is not counted. */
     private static final int SMALL_BYTES = 4 << 10;
 
-    /** What a frame of a message takes on the heap. */
+    /** The heap memory of one frame of a message. */
     private static final int FRAME_BYTES = 256;
 
     private final GuardedConnection connection;
@@ -80,12 +80,12 @@ final class GuardedFrameListener extends Http2FrameListenerDecorator implements 
         Http2Stream stream = http2.stream(streamId);
         ArrivingMessage message = messages.of(stream);
         if (message == null) {
-            ArrivingMessages.Kind known = messages.kind(stream);
-            if (known == null && !endOfStream && data.readableBytes() <= SMALL_BYTES && ArrivingMessage.isWhole(data)) {
+            ArrivingMessages.Kind kind = messages.kind(stream);
+            if (kind == null && !endOfStream && data.readableBytes() <= SMALL_BYTES && ArrivingMessage.isWhole(data)) {
                 messages.mark(stream, ArrivingMessages.Kind.SMALL);
                 return passSmall(ctx, streamId, data, padding);
             }
-            boolean isUnary = known == null || known == ArrivingMessages.Kind.SMALL;
+            boolean isUnary = kind == null || kind == ArrivingMessages.Kind.SMALL;
             boolean tracked = !endOfStream && (isUnary || !ArrivingMessage.isWhole(data));
             if (!tracked) {
                 if (!isUnary) {
@@ -108,7 +108,7 @@ final class GuardedFrameListener extends Http2FrameListenerDecorator implements 
         }
         ByteBuf buffer = root(data);
         int filled = Math.max(1, buffer.writerIndex());
-        // Its bytes are copied then, and it is free again.
+        // The bytes of a wasteful buffer are copied, which frees it.
         boolean isWasteful = 2L * filled < buffer.capacity() || (size > 0 && MAX_WASTE * size < buffer.capacity());
         long slack = FRAME_BYTES + (isWasteful ? 0 : (long) size * (buffer.capacity() - filled) / filled);
         message.addSlack(slack);
@@ -116,7 +116,7 @@ final class GuardedFrameListener extends Http2FrameListenerDecorator implements 
             messages.count(message, message.counted() + size + slack);
         } catch (InferenceException error) {
             messages.count(message, 0);
-            reset(ctx, streamId, Http2Error.CANCEL.code()); // which frees what has arrived
+            reset(ctx, streamId, Http2Error.CANCEL.code()); // frees the bytes that have arrived
             admission.refuse(ctx, streamId, error);
             return size + padding;
         }
@@ -136,7 +136,10 @@ final class GuardedFrameListener extends Http2FrameListenerDecorator implements 
         return returned;
     }
 
-    /** Gives the message of a call to gRPC, which keeps it until the client ends the request; without the buffer it came in. */
+    /**
+     * Passes the message of a call to gRPC, which keeps it until the client ends the request. Copies it out of a buffer
+     * that is much larger.
+     */
     private int passSmall(ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding) throws Http2Exception {
         if (root(data).capacity() <= 2 * data.readableBytes()) {
             return super.onDataRead(ctx, streamId, data, padding, false);
@@ -158,13 +161,13 @@ final class GuardedFrameListener extends Http2FrameListenerDecorator implements 
         return buffer;
     }
 
-    /** Counts whole messages that were not asked for. */
+    /** Counts whole messages that gRPC has not requested. */
     private void countUnread(ChannelHandlerContext ctx, Http2Stream stream) throws Http2Exception {
         ArrivingMessage message = messages.track(stream, false);
         try {
             messages.count(message, messages.unconsumed(stream));
         } catch (InferenceException error) {
-            reset(ctx, stream.id(), Http2Error.CANCEL.code()); // which frees what has arrived
+            reset(ctx, stream.id(), Http2Error.CANCEL.code()); // frees the bytes that have arrived
             admission.refuse(ctx, stream.id(), error);
         }
     }

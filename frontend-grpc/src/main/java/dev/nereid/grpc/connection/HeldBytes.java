@@ -21,7 +21,7 @@ public final class HeldBytes {
     /**
      * Counts a request, unless it is small.
      *
-     * @throws dev.nereid.api.InferenceException if there is no room for it
+     * @throws dev.nereid.api.InferenceException if there is no memory for it
      */
     public void hold(long bytes) {
         if (bytes > SMALL_BYTES) {
@@ -32,7 +32,7 @@ public final class HeldBytes {
     /**
      * Counts bytes.
      *
-     * @throws dev.nereid.api.InferenceException if there is no room for them
+     * @throws dev.nereid.api.InferenceException if there is no memory for them
      */
     public void add(long bytes) {
         GuardedConnection guarded = connection.get(GuardedConnection.KEY);

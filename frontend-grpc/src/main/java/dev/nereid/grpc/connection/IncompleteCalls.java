@@ -8,36 +8,39 @@ import java.util.function.Predicate;
 
 /** Counts one connection's calls without a request. Confined to the event loop of the connection. */
 final class IncompleteCalls {
-    /** For how long a call is open at least, and for twice as long at most, before it counts as stale without a request. */
+    /** A call without a request is stale after this time at the earliest, and after twice this time at the latest. */
     private static final long STALE_NANOS = 3_000_000_000L;
 
     private final Http2Connection connection;
     private final ArrivingMessages messages;
     private final LongSupplier nanoTime;
 
-    // The newest stream when that was noted last, and when it was noted before: it has been there for a while.
+    // The newest stream at the last recording, and at the one before: streams up to that one are stale.
     private int newest;
     private int stale;
-    private long notedAt;
+    private long recordedAt;
 
     IncompleteCalls(Http2Connection connection, ArrivingMessages messages, LongSupplier nanoTime) {
         this.connection = connection;
         this.messages = messages;
         this.nanoTime = nanoTime;
-        this.notedAt = nanoTime.getAsLong();
+        this.recordedAt = nanoTime.getAsLong();
     }
 
-    /** Returns how many calls are open of which the client has not sent a request. */
+    /** Returns the number of open calls without a request of the client. */
     int incomplete() {
         return count(this::isIncomplete);
     }
 
-    /** Returns how many calls among {@link #incomplete} have been open for seconds. */
+    /** Returns the number of calls among {@link #incomplete} that have been open for seconds. */
     int stale() {
         return stale == 0 ? 0 : count(stream -> stream.id() <= stale && isIncomplete(stream));
     }
 
-    /** Says whether the server waits for the client. Streams of many requests may be open for good once one has come. */
+    /**
+     * Says whether the server waits for the client. Streaming calls may stay open without limit once a request has
+     * arrived.
+     */
     private boolean isIncomplete(Http2Stream stream) {
         return switch (stream.state()) {
             case OPEN -> !stream.isHeadersSent() && messages.isWaitingForRequest(stream);
@@ -46,17 +49,17 @@ final class IncompleteCalls {
         };
     }
 
-    /** Takes note of the newest stream from time to time, so that it is known which are old. */
-    void noteNewestStream() {
+    /** Records the newest stream periodically, to find stale calls by their stream numbers. */
+    void recordNewestStream() {
         long now = nanoTime.getAsLong();
-        if (now - notedAt >= STALE_NANOS) {
+        if (now - recordedAt >= STALE_NANOS) {
             stale = newest;
             newest = connection.remote().lastStreamCreated();
-            notedAt = now;
+            recordedAt = now;
         }
     }
 
-    /** Returns how many open streams match. */
+    /** Returns the number of open streams that match. */
     int count(Predicate<Http2Stream> streams) {
         int[] count = new int[1];
         try {
@@ -67,7 +70,7 @@ final class IncompleteCalls {
                 return true;
             });
         } catch (Http2Exception e) {
-            throw new IllegalStateException("a visitor that throws nothing threw", e);
+            throw new IllegalStateException("a visitor threw although it throws nothing", e);
         }
         return count[0];
     }

@@ -32,11 +32,11 @@ public final class LargeMessage implements AutoCloseable {
     }
 
     /**
-     * Takes a message away from the transport if it is long, or compressed.
+     * Detaches a message from the transport if it is large or compressed.
      *
-     * @param max how long a message may be to stay
-     * @param memory where it is counted then, if it is
-     * @return the message, the caller's from now on; {@code null} if it stays
+     * @param max the maximum length of a message that is not detached
+     * @param memory counts the detached message; {@code null} if it is not counted yet
+     * @return the message, owned by the caller; {@code null} if it stays with the transport
      * @throws dev.nereid.api.InferenceException if there is no memory for it
      */
     public static @Nullable LargeMessage detachIfLarge(InputStream stream, int max, @Nullable TransportMemory memory)
@@ -65,17 +65,17 @@ public final class LargeMessage implements AutoCloseable {
         return new LargeMessage(body, body, body.compressedBytes(), memory);
     }
 
-    /** Says whether a request to infer is one of raw tensors, as far as its first bytes tell. Reads nothing. */
+    /** Says whether the first bytes of an inference request show raw tensors. Consumes nothing. */
     private static boolean isRaw(InputStream stream) {
         HasByteBuffer source = (HasByteBuffer) stream;
         ByteBuffer first = source.byteBufferSupported() ? source.getByteBuffer() : null;
         return first != null && first.hasRemaining() && InferMessageReader.isRaw(MessageBytes.of(List.of(first)));
     }
 
-    /** Takes the count over from the connection, which has it unless the message came in one piece. */
+    /** Takes the count over from the connection, or counts the message if it arrived in one frame. */
     private static void reserve(long bytes, @Nullable TransportMemory memory) {
         ArrivingMessage arrived = ArrivingMessage.CURRENT.get();
-        if (memory != null && (arrived == null || !arrived.handOver(bytes))) {
+        if (memory != null && (arrived == null || !arrived.transfer(bytes))) {
             memory.reserve(bytes);
         }
     }
@@ -90,7 +90,7 @@ public final class LargeMessage implements AutoCloseable {
         memory = transport;
     }
 
-    /** Returns how many bytes the message takes as it came. */
+    /** Returns the number of bytes as received. */
     int length() {
         return length;
     }

@@ -18,23 +18,23 @@ public final class LargeMessageReader {
     /**
      * Outcome of reading a message.
      *
-     * @param <R> what is made of messages
+     * @param <R> the type of results
      */
     public sealed interface Result<R> {}
 
     /**
      * A message that was read and converted.
      *
-     * @param <R> what is made of messages
-     * @param value what was made of it
+     * @param <R> the type of results
+     * @param value the result
      */
     public record Done<R>(R value) implements Result<R> {}
 
     /**
      * A message that could not be read or converted.
      *
-     * @param <R> what is made of messages
-     * @param error what to tell the client
+     * @param <R> the type of results
+     * @param error the error for the client
      */
     public record Failed<R>(InferenceException error) implements Result<R> {}
 
@@ -42,72 +42,77 @@ public final class LargeMessageReader {
      * Converts messages on a worker and receives the result on the event loop.
      *
      * @param <T> the type of the message
-     * @param <R> what is made of it
+     * @param <R> the type of results
      */
     public interface Callback<T, R> {
-        /** Makes something of the message, which is closed afterwards; on a worker. */
+        /** Converts the message, which is closed afterwards. Called on a worker. */
         R convert(T message);
 
-        /** Takes what was made, or why there is nothing; on the event loop of the connection. */
+        /** Receives the result or the error. Called on the event loop of the connection. */
         void onResult(Result<R> result);
 
-        /** Gives back the memory of what was made, since the connection has no event loop any more; on any thread. */
-        void discard(R made);
+        /**
+         * Releases the memory of a result that the connection, already closed, cannot receive. Called on any thread.
+         */
+        void discard(R result);
 
-        /** Ends the call after {@link #onResult} threw, unless it has ended; on the event loop of the connection. */
+        /**
+         * Fails the call after {@link #onResult} threw, unless it has ended. Called on the event loop of the
+         * connection.
+         */
         void fail(InferenceException error);
     }
 
     /**
-     * Has a worker read a message, make something of it, and close it.
+     * Reads, converts and closes a message on a worker.
      *
-     * @param later the message, given away
+     * @param deferred the message, owned by this method
      * @param connection the attributes of its connection
-     * @param reading makes something of the message
+     * @param callback converts the message
      */
-    public static <T, R> void read(Parsed.Deferred<T> later, Attributes connection, Callback<T, R> reading) {
+    public static <T, R> void read(Parsed.Deferred<T> deferred, Attributes connection, Callback<T, R> callback) {
         GuardedConnection guarded = connection.get(GuardedConnection.KEY);
         if (guarded == null) {
-            take(read(later, reading), reading);
+            deliver(read(deferred, callback), callback);
             return;
         }
         try {
             guarded.workers().execute(() -> {
-                Result<R> result = read(later, reading);
+                Result<R> result = read(deferred, callback);
                 try {
-                    guarded.execute(() -> take(result, reading));
+                    guarded.execute(() -> deliver(result, callback));
                 } catch (RejectedExecutionException _) {
-                    discard(result, reading);
+                    discard(result, callback);
                 }
             });
         } catch (RejectedExecutionException _) {
-            later.bytes().close();
-            take(new Failed<>(ShutdownInterceptor.refusal()), reading);
+            deferred.bytes().close();
+            deliver(new Failed<>(ShutdownInterceptor.refusal()), callback);
         }
     }
 
-    private static <T, R> void take(Result<R> result, Callback<T, R> reading) {
+    private static <T, R> void deliver(Result<R> result, Callback<T, R> callback) {
         try {
-            reading.onResult(result);
+            callback.onResult(result);
         } catch (OutOfMemoryError error) {
-            reading.fail(GrpcErrors.outOfMemory(error));
+            callback.fail(GrpcErrors.outOfMemory(error));
         } catch (Throwable failure) {
-            reading.fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
+            callback.fail(new InferenceException(ErrorCode.INTERNAL, "internal error"));
             throw failure; // the event loop logs it
         }
     }
 
-    private static <T, R> void discard(Result<R> result, Callback<T, R> reading) {
-        if (result instanceof Done<R>(R made)) {
-            reading.discard(made);
+    private static <T, R> void discard(Result<R> result, Callback<T, R> callback) {
+        if (result instanceof Done<R>(R value)) {
+            callback.discard(value);
         }
     }
 
-    private static <T, R> Result<R> read(Parsed.Deferred<T> later, Callback<T, R> reading) {
-        try (LargeMessage _ = later.bytes()) {
-            T message = later.read();
+    private static <T, R> Result<R> read(Parsed.Deferred<T> deferred, Callback<T, R> callback) {
+        try (LargeMessage _ = deferred.bytes()) {
+            T message = deferred.read();
             try {
-                return new Done<>(reading.convert(message));
+                return new Done<>(callback.convert(message));
             } finally {
                 if (message instanceof InferMessage inferMessage) {
                     inferMessage.close();

@@ -6,16 +6,16 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Limits the number of open calls of all connections. Lock-free; safe for use by any thread. */
 public final class OpenCallLimit {
-    /** When to ask again for what there is no room for at this moment. */
+    /** The time after which a refused client may retry. */
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
-    /** The part of the bound on calls from which connections get shares. */
+    /** The divisor of the call limit from which connections have shares. */
     private static final int FAIR_PART = 4;
 
-    /** The part of the calls that may still be opened which one connection may have open. */
+    /** The divisor of the remaining calls that gives the share of one connection. */
     private static final int SHARE_PART = 8;
 
-    /** The calls that a connection may have open in any case. */
+    /** The minimum share of a connection. */
     private static final int MIN_SHARE = 16;
 
     private final long max;
@@ -24,13 +24,13 @@ public final class OpenCallLimit {
     /**
      * Creates a limit with no open calls.
      *
-     * @param max how many calls may be open
+     * @param max the maximum number of open calls
      */
     public OpenCallLimit(long max) {
         this.max = max;
     }
 
-    /** Returns how many calls may be open. */
+    /** Returns the maximum number of open calls. */
     long max() {
         return max;
     }
@@ -40,22 +40,22 @@ public final class OpenCallLimit {
         calls.addAndGet(count);
     }
 
-    /** Says whether no further call is let in. */
+    /** Says whether every further call is refused. */
     boolean isFull() {
         return calls.get() >= max;
     }
 
-    /** Says whether so many calls are open that connections get shares. */
+    /** Says whether so many calls are open that connections have shares. */
     boolean isShared() {
         return calls.get() >= max / FAIR_PART;
     }
 
     /**
-     * Says whether no further call of a connection is let in. From a quarter of the bound on, no connection may have more
-     * than a part of what is left, so that there is always room for clients with few calls: the share of each shrinks as
-     * calls are opened, but not by connections that have no calls.
+     * Says whether a further call of a connection is refused. From a quarter of the limit on, each connection may have
+     * a part of the remaining calls, so that clients with few calls are always admitted. The share shrinks as calls are
+     * opened; connections without calls do not shrink it.
      *
-     * @param open the calls of the connection that are open
+     * @param open the number of open calls of the connection
      */
     boolean isFullFor(int open) {
         long all = calls.get();

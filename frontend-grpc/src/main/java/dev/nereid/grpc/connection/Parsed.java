@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Result of parsing a request's bytes. Immutable.
  *
- * <p>A marshaller that throws would end the call with a status that says nothing, so failures are values.
+ * <p>A marshaller that throws would end the call with a status without a message, so failures are values.
  *
  * @param <T> the type of the request
  */
@@ -27,11 +27,11 @@ public sealed interface Parsed<T> {
      * A request that a worker parses because it is large or compressed.
      *
      * @param <T> the type of the request
-     * @param bytes the request as it came; owned by whoever holds this
+     * @param bytes the request as received; owned by the holder
      * @param parser reads it, on a worker
      */
     record Deferred<T>(LargeMessage bytes, Parser<T> parser) implements Parsed<T> {
-        /** Reads the request. Its bytes stay the caller's. */
+        /** Reads the request. The caller goes on to own its bytes. */
         T read() {
             return parser.parse(bytes.stream());
         }
@@ -41,15 +41,15 @@ public sealed interface Parsed<T> {
      * Bytes that could not be parsed as a request.
      *
      * @param <T> the type of the request
-     * @param error what to tell the client
+     * @param error the error for the client
      */
     record Failed<T>(InferenceException error) implements Parsed<T> {}
 
     /**
-     * Returns the request of a call that takes one.
+     * Returns the request of a unary call.
      *
      * @param <T> the type of the request
-     * @param request the request; none if the client sent none
+     * @param request the request; {@code null} if the client sent none
      * @throws InferenceException if there is none
      */
     static <T> T message(@Nullable Parsed<T> request) {
@@ -62,13 +62,13 @@ public sealed interface Parsed<T> {
     }
 
     /**
-     * Makes a marshaller for requests, which are only ever read; it leaves them to workers if they are long or compressed.
-     * Parsers throw {@link InferenceException}.
+     * Returns a marshaller that reads requests and defers large or compressed ones to workers. Parsers throw {@link
+     * InferenceException}.
      *
      * @param parser reads a request on an event loop
      * @param worker reads one on a worker
-     * @param max how long a request may be for an event loop
-     * @param memory where the others are counted, if they are
+     * @param max the maximum length of a request that an event loop reads
+     * @param memory counts deferred requests; {@code null} if they are counted later
      */
     static <T> Marshaller<Parsed<T>> marshaller(
             Parser<T> parser, Parser<T> worker, int max, @Nullable TransportMemory memory) {

@@ -6,11 +6,11 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Counts bytes of large responses that the transport has not sent. Lock-free; safe for use by any thread.
  *
- * <p>The transport copies a message at once into memory that nothing bounds. So the copies are counted,
- * as unread on their connection too. Small ones are not worth counting: the limit on calls bounds their number.
+ * <p>The transport copies a message at once into unbounded memory. So the copies are counted, also as unread on their
+ * connection. Small copies are not counted: the limit on calls bounds their number.
  */
 public final class SentBytes {
-    /** Less than the least that the transport takes for a message, times two. */
+    /** Less than twice the minimum that the transport allocates for a message. */
     public static final int SMALL_BYTES = 8 << 10;
 
     private final TransportMemory memory;

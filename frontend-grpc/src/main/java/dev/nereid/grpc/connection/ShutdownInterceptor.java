@@ -19,17 +19,17 @@ public final class ShutdownInterceptor implements ServerInterceptor {
         this.refusals = refusals;
     }
 
-    /** Refuses everything from now on. */
+    /** Refuses all calls from now on. */
     public void start() {
         started = true;
     }
 
-    /** Says whether everything is refused. */
+    /** Says whether all calls are refused. */
     public boolean isStarted() {
         return started;
     }
 
-    /** Returns what is said to those who are refused. */
+    /** Returns the error of refused calls. */
     public static InferenceException refusal() {
         return InferenceException.refusal(
                 ErrorCode.UNAVAILABLE,

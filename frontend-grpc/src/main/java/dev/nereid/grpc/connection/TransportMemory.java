@@ -9,11 +9,11 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Counts the memory of large messages that the transport holds. Lock-free; safe for use by any thread.
  *
- * <p>The buffers of the transport are direct memory, of which the JVM has a limit, and without which no connection can read
- * or write. So messages have a part of it and no more. They are counted as tensor memory too, which bounds the process.
+ * <p>The transport's buffers are direct memory, which the JVM limits, and without which no connection can read or
+ * write. So messages may take only a part of it. They also count as tensor memory, which is limited for the process.
  */
 public final class TransportMemory {
-    /** When to ask again for what there is no room for at this moment. */
+    /** The time after which a refused client may retry. */
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
     private final TensorMemory memory;
@@ -21,10 +21,10 @@ public final class TransportMemory {
     private final AtomicLong used = new AtomicLong();
 
     /**
-     * Creates a count of nothing.
+     * Creates an empty count.
      *
-     * @param memory where bytes are counted too
-     * @param limit how many bytes messages may take
+     * @param memory counts the bytes, too
+     * @param limit the maximum bytes of messages
      */
     public TransportMemory(TensorMemory memory, long limit) {
         this.memory = memory;
@@ -34,7 +34,7 @@ public final class TransportMemory {
     /**
      * Counts bytes.
      *
-     * @throws InferenceException if there is no room for them
+     * @throws InferenceException if there is no memory for them
      */
     void reserve(long bytes) {
         long now = used.addAndGet(bytes);
@@ -43,7 +43,7 @@ public final class TransportMemory {
             String problem = "no memory for " + bytes + " bytes of a message: " + (now - bytes) + " bytes of at most "
                     + limit + " wait";
             throw bytes > limit
-                    ? new InferenceException(ErrorCode.UNAVAILABLE, problem) // nor will there ever be
+                    ? new InferenceException(ErrorCode.UNAVAILABLE, problem) // a retry would fail, too
                     : InferenceException.overloaded(problem, RETRY_AFTER);
         }
         try {

@@ -15,27 +15,27 @@ import java.util.function.LongSupplier;
  * Limits responses that wait for slow clients by closing stalled connections. Safe for use by any thread: guarded by
  * one lock, which is taken a few times a second for each busy connection and never for a single call.
  *
- * <p>A connection is stalled while responses wait on it and no byte leaves, whatever window the client grants. A connection
- * that is stalled for too long is disconnected. If all connections together have more responses waiting than their
- * share, those stalled longest are disconnected at once until the rest fits, and then those that read next to nothing of what
- * waits, so that clients that read never notice.
+ * <p>A connection is stalled while responses wait on it and no byte leaves, whatever window the client grants. A
+ * connection that is stalled for too long is disconnected. If the waiting responses of all connections exceed the
+ * limits, connections are disconnected at once until the rest fits: first those stalled longest, then those whose
+ * clients read almost nothing. Clients that read are never affected.
  */
 public final class UnreadResponses {
-    /** For how long nothing must have moved before a connection counts as stalled: pauses of readers are shorter. */
+    /** The minimum time without progress on a stalled connection: pauses of clients that read are shorter. */
     static final long MIN_STALL_NANOS = 500_000_000;
 
     private static final long NOT_STALLED = Long.MIN_VALUE;
 
-    /** Over what time it is measured how fast a client reads. */
+    /** The period over which the read rate of a client is measured. */
     private static final long MEASURED_NANOS = 1_000_000_000;
 
-    /** The bytes that a client reads in a second of each response that waits, at least: it takes long for the smallest. */
+    /** The minimum read rate in bytes per second for each waiting response: the smallest ones take long at it. */
     private static final double MIN_RATE = 16;
 
-    /** In how many seconds a client reads the large responses that wait, at most. */
+    /** The maximum number of seconds in which a client reads the large responses that wait. */
     private static final double MAX_SECONDS = 1024;
 
-    /** Added to the bytes of a connection that was taken out, so that they are known not to be among those of all. */
+    /** Added to the bytes of a removed connection, which marks them as not counted in the total. */
     private static final long REMOVED = Long.MIN_VALUE / 2;
 
     /**
@@ -43,7 +43,7 @@ public final class UnreadResponses {
      *
      * @param responses responses of all connections that may wait before stalled connections are disconnected
      * @param bytes bytes of large responses, likewise
-     * @param stallNanos for how long a connection may be stalled; {@link Long#MAX_VALUE} for any time
+     * @param stallNanos the maximum time that a connection may be stalled; {@link Long#MAX_VALUE} for any time
      */
     public record Limits(long responses, long bytes, long stallNanos) {}
 
@@ -65,9 +65,9 @@ public final class UnreadResponses {
     }
 
     /**
-     * Adds a connection on which nothing waits.
+     * Adds a connection without waiting responses.
      *
-     * @param disconnect ends the connection, for the reason given; called at most once, on any thread, without the
+     * @param disconnect closes the connection for the given reason; called at most once, on any thread, without the
      *     lock
      */
     Connection register(Consumer<String> disconnect) {
@@ -81,7 +81,7 @@ public final class UnreadResponses {
         return connection;
     }
 
-    /** Returns how many responses wait, as far as connections have told. */
+    /** Returns the number of waiting responses that connections have reported. */
     long waiting() {
         lock.lock();
         try {
@@ -91,7 +91,7 @@ public final class UnreadResponses {
         }
     }
 
-    /** Returns how many bytes of large responses wait. */
+    /** Returns the number of waiting bytes of large responses. */
     long waitingBytes() {
         return bytes.get();
     }
@@ -103,8 +103,8 @@ public final class UnreadResponses {
     }
 
     /**
-     * Chooses connections until what waits on the others fits: those stalled longest first, then those that read least of
-     * what waits.
+     * Chooses connections to disconnect until the waiting responses of the others fit: first those stalled longest,
+     * then those with the slowest clients.
      */
     @GuardedBy("lock")
     private List<Connection> excess(long now) {
@@ -155,16 +155,16 @@ public final class UnreadResponses {
 
         private long own;
 
-        /** How many bytes have left. */
+        /** The number of bytes sent. */
         private long sent = Long.MIN_VALUE;
 
-        /** Since when nothing has moved. */
+        /** The time of the last progress. */
         private long since = NOT_STALLED;
 
         private volatile boolean wasStalled;
 
-        // Since when it is measured how fast the client reads, what had left then, and the last result in bytes per
-        // second.
+        // The start of the current measurement of the read rate, the bytes sent before it, and the last rate in bytes
+        // per second.
         private long measuredSince;
         private long sentBefore;
         private double rate = Double.POSITIVE_INFINITY;
@@ -174,14 +174,14 @@ public final class UnreadResponses {
         }
 
         /**
-         * Tells what waits, and disconnects this connection or others if that is too much for too long.
+         * Reports the waiting responses, and disconnects this connection or others if they exceed the limits.
          *
-         * @param responses how many responses wait
-         * @param nowSent how many bytes have left, at least
+         * @param responses the number of waiting responses
+         * @param nowSent the number of bytes sent, at least
          */
         void observe(long responses, long nowSent) {
-            List<Connection> tooSlow = List.of();
-            List<Connection> tooMuch;
+            List<Connection> stalled = List.of();
+            List<Connection> excess;
             lock.lock();
             try {
                 if (!connections.contains(this)) {
@@ -205,15 +205,15 @@ public final class UnreadResponses {
                 }
                 if (stall(now) >= limits.stallNanos()) {
                     remove(this);
-                    tooSlow = List.of(this);
+                    stalled = List.of(this);
                 }
                 wasStalled = isStalled(now);
-                tooMuch = excess(now);
+                excess = excess(now);
             } finally {
                 lock.unlock();
             }
-            disconnect(tooSlow, "responses are not read");
-            disconnect(tooMuch, "responses are not read, and too many wait");
+            disconnect(stalled, "responses are not read");
+            disconnect(excess, "responses are not read, and too many wait");
         }
 
         private void measure(long now) {
@@ -225,7 +225,7 @@ public final class UnreadResponses {
             }
         }
 
-        /** Returns how fast the client reads what waits; less than 1 if that is next to nothing. */
+        /** Returns the read rate as a multiple of the minimum; less than 1 if the client reads almost nothing. */
         private double progress() {
             return since == NOT_STALLED
                     ? Double.POSITIVE_INFINITY
@@ -240,7 +240,7 @@ public final class UnreadResponses {
             return since == NOT_STALLED ? 0 : now - since;
         }
 
-        /** Says whether nothing had moved for a while although responses waited, when that was observed. Never waits. */
+        /** Says whether the connection was stalled when it was last observed. Never blocks. */
         boolean wasStalled() {
             return wasStalled;
         }
@@ -257,7 +257,7 @@ public final class UnreadResponses {
             addBytes(-count);
         }
 
-        /** Takes the connection out. Later calls do nothing. */
+        /** Removes the connection. Repeated removal does nothing. */
         void unregister() {
             lock.lock();
             try {

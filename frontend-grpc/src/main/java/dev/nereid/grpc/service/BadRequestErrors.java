@@ -9,8 +9,8 @@ import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 
 /**
- * Reports client errors as INVALID_ARGUMENT that the reference server reports as INTERNAL. Immutable. In the way of
- * calls only where the server is asked to do so.
+ * Reports client errors as INVALID_ARGUMENT that the reference server reports as INTERNAL. Immutable. Installed only if
+ * the server's options require it.
  */
 public final class BadRequestErrors implements ServerInterceptor {
     @Override

@@ -15,8 +15,8 @@ final class BoundedInput extends FilterInputStream {
     /**
      * Bounds a stream.
      *
-     * @param max how many bytes may be read
-     * @param listener is told of bytes that were read; may throw
+     * @param max the maximum number of bytes that may be read
+     * @param listener receives the number of bytes after each read; may throw
      */
     BoundedInput(InputStream stream, long max, LongConsumer listener) {
         super(stream);

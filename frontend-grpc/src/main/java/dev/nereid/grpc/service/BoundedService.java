@@ -16,7 +16,7 @@ import java.util.List;
 
 /** Wraps a library's gRPC service and refuses requests above a size limit. Static functions only. */
 public final class BoundedService {
-    /** Names of services, types and files are far shorter. */
+    /** The maximum length of a request: names of services, types and files are far shorter. */
     static final int MAX_BYTES = 8 << 10;
 
     private BoundedService() {}
@@ -44,7 +44,7 @@ public final class BoundedService {
                         new Listener<>(call, handler.startCall(withPlainRequests(call), headers)));
     }
 
-    /** Returns a call as one that takes requests as they are: those go to listeners, the call itself never has one. */
+    /** Casts a call to one of plain requests, which is safe: listeners receive requests, the call itself has none. */
     @SuppressWarnings("unchecked")
     private static <Q, R> ServerCall<Q, R> withPlainRequests(ServerCall<Parsed<Q>, R> call) {
         return (ServerCall<Q, R>) (ServerCall<?, R>) call;
@@ -64,9 +64,9 @@ public final class BoundedService {
         @Override
         public void onMessage(Parsed<Q> parsed) {
             switch (parsed) {
-                case Parsed.Deferred<Q> later -> {
-                    later.bytes().close();
-                    refuse(GrpcErrors.malformed()); // compressed, though it says next to nothing
+                case Parsed.Deferred<Q> deferred -> {
+                    deferred.bytes().close();
+                    refuse(GrpcErrors.malformed()); // compressed although it is short
                 }
                 case Parsed.Failed<Q>(InferenceException error) -> refuse(error);
                 case Parsed.Ok<Q>(Q message) -> {

@@ -19,10 +19,10 @@ import java.util.function.LongConsumer;
  * @param <Q> the type of the request
  */
 final class ControlRequest<Q> {
-    /** Far more than any request needs, but for those that bring the files of a model. */
+    /** The maximum length of a request without files: far more than any needs. */
     static final int MAX_BYTES = 64 << 10;
 
-    /** Messages lie on the heap. */
+    /** The maximum length of a request with the files of a model, which lies on the heap. */
     private static final long MAX_FILES_BYTES =
             Math.max(4L << 20, Runtime.getRuntime().maxMemory() / 8);
 
@@ -50,17 +50,19 @@ final class ControlRequest<Q> {
         Q read(LongConsumer heap);
     }
 
-    /** Returns what reads the requests of a method. */
+    /** Returns a marshaller that reads the requests of a method. */
     static <Q> Marshaller<Parsed<ControlRequest<Q>>> marshaller(MethodDescriptor<Q, ?> method) {
         return marshaller(stream -> of(bytes(stream, MAX_BYTES), method));
     }
 
-    /** Makes a marshaller of a parser that refuses what is too long for an event loop; compressed ones are for workers. */
+    /**
+     * Returns a marshaller for a parser that refuses requests too long for an event loop; workers read compressed ones.
+     */
     static <T> Marshaller<Parsed<T>> marshaller(Parsed.Parser<T> parser) {
         return Parsed.marshaller(parser, parser, Integer.MAX_VALUE, null);
     }
 
-    /** Returns what reads the requests of a method that may bring files, and leaves long ones to workers. */
+    /** Returns a marshaller that reads requests that may contain files, and defers long ones to workers. */
     static <Q> Marshaller<Parsed<ControlRequest<Q>>> marshallerOfFiles(MethodDescriptor<Q, ?> method) {
         return Parsed.marshaller(
                 stream -> of(bytes(stream, MAX_FILES_BYTES), method),
@@ -70,7 +72,7 @@ final class ControlRequest<Q> {
                 null);
     }
 
-    /** Holds a request that is there as bytes. */
+    /** Returns a request of these bytes. */
     static <Q> ControlRequest<Q> of(byte[] bytes, MethodDescriptor<Q, ?> method) {
         return new ControlRequest<>(bytes.length, _ -> parse(method, new Bytes(bytes)));
     }
@@ -78,7 +80,7 @@ final class ControlRequest<Q> {
     /**
      * Reads all bytes of a message.
      *
-     * @param max how many there may be
+     * @param max the maximum number of bytes
      * @throws InferenceException if there are more
      */
     static byte[] bytes(InputStream stream, long max) {
@@ -106,7 +108,7 @@ final class ControlRequest<Q> {
         }
     }
 
-    /** Returns how many bytes this object has on the heap. */
+    /** Returns the number of bytes that this object has on the heap. */
     int byteSize() {
         return byteSize;
     }
@@ -114,7 +116,8 @@ final class ControlRequest<Q> {
     /**
      * Parses the request.
      *
-     * @param heap is told how many more bytes are about to be on the heap, besides {@link #byteSize}; may throw
+     * @param heap receives the number of further bytes that the heap is about to hold, besides {@link #byteSize}; may
+     *     throw
      * @throws InferenceException if the bytes are no such request, or too many
      */
     Q read(LongConsumer heap) {

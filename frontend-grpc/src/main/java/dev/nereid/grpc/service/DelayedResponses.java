@@ -16,8 +16,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Delays the responses of all methods with one response but {@code ModelInfer}, so that tests can see how clients time
- * out. Immutable; blocks no thread.
+ * Delays the responses of all methods with one response but {@code ModelInfer}, to test timeouts of clients. Immutable;
+ * blocks no thread.
  */
 public final class DelayedResponses implements ServerInterceptor {
     private static final String INFER =
@@ -29,8 +29,8 @@ public final class DelayedResponses implements ServerInterceptor {
     /**
      * Creates the interceptor.
      *
-     * @param delay how long each response waits
-     * @param timer sends them then
+     * @param delay the delay of each response
+     * @param timer sends the responses after the delay
      */
     public DelayedResponses(Duration delay, ScheduledExecutorService timer) {
         this.delay = delay;
@@ -51,7 +51,7 @@ public final class DelayedResponses implements ServerInterceptor {
             }
             Future<?> waiting = timer.schedule(send, delay.toNanos(), TimeUnit.NANOSECONDS);
             sending.set(waiting);
-            if (call.isCancelled()) { // meanwhile: what hears of it may have seen nothing to cancel
+            if (call.isCancelled()) { // onCancel may have run before the response was scheduled
                 waiting.cancel(false);
             }
         });

@@ -24,9 +24,9 @@ public final class HealthService {
     /**
      * Creates the service.
      *
-     * @param server whose health it tells
-     * @param services the names of services that are as healthy as the server
-     * @param timer the one thread where it looks for changes as long as somebody watches; must outlive the service
+     * @param server the server whose health is reported
+     * @param services the names of services with the health of the server
+     * @param timer the thread that checks for changes while there are watchers; must outlive the service
      */
     public HealthService(InferenceServer server, Set<String> services, Executor timer) {
         this.server = server;
@@ -41,7 +41,7 @@ public final class HealthService {
                 List.of(UnaryMethod.of(HealthGrpc.getCheckMethod(), this::check), watchers.definition()));
     }
 
-    /** Tells all who watch that the server goes, and ends their calls. */
+    /** Reports to all watchers that the server stops, and ends their calls. */
     public void stop() {
         watchers.stop();
     }

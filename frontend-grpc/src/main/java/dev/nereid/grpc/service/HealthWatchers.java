@@ -30,9 +30,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Handles {@code Watch}: sends health status changes to watching clients. Safe for use by any thread.
  *
- * <p>A watcher is told the status at once, on the event loop of its connection, and joins the others then. From there
- * on one timer, which runs as long as there are watchers, tells it of changes. Whoever cannot be told is asked about
- * again with the next tick, and keeps nobody else from being told.
+ * <p>A new watcher is sent the status at once, on the event loop of its connection, and is registered then. From then
+ * on one timer, which runs while there are watchers, sends it changes. A watcher that cannot be written to is retried
+ * with the next tick, and does not affect other watchers.
  */
 final class HealthWatchers
         implements ServerCallHandler<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> {
@@ -49,8 +49,8 @@ final class HealthWatchers
     /**
      * Creates the method.
      *
-     * @param statuses tells the status of a service, also of one that does not exist
-     * @param timer the one thread where it looks for changes
+     * @param statuses returns the status of a service, also of one that does not exist
+     * @param timer the thread that checks for changes
      */
     HealthWatchers(Function<String, ServingStatus> statuses, Executor timer) {
         this.statuses = statuses;
@@ -70,7 +70,7 @@ final class HealthWatchers
         return new Watcher(call);
     }
 
-    /** Tells all watchers that nothing serves any more, and ends their calls; later ones at once. */
+    /** Reports to all watchers that the server does not serve, and ends their calls; later calls end at once. */
     void stop() {
         stopped = true;
         timer.execute(this::notifyWatchers);
@@ -94,7 +94,7 @@ final class HealthWatchers
         try {
             notifyWatchers();
         } finally {
-            ticking.set(false); // first: whoever joins from now on starts the timer itself
+            ticking.set(false); // first: a watcher registered from now on starts the timer itself
             tickIfNeeded();
         }
     }
@@ -108,24 +108,24 @@ final class HealthWatchers
             }
             return;
         }
-        Map<String, ServingStatus> known = new HashMap<>();
+        Map<String, ServingStatus> current = new HashMap<>();
         for (Watcher watcher : watchers) {
-            runIsolated(() -> watcher.send(known.computeIfAbsent(watcher.service, statuses)));
+            runIsolated(() -> watcher.send(current.computeIfAbsent(watcher.service, statuses)));
         }
     }
 
-    /** Does something for one watcher, whose failure is no matter of the others. */
+    /** Runs an action for one watcher; a failure does not affect the others. */
     private static void runIsolated(Runnable action) {
         try {
             action.run();
         } catch (RuntimeException e) {
-            LOG.atWarn().setCause(e).log("watcher of health not told");
+            LOG.atWarn().setCause(e).log("health status not sent to a watcher");
         }
     }
 
     /**
-     * One {@code Watch} call. Of the event loop of its connection until it joins the others, of the timer from then
-     * on.
+     * One {@code Watch} call. Confined to the event loop of its connection until it is registered, and to the timer
+     * from then on.
      */
     private final class Watcher extends ServerCall.Listener<Parsed<ControlRequest<HealthCheckRequest>>> {
         private final ServerCall<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> call;
@@ -142,8 +142,8 @@ final class HealthWatchers
 
         @Override
         public void onMessage(Parsed<ControlRequest<HealthCheckRequest>> message) {
-            if (message instanceof Parsed.Deferred<ControlRequest<HealthCheckRequest>> later) {
-                later.bytes().close();
+            if (message instanceof Parsed.Deferred<ControlRequest<HealthCheckRequest>> deferred) {
+                deferred.bytes().close();
                 request = new Parsed.Failed<>(GrpcErrors.malformed());
             } else {
                 keep(message);
@@ -170,7 +170,7 @@ final class HealthWatchers
             registered = true;
             try {
                 service = Parsed.message(request).read(_ -> {}).getService();
-                request = null; // parsed, it is needed no more
+                request = null; // not needed any more
             } catch (InferenceException error) {
                 GrpcErrors.fail(call, error);
                 return;

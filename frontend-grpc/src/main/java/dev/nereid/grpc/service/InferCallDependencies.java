@@ -17,10 +17,10 @@ import java.util.regex.Pattern;
 /**
  * Dependencies shared by the ModelInfer and ModelStreamInfer methods. Immutable.
  *
- * @param assembler makes calls of messages
- * @param forwardedHeaders found in the names of the headers that become parameters of requests
- * @param compression how answers are compressed
- * @param transportMemory where long messages are counted
+ * @param assembler assembles requests from messages
+ * @param forwardedHeaders the pattern found in the names of headers that become request parameters
+ * @param compression compresses responses
+ * @param transportMemory counts large messages
  * @param nanoTime the clock
  */
 public record InferCallDependencies(
@@ -29,7 +29,7 @@ public record InferCallDependencies(
         ResponseCompressor compression,
         TransportMemory transportMemory,
         LongSupplier nanoTime) {
-    /** Returns what the requests of the current RPC have in common. */
+    /** Returns the context that all requests of the current call share. */
     public CallContext callContext(Metadata headers) {
         Deadline deadline = Context.current().getDeadline();
         OptionalLong nanos = deadline == null

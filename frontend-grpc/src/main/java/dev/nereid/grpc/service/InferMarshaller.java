@@ -28,10 +28,10 @@ public final class InferMarshaller {
     private InferMarshaller() {}
 
     /**
-     * Returns a marshaller that reads requests, and leaves those to workers that take long.
+     * Returns a marshaller that reads requests, and defers large ones to workers.
      *
-     * @param memory where messages are copied to that are not direct memory
-     * @param transport where long messages are counted
+     * @param memory provides memory for copies of messages that are not in direct memory
+     * @param transport counts large messages
      */
     public static Marshaller<Parsed<InferMessage>> requests(TensorMemory memory, TransportMemory transport) {
         return Parsed.marshaller(

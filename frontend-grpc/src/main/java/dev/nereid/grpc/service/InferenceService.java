@@ -36,7 +36,7 @@ public final class InferenceService {
         this.server = server;
     }
 
-    /** Returns the service; methods that it does not have yet refuse every call. */
+    /** Returns the service; methods that are not implemented refuse every call. */
     public static ServerServiceDefinition of(InferenceServer server, List<ServerMethodDefinition<?, ?>> inference) {
         InferenceService service = new InferenceService(server);
         List<ServerMethodDefinition<?, ?>> present = new ArrayList<>(service.methods());
@@ -55,7 +55,7 @@ public final class InferenceService {
         return service(GRPCInferenceServiceGrpc.getServiceDescriptor(), methods.values());
     }
 
-    /** Puts methods into a service that is described, to reflection too, as the generated one. */
+    /** Builds a service of these methods that has the generated one's description, for reflection, too. */
     static ServerServiceDefinition service(
             ServiceDescriptor generated, Iterable<ServerMethodDefinition<?, ?>> methods) {
         ServiceDescriptor.Builder descriptor =
@@ -84,7 +84,7 @@ public final class InferenceService {
                 UnaryMethod.of(GRPCInferenceServiceGrpc.getModelConfigMethod(), this::modelConfig));
     }
 
-    /** Returns the server, unless it has begun to stop: then it says nothing of its health. */
+    /** Returns the server, unless it is stopping: then it does not report its health. */
     private InferenceServer running() {
         if (server.isExiting()) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server exiting");
@@ -97,7 +97,7 @@ public final class InferenceService {
         return ModelReadyResponse.newBuilder().setReady(isReady(server, model)).build();
     }
 
-    /** Says whether a model can serve; one that is not known or not loaded cannot, which is an answer and no error. */
+    /** Says whether a model can serve; an unknown or unloaded model cannot, which is not an error. */
     static boolean isReady(InferenceServer server, ModelRef model) {
         try {
             return server.models().isReady(model);

@@ -30,19 +30,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Handles one {@code ModelInfer} call from its request to its response. The client is heard on the event loop of its
- * connection; the answer may come on any thread, which writes the message and hands its bytes to the transport.
+ * Handles one {@code ModelInfer} call from its request to its response. The client's events arrive on the event loop of
+ * its connection; the response may arrive on any thread, which writes the message and passes its bytes to the
+ * transport.
  *
- * <p>The request is read while its bytes are there, in {@link #onMessage}, and asked, or refused, when the client has said
- * that nothing follows. From then on its memory is the server's. The call ends once: with the first answer, the first error,
- * or the client's cancellation, whichever comes first; an answer that comes later is closed unread. An answer stays
- * open until the client has it, so that those who do not read are counted like everybody else who has memory.
+ * <p>The request is read while its bytes are available, in {@link #onMessage}, and submitted or refused when the client
+ * half-closes. From then on the server owns its memory. The call ends once: with the first response, the first error or
+ * the client's cancellation; a later response is closed unread. A response stays open until the client has received it,
+ * so that the memory of clients that do not read is counted, too.
  */
 public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessage>>
         implements ResponseObserver, LargeMessageReader.Callback<InferMessage, AssembledRequest> {
     private static final Logger LOG = LoggerFactory.getLogger(ModelInferCall.class);
     private static final String OUT_OF_MEMORY =
-            "response: no memory to send it (expected: room on the heap); try again later";
+            "response: no memory to send it (expected: free heap memory); try again later";
     private static final String DECOUPLED = "ModelInfer RPC doesn't support models with decoupled transaction policy";
 
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
@@ -51,30 +52,30 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
     private final ResponseArrays arrays;
     private final CallContext context;
     private final AtomicBoolean ended = new AtomicBoolean();
-    private @Nullable InferRequest request; // event loop only, and null once the server has it
-    private SharedTensors shared = SharedTensors.NONE; // written before the request is asked
+    private @Nullable InferRequest request; // event loop only; null once submitted
+    private SharedTensors shared = SharedTensors.NONE; // written before the request is submitted
     private @Nullable InferenceException refusal; // event loop only
-    private String model = ""; // written before the request is asked, as the id is
+    private String model = ""; // written before the request is submitted, as is the id
     private String id = "";
-    private boolean isReading; // event loop only: a worker reads the message
-    private boolean isHalfClosed; // event loop only: meanwhile
+    private boolean isReading; // event loop only: whether a worker reads the message
+    private boolean isHalfClosed; // event loop only: whether the client half-closed meanwhile
     private volatile @Nullable Cancellation cancellation;
     private volatile boolean cancelled;
     private final UnsentResponse unsent = new UnsentResponse();
-    private boolean isSending; // of the thread that sends the response
-    private @Nullable SentBytes sentBytes; // of a large response; of the thread that sends it
+    private boolean isSending; // confined to the thread that sends the response
+    private @Nullable SentBytes sentBytes; // of a large response; confined to the thread that sends it
 
     public ModelInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
             InferenceServer server,
-            InferCallDependencies calls,
+            InferCallDependencies dependencies,
             ResponseArrays arrays,
-            CallContext origin) {
+            CallContext context) {
         this.call = call;
         this.server = server;
-        this.dependencies = calls;
+        this.dependencies = dependencies;
         this.arrays = arrays;
-        this.context = origin;
+        this.context = context;
     }
 
     @Override
@@ -92,18 +93,18 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
                     refusal = GrpcErrors.outOfMemory(failure);
                 }
             }
-            case Parsed.Deferred<InferMessage> later -> {
+            case Parsed.Deferred<InferMessage> deferred -> {
                 if (expectsMessage()) {
                     isReading = true;
-                    LargeMessageReader.read(later, call.getAttributes(), this);
+                    LargeMessageReader.read(deferred, call.getAttributes(), this);
                 } else {
-                    later.bytes().close();
+                    deferred.bytes().close();
                 }
             }
         }
     }
 
-    /** Says whether a message is wanted; gRPC cancels a call with a second one. */
+    /** Says whether a message is expected; gRPC cancels a call with a second one. */
     private boolean expectsMessage() {
         return !ended.get() && request == null && refusal == null && !isReading;
     }
@@ -145,11 +146,11 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
         RequestNames names = message.names();
         model = names.model();
         id = names.id();
-        ModelRef asked = ModelRef.parse(names.model(), names.version());
-        if (server.models().metadata(asked).decoupled()) {
+        ModelRef modelRef = ModelRef.parse(names.model(), names.version());
+        if (server.models().metadata(modelRef).decoupled()) {
             throw new InferenceException(ErrorCode.UNSUPPORTED, DECOUPLED);
         }
-        return dependencies.assembler().assemble(message, asked, context);
+        return dependencies.assembler().assemble(message, modelRef, context);
     }
 
     @Override
@@ -161,16 +162,16 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
             isHalfClosed = true;
             return;
         }
-        InferRequest asked = request;
+        InferRequest submitted = request;
         if (refusal != null) {
             refuse(refusal);
-        } else if (asked == null) {
+        } else if (submitted == null) {
             refuse(InferenceException.clientError("Half-closed without a request"));
         } else {
             request = null;
-            Cancellation handle = server.infer(asked, this);
+            Cancellation handle = server.infer(submitted, this);
             cancellation = handle;
-            if (cancelled) { // by an answer that came before the handle
+            if (cancelled) { // by a response that arrived before the handle
                 handle.cancel();
             }
         }
@@ -232,7 +233,7 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
             failSending(error);
         } catch (OutOfMemoryError error) {
             failSending(new InferenceException(ErrorCode.UNAVAILABLE, OUT_OF_MEMORY));
-            LOG.atWarn() // without the cause, which would be fatal
+            LOG.atWarn() // without the cause, which the log treats as fatal
                     .addKeyValue("model", response.model())
                     .addKeyValue("error", error.getMessage())
                     .log("no memory to send a response");
@@ -261,18 +262,18 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
                 return false;
             }
             isSending = true;
-            shared.answered();
+            shared.releaseRegistrations();
             context.encoding().ifPresent(call::setCompression);
             call.sendHeaders(new Metadata());
             call.sendMessage(message);
             GrpcErrors.succeed(call);
             return true;
         } finally {
-            arrays.giveBack(array);
+            arrays.release(array);
         }
     }
 
-    /** Fails the call, also if its response was about to be sent. */
+    /** Fails the call, also if sending of its response had begun. */
     private void failSending(InferenceException error) {
         if (!isSending) {
             fail(error);
@@ -300,7 +301,7 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
         return RequestProtocol.GRPC;
     }
 
-    /** Fails a call that the server was not asked. */
+    /** Fails a call whose request was not submitted. */
     private void refuse(InferenceException error) {
         fail(server.refusals().refuse(RequestProtocol.GRPC, error));
     }
@@ -309,12 +310,14 @@ public final class ModelInferCall extends ServerCall.Listener<Parsed<InferMessag
     public void fail(InferenceException error) {
         if (end()) {
             RequestFailures.log(id, model, error);
-            shared.answered();
+            shared.releaseRegistrations();
             GrpcErrors.fail(call, error);
         }
     }
 
-    /** Ends the call, and gives back the memory of a request that was never asked. Returns false if it has ended. */
+    /**
+     * Ends the call, and releases the memory of a request that was not submitted. Returns false if the call has ended.
+     */
     private boolean end() {
         if (!ended.compareAndSet(false, true)) {
             return false;

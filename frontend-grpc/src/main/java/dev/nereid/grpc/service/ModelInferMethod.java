@@ -18,9 +18,9 @@ public final class ModelInferMethod implements ServerCallHandler<Parsed<InferMes
     private final InferCallDependencies dependencies;
     private final ResponseArrays arrays = new ResponseArrays();
 
-    public ModelInferMethod(InferenceServer server, InferCallDependencies calls) {
+    public ModelInferMethod(InferenceServer server, InferCallDependencies dependencies) {
         this.server = server;
-        this.dependencies = calls;
+        this.dependencies = dependencies;
     }
 
     /** Returns the method with its handler. */
@@ -36,7 +36,7 @@ public final class ModelInferMethod implements ServerCallHandler<Parsed<InferMes
     @Override
     public ServerCall.Listener<Parsed<InferMessage>> startCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call, Metadata headers) {
-        // A second message is asked for so that its arrival can be refused.
+        // A second message is requested so that its arrival can be refused.
         call.request(2);
         return new ModelInferCall(call, server, dependencies, arrays, dependencies.callContext(headers));
     }

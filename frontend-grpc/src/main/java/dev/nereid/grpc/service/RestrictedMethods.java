@@ -24,7 +24,7 @@ public final class RestrictedMethods implements ServerInterceptor {
 
     private static final String HEALTH_PREFIX = HealthGrpc.SERVICE_NAME + "/";
 
-    /** By full names, as the transport has them, so that asking costs a call next to nothing. */
+    /** By full names, as the transport has them, so that the lookup costs a call almost nothing. */
     private static final Map<String, ApiGroup> GROUPS = ofFullNames(Map.ofEntries(
             Map.entry("ServerLive", ApiGroup.HEALTH),
             Map.entry("ServerReady", ApiGroup.HEALTH),
@@ -55,7 +55,7 @@ public final class RestrictedMethods implements ServerInterceptor {
         this.refusals = refusals;
     }
 
-    /** Returns the part of the protocol that a method belongs to; empty for methods of this server's own. */
+    /** Returns the API group of a method; empty for methods outside the inference protocol. */
     static Optional<ApiGroup> group(String fullMethodName) {
         if (fullMethodName.startsWith(HEALTH_PREFIX)) {
             return Optional.of(ApiGroup.HEALTH);

@@ -98,7 +98,7 @@ final class SharedMemoryMethods {
             if (error.code() != ErrorCode.UNSUPPORTED) {
                 throw error;
             }
-            // Over gRPC, clients know this text whether or not they may share memory.
+            // gRPC clients expect this text whether or not shared memory is allowed.
             throw new InferenceException(
                     ErrorCode.INVALID_ARGUMENT,
                     "failed to register CUDA shared memory region: '" + Quoted.text(name) + "', GPUs not supported");

@@ -29,58 +29,60 @@ import org.jspecify.annotations.Nullable;
 final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest<Q>>, R> {
     private final Function<Q, CompletionStage<R>> handler;
 
-    private UnaryMethod(Function<Q, CompletionStage<R>> answer) {
-        this.handler = answer;
+    private UnaryMethod(Function<Q, CompletionStage<R>> handler) {
+        this.handler = handler;
     }
 
     /**
-     * Makes a method.
+     * Creates a method.
      *
      * @param <Q> the type of requests
      * @param <R> the type of responses
      * @param method the generated description of the method
-     * @param answer what it does; throws {@link InferenceException} to fail the call
+     * @param handler returns the response; throws {@link InferenceException} to fail the call
      */
-    static <Q, R> ServerMethodDefinition<?, ?> of(MethodDescriptor<Q, R> method, Function<Q, R> answer) {
-        return async(method, request -> CompletableFuture.completedStage(answer.apply(request)));
+    static <Q, R> ServerMethodDefinition<?, ?> of(MethodDescriptor<Q, R> method, Function<Q, R> handler) {
+        return async(method, request -> CompletableFuture.completedStage(handler.apply(request)));
     }
 
     /**
-     * Makes a method that takes its time.
+     * Creates a method that responds later.
      *
      * @param <Q> the type of requests
      * @param <R> the type of responses
      * @param method the generated description of the method
-     * @param answer what it does, without blocking; throws or fails with {@link InferenceException} to fail the call
+     * @param handler returns the response, without blocking; throws or fails with {@link InferenceException} to fail
+     *     the call
      */
     static <Q, R> ServerMethodDefinition<?, ?> async(
-            MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> answer) {
-        return ServerMethodDefinition.create(parsing(method), new UnaryMethod<>(answer));
+            MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> handler) {
+        return ServerMethodDefinition.create(parsing(method), new UnaryMethod<>(handler));
     }
 
     /**
-     * Makes a method that takes its time, and whose requests may bring files.
+     * Creates a method that responds later, and whose requests may contain files.
      *
      * @param <Q> the type of requests
      * @param <R> the type of responses
      * @param method the generated description of the method
-     * @param answer what it does, without blocking; throws or fails with {@link InferenceException} to fail the call
+     * @param handler returns the response, without blocking; throws or fails with {@link InferenceException} to fail
+     *     the call
      */
     static <Q, R> ServerMethodDefinition<?, ?> asyncWithFiles(
-            MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> answer) {
+            MethodDescriptor<Q, R> method, Function<Q, CompletionStage<R>> handler) {
         return ServerMethodDefinition.create(
                 method.toBuilder(ControlRequest.marshallerOfFiles(method), method.getResponseMarshaller())
                         .build(),
-                new UnaryMethod<>(answer));
+                new UnaryMethod<>(handler));
     }
 
-    /** Returns the description of a method whose requests, if they are none, are told from those that are. */
+    /** Returns a method descriptor whose marshaller returns malformed requests as values. */
     static <Q, R> MethodDescriptor<Parsed<ControlRequest<Q>>, R> parsing(MethodDescriptor<Q, R> method) {
         return method.toBuilder(ControlRequest.marshaller(method), method.getResponseMarshaller())
                 .build();
     }
 
-    /** Makes a method that does not exist yet: it refuses every call without looking at it. */
+    /** Creates a method that is not implemented: it refuses every call without reading its request. */
     static <Q, R> ServerMethodDefinition<?, ?> unimplemented(MethodDescriptor<Q, R> method) {
         InferenceException error = new InferenceException(
                 ErrorCode.UNSUPPORTED, "Method " + method.getFullMethodName() + " is unimplemented");
@@ -98,8 +100,8 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
     }
 
     /**
-     * One call of a unary method. Confined to the event loop of its connection, but for the answer, which may come on
-     * any thread. What its request takes is counted until the call is over, and its answer is there.
+     * One call of a unary method. Confined to the event loop of its connection, except for the response, which may
+     * arrive on any thread. The memory of the request is counted until the call has ended and its response has arrived.
      */
     private static final class Listener<Q, R> extends ServerCall.Listener<Parsed<ControlRequest<Q>>>
             implements LargeMessageReader.Callback<ControlRequest<Q>, Q> {
@@ -113,9 +115,9 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
         private boolean isHalfClosed;
         private boolean isOver;
 
-        Listener(ServerCall<Parsed<ControlRequest<Q>>, R> call, Function<Q, CompletionStage<R>> answer) {
+        Listener(ServerCall<Parsed<ControlRequest<Q>>, R> call, Function<Q, CompletionStage<R>> handler) {
             this.call = call;
-            this.handler = answer;
+            this.handler = handler;
             this.held = new HeldBytes(call.getAttributes());
         }
 
@@ -129,11 +131,11 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
                         keep(small);
                     }
                 }
-                case Parsed.Deferred<ControlRequest<Q>> later -> {
+                case Parsed.Deferred<ControlRequest<Q>> deferred -> {
                     if (isSecond) {
-                        later.bytes().close();
+                        deferred.bytes().close();
                     } else {
-                        read(later);
+                        read(deferred);
                     }
                 }
             }
@@ -148,19 +150,19 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             }
         }
 
-        private void read(Parsed.Deferred<ControlRequest<Q>> later) {
+        private void read(Parsed.Deferred<ControlRequest<Q>> deferred) {
             GuardedConnection connection = call.getAttributes().get(GuardedConnection.KEY);
             try {
                 if (connection != null) {
-                    later.bytes().count(connection.memory());
+                    deferred.bytes().count(connection.memory());
                 }
             } catch (InferenceException error) {
-                later.bytes().close();
+                deferred.bytes().close();
                 request = new Parsed.Failed<>(error);
                 return;
             }
             isReading = true;
-            LargeMessageReader.read(later, call.getAttributes(), this);
+            LargeMessageReader.read(deferred, call.getAttributes(), this);
         }
 
         @Override
@@ -243,7 +245,7 @@ final class UnaryMethod<Q, R> implements ServerCallHandler<Parsed<ControlRequest
             over();
         }
 
-        /** Forgets a request that nobody will answer. */
+        /** Drops a request that will not be handled. */
         private void over() {
             isOver = true;
             if (!invoked && !isReading) {

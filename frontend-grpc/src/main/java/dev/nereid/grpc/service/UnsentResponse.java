@@ -6,21 +6,21 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps a unary response open until the transport has sent it. Lock-free: whoever takes the response away closes it,
- * and after the end of the call nobody leaves one here for good, since who does looks for the end afterwards.
+ * Keeps a unary response open until the transport has sent it. Lock-free: the thread that removes the response closes
+ * it. The thread that stores a response checks for the end of the call afterwards, so that none is left here.
  *
- * <p>The transport copies a message at once, however many of them wait for a client that does not read. So a response stays
- * open, and its request in flight, as long as the copy waits: the limit on requests in flight bounds both.
+ * <p>The transport copies a message at once, even for a client that does not read. So a response stays open, and its
+ * request in flight, as long as the copy waits: the limit on requests in flight bounds both.
  */
 final class UnsentResponse {
     private final AtomicReference<@Nullable InferResponse> held = new AtomicReference<>();
-    private @Nullable SentBytes bytes; // written before a response is held, read by the thread that takes it away
+    private @Nullable SentBytes bytes; // written before a response is stored, read by the thread that removes it
     private volatile boolean ended;
 
     /**
-     * Takes a response over that the transport has a copy of. Called by the thread that sent it, once.
+     * Stores a response that the transport has copied. Called once, by the thread that sent it.
      *
-     * @param counted where the copy is counted, if it is
+     * @param counted the count of the copy; {@code null} if it is not counted
      */
     void hold(InferResponse response, @Nullable SentBytes counted) {
         bytes = counted;
@@ -30,7 +30,7 @@ final class UnsentResponse {
         }
     }
 
-    /** Tells that the transport has sent everything, or will send nothing more. Called by the event loop. */
+    /** Closes the response: the transport has sent everything, or will send nothing more. Called by the event loop. */
     void callEnded() {
         ended = true;
         close();

@@ -15,8 +15,8 @@ import io.grpc.ServerCall;
 import java.util.Optional;
 
 /**
- * Handles one {@code ModelStreamInfer} call: submits its requests and gives their responses to a {@link StreamWriter}.
- * Confined to the event loop of its connection, but for {@link #convert} and {@link #discard}, which workers call.
+ * Handles one {@code ModelStreamInfer} call: submits its requests and passes their responses to a {@link StreamWriter}.
+ * Confined to the event loop of its connection, except for {@link #convert} and {@link #discard}, which workers call.
  */
 final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage>>
         implements LargeMessageReader.Callback<InferMessage, PreparedRequest> {
@@ -35,20 +35,20 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     ModelStreamInferCall(
             ServerCall<Parsed<InferMessage>, InferResponseMessage> call,
             StreamContext stream,
-            CallContext origin,
+            CallContext context,
             boolean isStrict) {
         this.call = call;
         this.stream = stream;
-        this.context = origin;
+        this.context = context;
         this.outbox = new StreamOutbox(stream.limits());
-        this.writer = new StreamWriter(call, outbox, stream, origin, isStrict);
+        this.writer = new StreamWriter(call, outbox, stream, context, isStrict);
     }
 
     @Override
     public void onMessage(Parsed<InferMessage> parsed) {
-        if (parsed instanceof Parsed.Deferred<InferMessage> later) {
+        if (parsed instanceof Parsed.Deferred<InferMessage> deferred) {
             isReading = true;
-            LargeMessageReader.read(later, call.getAttributes(), this);
+            LargeMessageReader.read(deferred, call.getAttributes(), this);
             return;
         }
         outbox.onRead();
@@ -115,8 +115,8 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
     }
 
     private void refuse(RequestNames names, boolean isDecoupled, InferenceException error) {
-        InferenceException told = stream.server().refusals().refuse(RequestProtocol.GRPC, error);
-        register(names, isDecoupled, 0, SharedTensors.NONE).ifPresent(request -> request.refuse(told));
+        InferenceException refusal = stream.server().refusals().refuse(RequestProtocol.GRPC, error);
+        register(names, isDecoupled, 0, SharedTensors.NONE).ifPresent(request -> request.refuse(refusal));
     }
 
     private Optional<StreamedRequest> register(
@@ -152,7 +152,7 @@ final class ModelStreamInferCall extends ServerCall.Listener<Parsed<InferMessage
         writer.complete();
     }
 
-    /** Reads the first message. */
+    /** Requests the first message. */
     void start() {
         writer.drain();
     }

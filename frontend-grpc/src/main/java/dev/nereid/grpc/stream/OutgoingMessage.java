@@ -6,27 +6,27 @@ import dev.nereid.grpc.wire.SharedTensors;
 
 /** A message to be written to a stream for one of its requests. */
 sealed interface OutgoingMessage {
-    /** What a response takes besides its outputs. */
+    /** The approximate memory of a response besides its outputs. */
     long OVERHEAD = 512;
 
-    /** Says whether nothing follows of this request. */
+    /** Says whether this is the last message of its request. */
     boolean isFinal();
 
-    /** Returns about how much memory is held until it is said, in bytes; 0 if next to none. */
+    /** Returns the approximate memory in bytes that is held until the message is written; 0 if almost none. */
     long byteSize();
 
     /**
-     * A response of the model. Owned by whoever holds it.
+     * A response of the model. Owned by the holder.
      *
      * @param response the response
      * @param isFinal whether it ends the request
-     * @param byteSize what it takes, with the outputs that travel
+     * @param byteSize its memory with the outputs that are sent
      */
     record Response(InferResponse response, boolean isFinal, long byteSize) implements OutgoingMessage {
         /**
          * Wraps a response.
          *
-         * @param shared which of its outputs do not travel
+         * @param shared the request's tensors in shared memory; such outputs are not sent
          */
         static Response of(InferResponse response, SharedTensors shared) {
             long size = OVERHEAD;
@@ -40,10 +40,10 @@ sealed interface OutgoingMessage {
     }
 
     /**
-     * An error, which ends the request. Immutable.
+     * An error of the request. Immutable.
      *
      * @param error the error
-     * @param isRefusal whether the request was never asked
+     * @param isRefusal whether the request was never submitted
      * @param isFinal whether it ends the request
      */
     record Failure(InferenceException error, boolean isRefusal, boolean isFinal) implements OutgoingMessage {
@@ -56,7 +56,7 @@ sealed interface OutgoingMessage {
     /**
      * The end of a request without a final response. Immutable.
      *
-     * @param isSent whether the client wants to hear of it
+     * @param isSent whether it is sent to the client
      */
     record End(boolean isSent) implements OutgoingMessage {
         @Override

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param isDecoupled whether its model is decoupled
  * @param bytes the length of the message
  * @param assembled the assembled request, whose memory belongs to the holder
- * @param error why there is none
+ * @param error the error; {@code null} if there is a request
  */
 record PreparedRequest(
         RequestNames names,
@@ -28,7 +28,7 @@ record PreparedRequest(
      *
      * @param message the message
      * @param stream the dependencies of the call
-     * @param context what the requests of the call have in common
+     * @param context the context that the requests of the call share
      */
     static PreparedRequest of(InferMessage message, StreamContext stream, CallContext context) {
         RequestNames names = message.names();

@@ -8,11 +8,11 @@ import java.util.concurrent.Executor;
 /**
  * Dependencies that all calls of ModelStreamInfer share. Immutable; the components are safe for use by any thread.
  *
- * @param server infers
+ * @param server runs the requests
  * @param dependencies the dependencies shared with ModelInfer
  * @param limits the limits of each stream
- * @param eventLoops go on with what takes another thread too long
- * @param shutdown says when requests are refused
+ * @param eventLoops continue writing that would occupy another thread too long
+ * @param shutdown reports whether requests are refused
  */
 public record StreamContext(
         InferenceServer server,
@@ -20,7 +20,7 @@ public record StreamContext(
         StreamLimits limits,
         Executor eventLoops,
         ShutdownInterceptor shutdown) {
-    /** Refuses a request if the server takes none any more. */
+    /** Refuses a request while the server shuts down. */
     void checkAcceptsRequests() {
         if (shutdown.isStarted()) {
             throw ShutdownInterceptor.refusal();

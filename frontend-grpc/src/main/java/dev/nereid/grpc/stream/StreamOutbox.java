@@ -14,29 +14,31 @@ import org.jspecify.annotations.Nullable;
  * Queues one stream's responses and decides when the next request is read. Guarded by one lock, under which nothing
  * but this class runs.
  *
- * <p>Requests to models that answer one to one are answered in the order in which they came: the answer to the first of
- * them is the only one that may be written. Requests to decoupled models take turns, one response each. The two kinds
- * take turns with each other.
+ * <p>Requests to models with one response each complete in order of arrival: only the response to the first of them may
+ * be written. Requests to decoupled models alternate, one response each. The two kinds alternate with each other.
  *
- * <p>Nobody ever waits for a client. Two bounds keep one that reads slowly, or not at all, from filling the memory. While
- * much waits, or many requests are not answered, the stream is not read on, so that a client that sends more than it reads
- * or than models answer is slowed down. One request more than a bound is always taken, of any size. And the responses
- * of decoupled models that wait behind others of the same request may take so much together and no more: the model is
- * ahead of the client then, and does not slow down. The first that waits of each request is not counted among them, so
- * that one response may have any size, and requests that are answered once never break this bound; their number is
- * what the first bound limits.
+ * <p>No thread ever waits for a client. Two limits keep a client that reads slowly, or not at all, from filling the
+ * memory. First, reading of the stream pauses while many responses wait or many requests are open, which slows down a
+ * client that sends more than it reads or than models complete. One request beyond this limit is always accepted, of
+ * any size. Second, the responses of decoupled models that wait behind others of the same request are limited in total:
+ * such a model is ahead of the client, and does not slow down. The first waiting response of each request is not
+ * counted, so that one response may have any size, and requests with one response never exceed this limit; the first
+ * limit bounds their number.
  */
 final class StreamOutbox {
-    /** How many requests may be open for each response that may wait: models work on them, whatever the client reads. */
+    /**
+     * The number of requests that may be open for each response that may wait: models execute them whether or not the
+     * client reads.
+     */
     private static final int OPEN_PER_WAITING = 16;
 
     /** Outcome of offering a message to the outbox. */
-    enum Admission {
-        /** It waits for its turn. */
+    enum OfferResult {
+        /** The message waits to be written. */
         ACCEPTED,
-        /** Nobody wants it any more; it stays the caller's. */
+        /** The request or the stream has ended; the caller keeps the message. */
         DROPPED,
-        /** The client is too far behind; it stays the caller's. */
+        /** The client is too far behind; the caller keeps the message. */
         OVERFLOW
     }
 
@@ -58,35 +60,35 @@ final class StreamOutbox {
     /**
      * The next message to write and its request.
      *
-     * @param request the request that it answers
-     * @param outgoing what to say; the receiver's from now on
+     * @param request the request of the message
+     * @param outgoing the message, owned by the receiver
      */
     record Entry(StreamedRequest request, OutgoingMessage outgoing) {}
 
     /**
      * Unwritten messages and unfinished requests of a closed stream.
      *
-     * @param waiting what was not written; the receiver's from now on
-     * @param requests those that were not answered to the end
+     * @param waiting the messages that were not written, owned by the receiver
+     * @param requests the unfinished requests
      */
     record Remainder(List<OutgoingMessage> waiting, List<StreamedRequest> requests) {}
 
     private final StreamLimits limits;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /** All that were not answered to the end. */
+    /** All unfinished requests. */
     @GuardedBy("lock")
     private final Set<Lane> open = new HashSet<>();
 
-    /** How much memory their inputs take. */
+    /** The memory of their inputs. */
     @GuardedBy("lock")
     private long openBytes;
 
-    /** Those of them whose answers have an order, in that order. */
+    /** Unfinished requests whose responses are ordered, in that order. */
     @GuardedBy("lock")
     private final ArrayDeque<Lane> ordered = new ArrayDeque<>();
 
-    /** Decoupled ones that have something to write, in the order of their turns. */
+    /** Decoupled requests with a message to write, in the order in which they alternate. */
     @GuardedBy("lock")
     private final ArrayDeque<Lane> readyLanes = new ArrayDeque<>();
 
@@ -99,11 +101,11 @@ final class StreamOutbox {
     @GuardedBy("lock")
     private long waitingBytes;
 
-    /** How much of that waits behind something else of the same request. */
+    /** The part of the waiting bytes behind other messages of the same request. */
     @GuardedBy("lock")
     private long bytesAhead;
 
-    /** Whether the transport was asked for a message that has not come. */
+    /** Whether a message was requested from the transport and has not arrived. */
     @GuardedBy("lock")
     private boolean reading;
 
@@ -118,10 +120,10 @@ final class StreamOutbox {
     }
 
     /**
-     * Takes in a request, in the order in which they come.
+     * Adds a request, in order of arrival.
      *
-     * @param bytes how much memory its inputs take
-     * @return where its answers go; empty if the outbox is closed
+     * @param bytes the memory of its inputs
+     * @return the lane of its responses; empty if the outbox is closed
      */
     Optional<Lane> open(StreamedRequest request, boolean isDecoupled, long bytes) {
         lock.lock();
@@ -141,16 +143,16 @@ final class StreamOutbox {
         }
     }
 
-    /** Takes in something to write, its owner from then on, if it can be taken. */
-    Admission offer(Lane lane, OutgoingMessage outgoing) {
+    /** Adds a message, and owns it from then on if it is accepted. */
+    OfferResult offer(Lane lane, OutgoingMessage outgoing) {
         lock.lock();
         try {
             if (closed || lane.ended) {
-                return Admission.DROPPED;
+                return OfferResult.DROPPED;
             }
             if (!lane.waiting.isEmpty()) {
                 if (outgoing.byteSize() > 0 && bytesAhead >= limits.bytesAhead()) {
-                    return Admission.OVERFLOW;
+                    return OfferResult.OVERFLOW;
                 }
                 bytesAhead += outgoing.byteSize();
             } else if (lane.isDecoupled) {
@@ -160,13 +162,13 @@ final class StreamOutbox {
             lane.waiting.add(outgoing);
             waiting++;
             waitingBytes += outgoing.byteSize();
-            return Admission.ACCEPTED;
+            return OfferResult.ACCEPTED;
         } finally {
             lock.unlock();
         }
     }
 
-    /** Takes out what is to be written next, if anything can be. */
+    /** Removes the message to be written next, if there is one. */
     Optional<Entry> poll() {
         lock.lock();
         try {
@@ -210,7 +212,7 @@ final class StreamOutbox {
     }
 
     /**
-     * Decides whether the transport is asked for another message: never for two at a time.
+     * Decides whether another message is requested from the transport, never two at a time.
      *
      * @param isRead whether the client reads what is written
      */
@@ -231,7 +233,7 @@ final class StreamOutbox {
         }
     }
 
-    /** Notes that a message came. */
+    /** Records that a message has arrived. */
     void onRead() {
         lock.lock();
         try {
@@ -241,7 +243,7 @@ final class StreamOutbox {
         }
     }
 
-    /** Notes that no more messages come. */
+    /** Records that no more messages arrive. */
     void halfClose() {
         lock.lock();
         try {
@@ -251,7 +253,7 @@ final class StreamOutbox {
         }
     }
 
-    /** Says whether every request was answered and none follows. */
+    /** Says whether every request has ended and none follows. */
     boolean isDone() {
         lock.lock();
         try {
@@ -261,7 +263,7 @@ final class StreamOutbox {
         }
     }
 
-    /** Takes nothing in from now on. Returns what is left, once. */
+    /** Accepts nothing from now on. Returns the remainder, once. */
     Remainder close() {
         lock.lock();
         try {

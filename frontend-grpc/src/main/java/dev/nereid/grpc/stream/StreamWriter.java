@@ -22,19 +22,20 @@ import org.slf4j.LoggerFactory;
 /**
  * Writes the responses of one ModelStreamInfer call and ends it. Safe for use by any thread.
  *
- * <p>Only one thread at a time writes, the first that calls {@link #drain}: the others count their calls in
- * {@link #drains}, and the writing thread looks again before it leaves. It writes as long as the transport takes
- * messages without queueing them; the rest waits in the outbox until the transport is ready. A thread that has written a
- * few messages leaves the rest to an event loop: it may be that of a model, which others wait for, and the drain requests
- * of other threads may never cease. The call ends once, by the writing thread, unless the client has gone: then nothing
+ * <p>Only one thread at a time writes, the first that calls {@link #drain}: the others increment {@link #drains}, and
+ * the writing thread checks it before it leaves. It writes as long as the transport takes messages without queueing
+ * them; the rest waits in the outbox until the transport is ready. A thread that has written a few messages leaves the
+ * rest to an event loop: it may be an instance thread, which other requests wait for, and the drain requests of other
+ * threads may never cease. The call ends once, by the writing thread, unless the client has cancelled it: then nothing
  * is written, waiting responses are closed, and requests are cancelled.
  *
- * <p>No thread waits for the client. If models are too far ahead of it the call ends, and with it all that waits.
+ * <p>No thread waits for the client. If models are too far ahead of it, the call ends and waiting responses are
+ * dropped.
  */
 final class StreamWriter {
     private static final Logger LOG = LoggerFactory.getLogger(StreamWriter.class);
 
-    /** How many messages a thread writes at a time. */
+    /** The maximum number of messages that a thread writes at a time. */
     private static final int MAX_MESSAGES_PER_RUN = 16;
 
     private final ServerCall<Parsed<InferMessage>, InferResponseMessage> call;
@@ -54,7 +55,7 @@ final class StreamWriter {
     private final @Nullable GuardedConnection connection;
     private final SentBytes sentBytes;
 
-    // Of the thread that writes.
+    // Confined to the thread that writes.
     private StreamOutbox.@Nullable Entry postponed; // left to a worker
     private boolean headersSent;
     private boolean ended;
@@ -65,7 +66,7 @@ final class StreamWriter {
      * @param call the call to write to
      * @param outbox the messages to write
      * @param stream the dependencies of the call
-     * @param context what the requests of the call have in common
+     * @param context the context that the requests of the call share
      * @param isStrict whether the first error ends the call
      */
     StreamWriter(
@@ -89,7 +90,7 @@ final class StreamWriter {
         drain();
     }
 
-    /** Drops all that waits, since the client has cancelled the call. */
+    /** Drops all waiting responses, since the client has cancelled the call. */
     void cancel() {
         closed = true;
         sentBytes.clear();
@@ -103,9 +104,9 @@ final class StreamWriter {
     }
 
     /**
-     * Writes something, now or when its turn comes.
+     * Writes a message, now or later in the order of the outbox.
      *
-     * @return false if nobody wants it any more; it then stays the caller's
+     * @return false if the request or the stream has ended; the caller then keeps the message
      */
     boolean offer(StreamOutbox.Lane lane, OutgoingMessage outgoing) {
         if (outgoing instanceof OutgoingMessage.Failure failure
@@ -118,24 +119,27 @@ final class StreamWriter {
             drain();
             return true;
         }
-        StreamOutbox.Admission admission = outbox.offer(lane, outgoing);
-        if (admission == StreamOutbox.Admission.OVERFLOW) {
-            LOG.debug("client does not read");
+        StreamOutbox.OfferResult result = outbox.offer(lane, outgoing);
+        if (result == StreamOutbox.OfferResult.OVERFLOW) {
+            LOG.debug("client reads too slowly");
             fatal.compareAndSet(null, tooSlow());
         }
         drain();
-        return admission == StreamOutbox.Admission.ACCEPTED;
+        return result == StreamOutbox.OfferResult.ACCEPTED;
     }
 
     private InferenceException tooSlow() {
         return new InferenceException(
                 ErrorCode.UNAVAILABLE,
                 "the client reads the stream too slowly: " + stream.limits().bytesAhead()
-                        + " bytes or more of responses wait (expected: less; read responses as they come, or ask for"
-                        + " fewer at a time)");
+                        + " bytes or more of responses wait (expected: less; read responses as they arrive, or send"
+                        + " fewer requests at a time)");
     }
 
-    /** Writes what may be written, ends the call if it is done, and else reads the next message if it may. */
+    /**
+     * Writes the messages that may be written; then ends the call if it is done, or requests the next message if limits
+     * allow.
+     */
     void drain() {
         if (drains.getAndIncrement() == 0) {
             runDrain();
@@ -156,7 +160,7 @@ final class StreamWriter {
         stream.eventLoops().execute(this::runDrain);
     }
 
-    /** Writes what was left to a worker, and goes on. */
+    /** Writes the postponed message on a worker, and continues. */
     private void writePostponed() {
         int seen = drains.get();
         if (tryAdvance() || drains.addAndGet(-seen) != 0) {
@@ -167,7 +171,7 @@ final class StreamWriter {
     private boolean tryAdvance() {
         try {
             return advance();
-        } catch (OutOfMemoryError error) { // as a cause, it would be fatal
+        } catch (OutOfMemoryError error) { // not logged as a cause, which the log treats as fatal
             abort();
             LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to send a response");
             return false;
@@ -178,7 +182,7 @@ final class StreamWriter {
         }
     }
 
-    /** Takes one step. Returns whether there may be another one to take. */
+    /** Performs one step. Returns whether another may follow. */
     private boolean advance() {
         StreamOutbox.Entry before = postponed;
         postponed = null;
@@ -191,7 +195,7 @@ final class StreamWriter {
             return true;
         }
         if (fatal.get() == null && call.isReady()) {
-            sentBytes.clear(); // next to nothing of the messages before waits
+            sentBytes.clear(); // almost nothing of earlier messages waits
             Optional<StreamOutbox.Entry> next = outbox.poll();
             if (next.isPresent()) {
                 if (needsWorker(next.get())) {
@@ -214,7 +218,7 @@ final class StreamWriter {
         return false;
     }
 
-    /** Says whether something takes this thread, an event loop, too long to write. */
+    /** Says whether this thread is an event loop and the message takes too long to write on it. */
     private boolean needsWorker(StreamOutbox.Entry taken) {
         return connection != null
                 && GuardedConnection.isOnEventLoop()
@@ -233,7 +237,7 @@ final class StreamWriter {
     private void write(StreamOutbox.Entry taken) {
         StreamedRequest request = taken.request();
         if (taken.outgoing().isFinal()) {
-            request.shared().answered();
+            request.shared().releaseRegistrations();
         }
         switch (taken.outgoing()) {
             case OutgoingMessage.Response response -> write(request, response);
@@ -243,8 +247,8 @@ final class StreamWriter {
                                 ? InferResponseMessage.streamedRefusal(
                                         error.publicMessage(), request.names().id())
                                 : InferResponseMessage.streamedEnd(error.publicMessage(), request.names(), isLast));
-            case OutgoingMessage.End(boolean isTold) -> {
-                if (isTold) {
+            case OutgoingMessage.End(boolean isSent) -> {
+                if (isSent) {
                     send(InferResponseMessage.streamedEnd("", request.names(), true));
                 }
             }
@@ -293,13 +297,13 @@ final class StreamWriter {
         }
     }
 
-    /** Ends the call with an error, which is the last response to all requests that were not answered. */
+    /** Ends the call with an error, which is the terminal response to all unfinished requests. */
     private void endWith(InferenceException error) {
         StreamOutbox.Remainder remains = outbox.close();
         ended = true;
         try {
             for (StreamedRequest request : remains.requests()) {
-                request.shared().answered();
+                request.shared().releaseRegistrations();
             }
             GrpcErrors.fail(call, error);
         } finally {
@@ -307,7 +311,7 @@ final class StreamWriter {
         }
     }
 
-    /** Lets go of all that was not written, and of all that was not answered. */
+    /** Closes the responses that were not written, and cancels unfinished requests. */
     private static void discard(StreamOutbox.Remainder remains) {
         for (OutgoingMessage outgoing : remains.waiting()) {
             if (outgoing instanceof OutgoingMessage.Response response) {

@@ -14,10 +14,11 @@ import dev.nereid.spi.ErrorCode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request of a stream and the observer of its responses. Asked on the event loop of its connection, answered on
- * any thread.
+ * One request of a stream and the observer of its responses. Submitted on the event loop of its connection; responses
+ * arrive on any thread.
  *
- * <p>A handle that comes after the request was withdrawn is used at once: both sides write first and read then.
+ * <p>A cancellation handle that arrives after the request was cancelled is used at once: both sides write first and
+ * read then.
  */
 final class StreamedRequest implements ResponseObserver {
     private final StreamWriter writer;
@@ -25,7 +26,7 @@ final class StreamedRequest implements ResponseObserver {
     private final boolean isDecoupled;
     private final SharedTensors shared;
 
-    // Written before the request is asked.
+    // Written before the request is submitted.
     private StreamOutbox.@Nullable Lane lane;
     private boolean emptyFinalResponse;
 
@@ -47,12 +48,12 @@ final class StreamedRequest implements ResponseObserver {
         return shared;
     }
 
-    /** Takes the place of the request in its stream. Called once, before anything else is. */
-    void assignLane(StreamOutbox.Lane place) {
-        lane = place;
+    /** Sets the lane of the request. Called once, before any other method. */
+    void assignLane(StreamOutbox.Lane assigned) {
+        lane = assigned;
     }
 
-    /** Asks the server, which owns the call's memory from now on. */
+    /** Submits the request to the server, which owns its memory from now on. */
     void submit(InferenceServer server, AssembledRequest assembled) {
         emptyFinalResponse = assembled.emptyFinalResponse();
         Cancellation handle = server.infer(assembled.request(), this);
@@ -62,13 +63,13 @@ final class StreamedRequest implements ResponseObserver {
         }
     }
 
-    /** Answers with an error, as of a request that was never asked. */
+    /** Responds with an error, as to a request that was never submitted. */
     void refuse(InferenceException error) {
         RequestFailures.log(names.id(), names.model(), error);
         offer(new OutgoingMessage.Failure(error, true, true));
     }
 
-    /** Withdraws the request from the server. */
+    /** Cancels the request. */
     void cancel() {
         cancelled = true;
         Cancellation handle = cancellation;
@@ -123,10 +124,10 @@ final class StreamedRequest implements ResponseObserver {
     }
 
     private StreamOutbox.Lane lane() {
-        StreamOutbox.Lane place = lane;
-        if (place == null) {
-            throw new IllegalStateException("lane: none (expected: entered first)");
+        StreamOutbox.Lane assigned = lane;
+        if (assigned == null) {
+            throw new IllegalStateException("lane: none (expected: assigned first)");
         }
-        return place;
+        return assigned;
     }
 }

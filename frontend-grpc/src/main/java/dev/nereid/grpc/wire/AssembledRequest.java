@@ -3,11 +3,10 @@ package dev.nereid.grpc.wire;
 import dev.nereid.api.InferRequest;
 
 /**
- * An inference request and what its responses depend on. Immutable as a view of the call's memory, which belongs to
- * the holder.
+ * An inference request with the settings of its responses. Immutable; the holder owns the request's memory.
  *
- * @param request the call
- * @param emptyFinalResponse whether the client of a stream wants to be told of an end without a response
- * @param shared which of its tensors lie in shared memory
+ * @param request the request
+ * @param emptyFinalResponse whether a stream sends an empty final response if the request ends without a response
+ * @param shared the request's tensors in shared memory
  */
 public record AssembledRequest(InferRequest request, boolean emptyFinalResponse, SharedTensors shared) {}

@@ -14,7 +14,7 @@ final class Dims {
     /**
      * Adds an inner dimension.
      *
-     * @throws dev.nereid.api.InferenceException if it is one too many
+     * @throws dev.nereid.api.InferenceException if the rank exceeds the maximum
      */
     void add(long dim) {
         InputTensor.checkRank(rank + 1);
@@ -24,7 +24,7 @@ final class Dims {
         values[rank++] = dim;
     }
 
-    /** Returns the dimensions, outermost first, in an array that is not to be changed. */
+    /** Returns the dimensions, outermost first, in an array that callers do not change. */
     long[] toArray() {
         if (rank < values.length) {
             values = Arrays.copyOf(values, rank);

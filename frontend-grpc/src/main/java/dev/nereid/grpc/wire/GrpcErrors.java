@@ -22,11 +22,11 @@ public final class GrpcErrors {
     private static final Logger LOG = LoggerFactory.getLogger(GrpcErrors.class);
 
     private static final String OUT_OF_MEMORY =
-            "request: no memory to read it (expected: room on the heap); try again later";
+            "request: no memory to read it (expected: free heap memory); try again later";
 
     /**
-     * By which servers tell clients that retry how many milliseconds to wait. Clients without a retry policy ignore it; see
-     * <a href="https://github.com/grpc/proposal/blob/master/A6-client-retries.md#pushback">pushback</a>.
+     * The header with the milliseconds that a client waits before a retry. Clients without a retry policy ignore it;
+     * see <a href="https://github.com/grpc/proposal/blob/master/A6-client-retries.md#pushback">pushback</a>.
      */
     private static final Metadata.Key<String> RETRY_PUSHBACK =
             Metadata.Key.of("grpc-retry-pushback-ms", Metadata.ASCII_STRING_MARSHALLER);
@@ -46,11 +46,11 @@ public final class GrpcErrors {
     }
 
     /**
-     * Returns a call whose response or error is sent at another time.
+     * Returns a call that collects its response or error, which is sent later.
      *
-     * @param later takes what sends it, once it is complete
+     * @param onComplete receives the task that sends the response, once it is complete
      */
-    public static <Q, R> ServerCall<Q, R> postponed(ServerCall<Q, R> call, Consumer<Runnable> later) {
+    public static <Q, R> ServerCall<Q, R> postponed(ServerCall<Q, R> call, Consumer<Runnable> onComplete) {
         List<Runnable> steps = new ArrayList<>(3);
         return new SimpleForwardingServerCall<>(call) {
             @Override
@@ -66,7 +66,7 @@ public final class GrpcErrors {
             @Override
             public void close(Status status, Metadata trailers) {
                 steps.add(() -> super.close(status, trailers));
-                later.accept(() -> {
+                onComplete.accept(() -> {
                     if (!isCancelled()) {
                         steps.forEach(Runnable::run);
                     }
@@ -87,15 +87,15 @@ public final class GrpcErrors {
     }
 
     /**
-     * Logs that there was no memory for a request, and returns the error of the request, which alone fails. The log
-     * record has no cause: the log takes such causes for the end of the process.
+     * Logs that the heap had no memory for a request, and returns the error of that request. The log record has no
+     * cause, since the log treats such causes as fatal to the process.
      */
     public static InferenceException outOfMemory(OutOfMemoryError error) {
         LOG.atWarn().addKeyValue("error", error.getMessage()).log("no memory to read a request");
         return new InferenceException(ErrorCode.UNAVAILABLE, OUT_OF_MEMORY);
     }
 
-    /** Returns the error that made a stage fail. */
+    /** Returns the error with which a stage failed. */
     public static InferenceException error(@Nullable Throwable failure) {
         Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
         if (cause instanceof InferenceException error) {
@@ -110,7 +110,7 @@ public final class GrpcErrors {
         return status(error).getCode().name();
     }
 
-    /** Returns headers that end a stream which gRPC has not seen, or not any more. */
+    /** Returns the headers that end a stream which gRPC has not seen, or has already closed. */
     public static Http2Headers http2(InferenceException error, boolean headersSent) {
         Http2Headers headers = new DefaultHttp2Headers();
         if (!headersSent) {
@@ -126,7 +126,7 @@ public final class GrpcErrors {
 
     private static Status status(InferenceException error) {
         Status status = code(error).withDescription(StatusText.cut(error.publicMessage()));
-        return error.isClientError() ? status.withCause(error) : status; // which does not travel
+        return error.isClientError() ? status.withCause(error) : status; // the cause is not sent
     }
 
     private static Status code(InferenceException error) {

@@ -11,8 +11,8 @@ import java.util.Map;
  * @param names the names of the model, its version and the request
  * @param parameters the parameters of the request
  * @param inputs the inputs
- * @param outputs the outputs wanted
- * @param rawContents where the raw contents of inputs lie
+ * @param outputs the requested outputs
+ * @param rawContents the positions of the inputs' raw contents
  */
 public record InferMessage(
         MessageBytes bytes,
@@ -29,8 +29,8 @@ public record InferMessage(
      * @param datatype the name of its type
      * @param shape its dimensions
      * @param parameters its parameters
-     * @param contents where its typed contents lie; more than one part if the client wrote them in parts, and none if
-     *     it wrote none
+     * @param contents the positions of its typed contents; several if the client wrote them in parts, empty if it wrote
+     *     none
      */
     record Input(
             String name,

@@ -20,18 +20,21 @@ import java.util.function.Function;
 /**
  * Parses {@code ModelInferRequest} messages without copying their tensors. Confined to the event loop of its call.
  *
- * <p>The generated class would copy every tensor to the heap. This one notes where tensors lie and reads the few other
- * fields; it accepts the messages that the generated class accepts, and finds the same in them. What typed contents
- * hold is parsed later, by {@link TypedContents}.
+ * <p>The generated class would copy every tensor to the heap. This class records the positions of tensors and reads the
+ * few other fields. It accepts the same messages as the generated class and reads the same values from them. {@link
+ * TypedContents} parses typed contents later.
  */
 public final class InferMessageReader {
-    /** Far more than any model has, and few enough to fit any heap. */
+    /**
+     * The maximum number of inputs, outputs, dimensions and parameters: more than any model has, few enough for any
+     * heap.
+     */
     private static final int MAX_ENTRIES = 65_536;
 
-    /** The longest text, in UTF-8: names are far shorter, and prompts are tensors. */
+    /** The maximum length of a text, in UTF-8: names are far shorter, and prompts are tensors. */
     static final int MAX_TEXT_BYTES = 64 << 10;
 
-    /** The bytes of all texts of a message together. */
+    /** The maximum length of all texts of a message together. */
     private static final int MAX_TEXTS_BYTES = 4 << 20;
 
     private static final int MAX_FIELDS_BEFORE_RAW = 64;
@@ -46,7 +49,7 @@ public final class InferMessageReader {
     private String id = "";
     private Map<String, WireParameter> parameters = Map.of();
     private final List<InferMessage.Input> inputs = new ArrayList<>(INITIAL_TENSORS);
-    private final List<InferMessage.Output> outputs = new ArrayList<>(0); // which most clients leave out
+    private final List<InferMessage.Output> outputs = new ArrayList<>(0); // most clients list no outputs
     private final List<ByteRange> rawContents = new ArrayList<>(INITIAL_TENSORS);
 
     private InferMessageReader(WireReader reader) {
@@ -56,7 +59,7 @@ public final class InferMessageReader {
     /**
      * Parses a message.
      *
-     * @param bytes the message, which goes on to belong to the caller if this method throws
+     * @param bytes the message; stays the caller's if this method throws
      * @throws InferenceException if the bytes are no such message
      */
     public static InferMessage read(MessageBytes bytes) {
@@ -72,10 +75,10 @@ public final class InferMessageReader {
     }
 
     /**
-     * Reads and parses a message, whose bytes stay where they are until the stream is closed.
+     * Reads and parses a message. Its bytes stay in place until the stream is closed.
      *
      * @param stream the message
-     * @param memory where the bytes are copied to if they are not in direct memory
+     * @param memory provides memory for a copy of the bytes if they are not in direct memory
      * @throws InferenceException if the bytes are no such message
      */
     public static InferMessage read(InputStream stream, TensorMemory memory) {
@@ -83,7 +86,7 @@ public final class InferMessageReader {
     }
 
     /**
-     * Reads a message, as {@link #read(InputStream, TensorMemory)} does, and parses it with a parser of choice.
+     * Reads a message, as {@link #read(InputStream, TensorMemory)} does, and parses it with a given parser.
      *
      * @param parser parses the message
      */
@@ -108,7 +111,7 @@ public final class InferMessageReader {
         }
     }
 
-    /** Says whether raw contents begin in these first bytes of a message, behind few other things, if any. */
+    /** Says whether raw contents begin in the first bytes of a message, after a few other fields at most. */
     public static boolean isRaw(MessageBytes beginning) {
         WireReader reader = WireReader.of(beginning);
         try {
@@ -120,7 +123,7 @@ public final class InferMessageReader {
                 reader.skip(tag);
             }
         } catch (InferenceException _) {
-            return false; // it goes on in the bytes that follow
+            return false; // the message continues after these bytes
         }
         return false;
     }
@@ -215,7 +218,7 @@ public final class InferMessageReader {
         return more;
     }
 
-    /** Counts a thing that takes heap, which few bytes on the wire could make a great many of. */
+    /** Counts an entry, which takes heap memory: few bytes on the wire could hold very many of them. */
     private void count() {
         if (++entries > MAX_ENTRIES) {
             throw new InferenceException(

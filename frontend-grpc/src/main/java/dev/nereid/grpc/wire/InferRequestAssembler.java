@@ -20,17 +20,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Makes an {@link InferRequest} of a request message and copies its tensors once. Safe for use by any thread. */
+/** Assembles an {@link InferRequest} from a request message and copies its tensors once. Safe for use by any thread. */
 public final class InferRequestAssembler {
     private static final int ALIGNMENT = 64;
 
-    /** A dimension that is not known, which has a text of its own. */
+    /** A dimension of variable size, which the server refuses with a text of its own. */
     private static final long VARIABLE = -1;
 
-    /** Requests that take no more besides their tensors are not counted: the limit on calls bounds their number. */
+    /**
+     * Requests that take no more memory besides their tensors are not counted: the limit on calls bounds their number.
+     */
     private static final int SMALL_BYTES = 16 << 10;
 
-    /** How many times its length a request takes on the heap, about, if it is made of many small parts. */
+    /** The approximate heap bytes per byte of a message that consists of many small parts. */
     private static final long HEAP_FACTOR = 8;
 
     private final TensorMemory memory;
@@ -40,10 +42,10 @@ public final class InferRequestAssembler {
     /**
      * Creates an assembler.
      *
-     * @param memory where the inputs are to lie
-     * @param sharedMemory the memory that clients share
-     * @param maxInputBytes how much memory the inputs of one call may take, which is more than they take in the message
-     *     when they are written as numbers of variable length
+     * @param memory provides memory for the inputs
+     * @param sharedMemory the shared memory regions of clients
+     * @param maxInputBytes the maximum memory of one request's inputs, which exceeds their size in the message if they
+     *     are written as varints
      */
     public InferRequestAssembler(TensorMemory memory, SharedMemory sharedMemory, int maxInputBytes) {
         this.memory = memory;
@@ -52,17 +54,17 @@ public final class InferRequestAssembler {
     }
 
     /**
-     * Makes a call. The message is not needed afterwards.
+     * Assembles a request. The message is not needed afterwards.
      *
-     * @param message the request
+     * @param message the request message
      * @param model the model and version that the request names
-     * @param origin what the request has from its RPC
-     * @return the call, whose memory belongs to the caller
-     * @throws InferenceException if the request is not as the protocol demands, or if there is no memory
+     * @param context the deadline and headers of the gRPC call
+     * @return the request, whose memory belongs to the caller
+     * @throws InferenceException if the request violates the protocol, or if there is no memory
      */
-    public AssembledRequest assemble(InferMessage message, ModelRef model, CallContext origin) {
+    public AssembledRequest assemble(InferMessage message, ModelRef model, CallContext context) {
         RequestParameters parameters = RequestParameterReader.read(message.parameters());
-        Map<String, ParameterValue> others = origin.headers().addTo(parameters.backendParameters());
+        Map<String, ParameterValue> backendParameters = context.headers().addTo(parameters.backendParameters());
         List<TensorBuffer> owned = new ArrayList<>(1);
         try {
             List<InputContent> contents = contents(message, owned);
@@ -70,22 +72,25 @@ public final class InferRequestAssembler {
             List<RequestedOutput> outputs = outputs(message.outputs(), owned);
             SharedTensors shared = SharedTensors.of(sharedInputs, outputs, owned);
             List<InputTensor> inputs = inputs(contents, allocateInputs(message, contents, owned));
-            InferRequest call = new InferRequest(
+            InferRequest request = new InferRequest(
                     model,
                     message.names().id(),
                     inputs,
                     outputs,
-                    others,
-                    parameters.options(origin.deadlineNanos()),
+                    backendParameters,
+                    parameters.options(context.deadlineNanos()),
                     release(message, owned));
-            return new AssembledRequest(call, RequestParameterReader.emptyFinalResponse(message.parameters()), shared);
+            return new AssembledRequest(request, RequestParameterReader.emptyFinalResponse(message.parameters()), shared);
         } catch (Throwable failure) {
             release(owned).run();
             throw failure;
         }
     }
 
-    /** Counts what a message takes on the heap if that is much. Returns what ends the count, and gives back memory. */
+    /**
+     * Counts the heap memory of a message unless it is small. Returns the task that ends the count and releases the
+     * request's memory.
+     */
     private Runnable release(InferMessage message, List<TensorBuffer> owned) {
         Runnable release = release(owned);
         if (message.bytes().length() <= SMALL_BYTES) {
@@ -119,7 +124,7 @@ public final class InferRequestAssembler {
         };
     }
 
-    /** Takes memory for the inputs that are still in the message. */
+    /** Allocates memory for the inputs whose data is part of the message. */
     private MemorySegment allocateInputs(InferMessage message, List<InputContent> contents, List<TensorBuffer> owned) {
         long size = 0;
         long space = 0;
@@ -190,7 +195,7 @@ public final class InferRequestAssembler {
         return contents;
     }
 
-    /** Refuses shapes whose size no number can tell; everything else about shapes is for the server to check. */
+    /** Refuses negative dimensions and shapes whose byte size exceeds a {@code long}; the server checks the rest. */
     private static void checkSize(InferMessage.Input input) {
         long size = DataType.ofName(input.datatype()).map(DataType::byteSize).orElse(1);
         size = Math.max(size, 1);
@@ -234,12 +239,12 @@ public final class InferRequestAssembler {
         if (outputs.isEmpty()) {
             return List.of();
         }
-        List<RequestedOutput> wanted = new ArrayList<>(outputs.size());
+        List<RequestedOutput> requested = new ArrayList<>(outputs.size());
         for (InferMessage.Output output : outputs) {
-            wanted.add(
+            requested.add(
                     output.parameters().isEmpty() ? RequestedOutput.of(output.name()) : requestedOutput(output, owned));
         }
-        return wanted;
+        return requested;
     }
 
     private RequestedOutput requestedOutput(InferMessage.Output output, List<TensorBuffer> owned) {

@@ -22,13 +22,13 @@ import java.util.Map;
 
 /**
  * Serializes a ModelInferResponse or ModelStreamInferResponse, copying each output once. Confined to the thread that
- * answers the call; readable as long as the response is open.
+ * sends the response; readable as long as the response is open.
  */
 public final class InferResponseMessage extends InputStream implements Drainable, KnownLength {
-    /** The transport takes heap arrays only; one that stays in the first-level cache makes the detour cheap. */
+    /** The transport accepts heap arrays only; one that fits the first-level cache makes the extra copy cheap. */
     private static final int CHUNK_BYTES = 16 * 1024;
 
-    /** So much of outputs is written behind the other fields, into the same array. */
+    /** Outputs up to this size are written after the other fields, into the same array. */
     static final int SMALL_BYTES = CHUNK_BYTES;
 
     private static final String FINAL = "triton_final_response";
@@ -50,10 +50,10 @@ public final class InferResponseMessage extends InputStream implements Drainable
      * Writes the response to a unary call.
      *
      * @param response the response
-     * @param shared which of its outputs do not travel, and which are not safe where they are
-     * @param memory where outputs are copied to that are not safe where they are
-     * @param array where the message is written if it is small enough; not to be used otherwise until the message was
-     *     read
+     * @param shared the request's tensors in shared memory: such outputs are not sent, and data in such inputs is
+     *     copied
+     * @param memory provides memory for copies of data in shared memory
+     * @param array holds the message if it is small enough; not used otherwise until the message was read
      * @throws InferenceException if the message would be longer than the protocol allows, or if there is no memory
      */
     public static InferResponseMessage of(
@@ -80,7 +80,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         return size;
     }
 
-    /** Writes everything at once: a detour by a list of parts takes longer than a copy of a small output. */
+    /** Writes everything into one array: a list of parts takes longer than a copy of a small output. */
     private static InferResponseMessage small(List<NamedTensor> outputs, WireWriter writer) {
         for (int i = 0; i < outputs.size(); i++) {
             outputField(writer, outputs.get(i));
@@ -110,7 +110,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         return ofParts(outputs(response, shared), writer, shared, memory, true);
     }
 
-    /** Writes what a stream says of a request that was refused. */
+    /** Writes the response of a stream to a refused request. */
     public static InferResponseMessage streamedRefusal(String error, String id) {
         WireWriter writer = new WireWriter();
         writer.presentTextField(1, error);
@@ -121,10 +121,10 @@ public final class InferResponseMessage extends InputStream implements Drainable
     }
 
     /**
-     * Writes what a stream says of the end of a request that gave no response, or no good one.
+     * Writes a response of a stream without outputs: an error, or the end of a request.
      *
-     * @param error what went wrong; empty if nothing did
-     * @param names the names of the request, which are repeated as the client wrote them
+     * @param error the error text; empty for an end without error
+     * @param names the names of the request, as the client wrote them
      * @param isFinal whether it ends the request
      */
     public static InferResponseMessage streamedEnd(String error, RequestNames names, boolean isFinal) {
@@ -155,18 +155,18 @@ public final class InferResponseMessage extends InputStream implements Drainable
         return written(writer);
     }
 
-    /** Returns the outputs, those in shared memory without what they hold. */
+    /** Returns the outputs, those in shared memory without their data. */
     private static List<Output> outputs(InferResponse response, SharedTensors shared) {
         List<Output> outputs = new ArrayList<>(response.outputs().size());
         for (NamedTensor output : response.outputs()) {
-            boolean stays = shared.outputs().contains(output.name());
+            boolean isShared = shared.outputs().contains(output.name());
             outputs.add(new Output(
-                    output, stays ? MemorySegment.NULL : output.tensor().data()));
+                    output, isShared ? MemorySegment.NULL : output.tensor().data()));
         }
         return outputs;
     }
 
-    /** An output and the bytes of it that travel. */
+    /** An output and its bytes in the message. */
     private record Output(NamedTensor output, MemorySegment data) {}
 
     private static InferResponseMessage ofParts(
@@ -206,8 +206,8 @@ public final class InferResponseMessage extends InputStream implements Drainable
     }
 
     /**
-     * Copies what lies in memory that a client may take away while the transport reads it, which could not be answered
-     * any more then.
+     * Copies data out of shared memory, which its client may truncate while the transport reads it, too late for an
+     * error response.
      */
     private static List<TensorBuffer> copySharedMemory(
             List<MemorySegment> parts, SharedTensors shared, TensorMemory memory) {
@@ -222,7 +222,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
                 }
             }
             return copies;
-        } catch (InternalError _) { // how the JVM tells that mapped memory is not there any more
+        } catch (InternalError _) { // thrown by the JVM if mapped memory no longer exists
             copies.forEach(TensorBuffer::close);
             throw new InferenceException(
                     ErrorCode.INTERNAL, "shared memory of an input was truncated before the response was written");
@@ -255,7 +255,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
         writer.end(entry);
     }
 
-    /** Gives back memory of its own. The transport closes a message when it has read it; later calls do nothing. */
+    /** Releases the copies. The transport closes a message after it has read it; repeated closing does nothing. */
     @Override
     public void close() {
         if (!closed) {
@@ -296,11 +296,11 @@ public final class InferResponseMessage extends InputStream implements Drainable
         if (length == 0) {
             return count == 0 ? 0 : -1;
         }
-        int wanted = Math.min(count, length);
+        int total = Math.min(count, length);
         int done = 0;
-        while (done < wanted) {
+        while (done < total) {
             MemorySegment source = parts.get(part);
-            int step = (int) Math.min(wanted - done, source.byteSize() - position);
+            int step = (int) Math.min(total - done, source.byteSize() - position);
             MemorySegment.copy(source, ValueLayout.JAVA_BYTE, position, target, offset + done, step);
             done += step;
             position += step;
@@ -309,7 +309,7 @@ public final class InferResponseMessage extends InputStream implements Drainable
                 position = 0;
             }
         }
-        length -= wanted;
-        return wanted;
+        length -= total;
+        return total;
     }
 }

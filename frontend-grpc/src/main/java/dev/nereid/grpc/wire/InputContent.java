@@ -10,10 +10,10 @@ sealed interface InputContent {
 
     /** An input whose data is part of the message. */
     sealed interface Inline extends InputContent {
-        /** Returns how much memory it takes. */
+        /** Returns the size of the data in memory. */
         long byteSize();
 
-        /** Moves it into memory of this size. */
+        /** Copies the data into memory of this size. */
         void writeTo(MemorySegment target);
     }
 
@@ -22,7 +22,7 @@ sealed interface InputContent {
      *
      * @param input the input
      * @param bytes the message
-     * @param range where they lie
+     * @param range the position of the data
      */
     record Raw(InferMessage.Input input, MessageBytes bytes, ByteRange range) implements Inline {
         @Override
@@ -58,7 +58,7 @@ sealed interface InputContent {
      * Data in shared memory of the client.
      *
      * @param input the input
-     * @param lease the part of it where the input lies, owned by whoever holds this
+     * @param lease the lease of the part that holds the input, owned by the holder
      */
     record Shared(InferMessage.Input input, TensorBuffer lease) implements InputContent {}
 }

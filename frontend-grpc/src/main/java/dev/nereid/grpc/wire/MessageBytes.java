@@ -18,8 +18,8 @@ import java.util.List;
 /**
  * The received bytes of one message, in one or more buffers. Confined to the event loop of its call.
  *
- * <p>Normally a view of the transport's buffers, readable until the stream it was made of is closed. A message that
- * was compressed, or came in crumbs, is copied into pooled memory once, which {@link #close} gives back.
+ * <p>Normally a view of the transport's buffers, readable until their stream is closed. A message that was compressed
+ * or arrived in small fragments is copied once into pooled memory, which {@link #close} releases.
  */
 public final class MessageBytes implements AutoCloseable {
     private static final int TRANSFER_BYTES = 8 * 1024;
@@ -45,13 +45,13 @@ public final class MessageBytes implements AutoCloseable {
         this.length = end;
     }
 
-    /** Looks at bytes that lie in these buffers, none of them empty, one after another; the buffers are given away. */
+    /** Wraps consecutive buffers, none of them empty. The caller gives up the buffers. */
     public static MessageBytes of(List<ByteBuffer> pieces) {
         return new MessageBytes(pieces, List.of());
     }
 
     /**
-     * Looks at all that a stream of the transport holds.
+     * Returns all bytes of a stream of the transport, in place if its buffers are accessible.
      *
      * @throws IOException if the stream cannot be read, for instance because its compression is broken
      */
@@ -88,15 +88,15 @@ public final class MessageBytes implements AutoCloseable {
         List<ByteBuffer> pieces = new ArrayList<>();
         List<TensorBuffer> owned = new ArrayList<>();
         try {
-            boolean known = stream instanceof KnownLength;
-            int size = known ? stream.available() : FIRST_PIECE_BYTES;
+            boolean isLengthKnown = stream instanceof KnownLength;
+            int size = isLengthKnown ? stream.available() : FIRST_PIECE_BYTES;
             byte[] transfer = new byte[TRANSFER_BYTES];
             boolean more = size > 0;
             while (more) {
                 TensorBuffer buffer = memory.allocate(size);
                 owned.add(buffer);
                 ByteBuffer piece = buffer.segment().asByteBuffer();
-                more = fill(piece, stream, transfer) && !known;
+                more = fill(piece, stream, transfer) && !isLengthKnown;
                 if (piece.flip().hasRemaining()) {
                     pieces.add(piece);
                 }
@@ -132,7 +132,7 @@ public final class MessageBytes implements AutoCloseable {
         return found >= 0 ? found : -found - 2;
     }
 
-    /** Returns a piece, little-endian, from index 0 to its limit. Its position is not to be moved. */
+    /** Returns a piece, little-endian, from index 0 to its limit. Callers do not move its position. */
     ByteBuffer piece(int index) {
         return pieces[index];
     }
@@ -153,7 +153,7 @@ public final class MessageBytes implements AutoCloseable {
         }
     }
 
-    /** Gives back what memory of its own this object has. */
+    /** Releases the memory of copied bytes. */
     @Override
     public void close() {
         owned.forEach(TensorBuffer::close);

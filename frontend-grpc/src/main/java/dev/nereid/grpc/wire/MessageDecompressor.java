@@ -17,21 +17,21 @@ import org.jspecify.annotations.Nullable;
 /**
  * Decompresses gzip messages, on event loops or on workers. Safe for use by any thread.
  *
- * <p>The transport asks for decompression when a message is first looked at, and wraps what it gets. So what is made while
- * {@link #detach} looks at a message belongs to that message.
+ * <p>The transport calls {@link #decompress} when a message is first read, and wraps the result. So a body that is
+ * created while {@link #detach} reads from a message belongs to that message.
  */
 public final class MessageDecompressor implements Decompressor {
-    /** What a server understands, as it tells its clients and writes into errors. */
+    /** The encodings that the server accepts, as sent to clients and named in errors. */
     public static final String ENCODINGS = "identity,deflate,gzip";
 
     private static final ThreadLocal<@Nullable Body> CURRENT = new ThreadLocal<>();
 
-    /** What makes 256 KiB at most, which an event loop may do. */
+    /** Compressed bytes that inflate to 256 KiB at most, which an event loop may do. */
     private static final int SMALL_BYTES = 256;
 
-    /** How a message is compressed. */
+    /** The compression format of a message. */
     private enum Format {
-        /** The format of zlib, as the protocol has it. */
+        /** The zlib format, as the protocol defines it. */
         DEFLATE,
         GZIP;
 
@@ -52,9 +52,9 @@ public final class MessageDecompressor implements Decompressor {
     }
 
     /**
-     * Returns the compressions that a server understands.
+     * Returns the encodings that the server accepts.
      *
-     * @param maxBytes how long a message may be, decompressed
+     * @param maxBytes the maximum length of a decompressed message
      */
     public static DecompressorRegistry registry(int maxBytes) {
         return DecompressorRegistry.emptyInstance()
@@ -63,7 +63,7 @@ public final class MessageDecompressor implements Decompressor {
                 .with(new MessageDecompressor(Format.GZIP, maxBytes), true);
     }
 
-    /** Says whether a server understands an encoding. */
+    /** Says whether the server accepts an encoding. */
     public static boolean isKnown(CharSequence encoding) {
         return AsciiString.contentEquals("gzip", encoding)
                 || AsciiString.contentEquals("deflate", encoding)
@@ -82,7 +82,10 @@ public final class MessageDecompressor implements Decompressor {
         return body;
     }
 
-    /** Takes over what a stream of the transport decompresses, if it does; it belongs to the caller then. */
+    /**
+     * Detaches the compressed message of a transport stream, owned by the caller; {@code null} if it is small or not
+     * compressed.
+     */
     public static @Nullable Body detach(InputStream stream) throws IOException {
         CURRENT.remove();
         stream.available();
@@ -91,7 +94,7 @@ public final class MessageDecompressor implements Decompressor {
         if (body == null || body.compressedBytes <= SMALL_BYTES) {
             return null;
         }
-        body.taken = true;
+        body.detached = true;
         return body;
     }
 
@@ -103,7 +106,7 @@ public final class MessageDecompressor implements Decompressor {
         private final int maxBytes;
         private long read;
         private @Nullable InputStream inflated;
-        private boolean taken;
+        private boolean detached;
 
         private Body(InputStream compressed, Format format, int maxBytes) throws IOException {
             this.format = format;
@@ -112,7 +115,7 @@ public final class MessageDecompressor implements Decompressor {
             this.compressedBytes = compressed.available();
         }
 
-        /** Returns what the message takes as it came. */
+        /** Returns the number of bytes as received. */
         public int compressedBytes() {
             return compressedBytes;
         }
@@ -142,7 +145,7 @@ public final class MessageDecompressor implements Decompressor {
 
         private void count(int bytes) {
             read += bytes;
-            if (read > maxBytes) { // in the words of the transport
+            if (read > maxBytes) { // worded as the transport does
                 throw new InferenceException(
                         ErrorCode.INVALID_ARGUMENT, "Decompressed gRPC message exceeds maximum size " + maxBytes);
             }
@@ -155,22 +158,24 @@ public final class MessageDecompressor implements Decompressor {
 
         @Override
         public void close() throws IOException {
-            if (!taken) {
+            if (!detached) {
                 release();
             }
         }
 
-        /** Gives back the memory of a message that was taken over. */
+        /** Releases the memory of a detached message. */
         public void release() throws IOException {
             if (inflated != null) {
-                inflated.close(); // and what is compressed with it
+                inflated.close(); // closes the compressed stream, too
             } else {
                 compressed.close();
             }
         }
     }
 
-    /** Inflates the format of zlib. Fails where a dictionary is needed, which would look like the end. */
+    /**
+     * Inflates the zlib format. Fails if a dictionary is needed, which would otherwise look like the end of the stream.
+     */
     private static final class ZlibInput extends InflaterInputStream {
         ZlibInput(InputStream compressed) {
             super(compressed);

@@ -34,7 +34,7 @@ public final class RequestFailures {
      * Logs a request that failed.
      *
      * @param id the client's name for the request; empty if it has none, or was not read
-     * @param model the model, or the method if it is none of a model
+     * @param model the name of the model, or of the method if it concerns no model
      */
     public static void log(String id, String model, InferenceException error) {
         if (LOG.isDebugEnabled()) {

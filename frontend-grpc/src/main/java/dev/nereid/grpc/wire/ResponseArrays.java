@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Provides each thread with a reusable array for small responses. Safe for use by any thread. */
 public final class ResponseArrays {
-    /** What a small response takes, with the fields besides its outputs. */
+    /** The maximum size of a small response with its other fields. */
     private static final int BYTES = InferResponseMessage.SMALL_BYTES + 1024;
 
     private final ThreadLocal<Holder> holders = ThreadLocal.withInitial(Holder::new);
@@ -14,16 +14,16 @@ public final class ResponseArrays {
         private byte @Nullable [] array;
     }
 
-    /** Takes the array of this thread, or a new one if that is taken. Owned by the caller until it is given back. */
+    /** Takes the array of this thread, or a new one if that is in use. Owned by the caller until {@link #release}. */
     public byte[] take() {
-        Holder place = holders.get();
-        byte[] array = place.array;
-        place.array = null;
+        Holder holder = holders.get();
+        byte[] array = holder.array;
+        holder.array = null;
         return array == null ? new byte[BYTES] : array;
     }
 
-    /** Keeps an array that this thread took. */
-    public void giveBack(byte[] array) {
+    /** Returns an array that this thread took. */
+    public void release(byte[] array) {
         holders.get().array = array;
     }
 }

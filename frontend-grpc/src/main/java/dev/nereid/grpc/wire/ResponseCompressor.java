@@ -28,14 +28,14 @@ public record ResponseCompressor(int level) {
     private static final Metadata.Key<String> ACCEPTED =
             Metadata.Key.of("grpc-accept-encoding", Metadata.ASCII_STRING_MARSHALLER);
 
-    /** What takes a quarter of a millisecond to compress, about. */
+    /** The bytes that take about a quarter of a millisecond to compress. */
     private static final long MAX_COMPRESSED_BYTES = 8 << 10;
 
     private boolean isEnabled() {
         return level != Deflater.NO_COMPRESSION;
     }
 
-    /** Returns the compressions that a server offers. */
+    /** Returns the encodings that the server offers. */
     public CompressorRegistry registry() {
         CompressorRegistry registry = CompressorRegistry.newEmptyInstance();
         if (isEnabled()) {
@@ -45,7 +45,7 @@ public record ResponseCompressor(int level) {
         return registry;
     }
 
-    /** Says whether it takes an event loop too long to write a response. */
+    /** Says whether a response takes too long to write on an event loop. */
     public boolean isSlow(InferResponse response, SharedTensors shared) {
         long bytes = 0;
         for (int i = 0; i < response.outputs().size(); i++) {
@@ -63,8 +63,8 @@ public record ResponseCompressor(int level) {
     }
 
     /**
-     * Chooses how responses are compressed: of what the client takes, gRPC for C++ has gzip for little work and deflate
-     * for more.
+     * Chooses the encoding of responses from those that the client accepts. As gRPC for C++ does, prefers gzip at the
+     * lowest level and deflate at higher ones.
      *
      * @param headers the headers of the client
      * @return the name of the encoding; empty for none
@@ -95,7 +95,7 @@ public record ResponseCompressor(int level) {
         }
     }
 
-    /** The encoding {@code deflate}, which is the format of zlib, at a level of choice. */
+    /** Compresses messages with {@code deflate}, which is the zlib format, at the configured level. */
     private record Deflate(int level) implements Compressor {
         @Override
         public String getMessageEncoding() {
@@ -110,7 +110,7 @@ public record ResponseCompressor(int level) {
 
     private static final class LeveledZlibStream extends DeflaterOutputStream {
         LeveledZlibStream(OutputStream target, int level) {
-            super(target); // whose deflater ends with the stream, unlike one that is given
+            super(target); // its own deflater ends with the stream, unlike one passed in
             def.setLevel(level);
         }
     }

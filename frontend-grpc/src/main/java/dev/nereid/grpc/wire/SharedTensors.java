@@ -11,20 +11,20 @@ import java.util.stream.Collectors;
 /**
  * The tensors of a request that lie in shared memory. Immutable.
  *
- * @param inputs the parts of shared memory that inputs lie in, valid as long as the call's memory is
- * @param outputs the names of the outputs that are written to shared memory, and so do not travel
- * @param leases the parts of shared memory that the call uses, owned by the call
+ * @param inputs the memory of inputs in shared memory, valid as long as the request's memory
+ * @param outputs the names of the outputs that are written to shared memory, and so are not sent
+ * @param leases the leases of shared memory regions, owned by the request
  */
 public record SharedTensors(List<MemorySegment> inputs, Set<String> outputs, List<SharedMemory.Lease> leases) {
-    /** For calls that have no tensors in shared memory. */
+    /** The tensors of a request that uses no shared memory. */
     public static final SharedTensors NONE = new SharedTensors(List.of(), Set.of(), List.of());
 
     /**
-     * Returns the tensors of a call.
+     * Returns the tensors of a request.
      *
-     * @param inputs the parts of shared memory that inputs lie in
-     * @param outputs all outputs that the call wants
-     * @param leases the parts of shared memory of both
+     * @param inputs the leases of inputs
+     * @param outputs all requested outputs
+     * @param leases the leases of inputs and outputs
      */
     static SharedTensors of(List<TensorBuffer> inputs, List<RequestedOutput> outputs, List<TensorBuffer> leases) {
         if (leases.isEmpty()) {
@@ -39,14 +39,14 @@ public record SharedTensors(List<MemorySegment> inputs, Set<String> outputs, Lis
                 leases.stream().map(SharedMemory.Lease.class::cast).toList());
     }
 
-    /** Takes note that the client is about to get its last response. May be called on any thread. */
-    public void answered() {
+    /** Releases the registrations of the regions, before the terminal response is sent. May be called on any thread. */
+    public void releaseRegistrations() {
         if (!leases.isEmpty()) {
             leases.forEach(SharedMemory.Lease::releaseRegistration);
         }
     }
 
-    /** Says whether a tensor lies in an input that the client can take away at any time. */
+    /** Says whether data lies in an input in shared memory, which the client can truncate at any time. */
     boolean holds(MemorySegment data) {
         for (MemorySegment input : inputs) {
             if (input.asOverlappingSlice(data).isPresent()) {

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
  * KiB, and with them the status.
  */
 final class StatusText {
-    /** How much a message may take when it is encoded. */
+    /** The maximum length of an encoded message. */
     static final int MAX_ENCODED = 4096;
 
     private static final String ELLIPSIS = "…";

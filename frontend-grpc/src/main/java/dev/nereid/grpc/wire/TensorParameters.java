@@ -27,7 +27,7 @@ final class TensorParameters {
      * @param byteSize the size of the part; unsigned
      */
     record Region(String name, long offset, long byteSize) {
-        /** Takes the part for a call; owned by the caller. */
+        /** Leases the part; owned by the caller. */
         TensorBuffer lease(SharedMemory memory) {
             return memory.lease(name, offset, byteSize);
         }
@@ -59,10 +59,10 @@ final class TensorParameters {
     }
 
     /**
-     * Reads the number of classes that a client wants instead of an output.
+     * Reads the number of classes that a client requests instead of an output.
      *
-     * @return the number; 0 if the client wants the output as it is
-     * @throws InferenceException if the number is none, or too small
+     * @return the number; 0 if the client requests the output itself
+     * @throws InferenceException if the value is no integer, or too small
      */
     static long classes(Map<String, WireParameter> parameters) {
         WireParameter count = parameters.get(CLASSIFICATION);

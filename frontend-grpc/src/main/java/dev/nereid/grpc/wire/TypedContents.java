@@ -15,7 +15,7 @@ import java.util.Optional;
  * Reads typed tensor contents ({@code InferTensorContents}) into tensor memory. Immutable; readable as long as its
  * message is.
  *
- * <p>Parsed twice: once to learn what there is and how much memory it takes, once to write it there.
+ * <p>Parsed twice: first to count the elements and their memory, then to write them there.
  */
 final class TypedContents {
     /** The fields of the message, in the order of their numbers, which is the order in which they are checked. */
@@ -44,16 +44,16 @@ final class TypedContents {
             return this == FP32 ? Float.BYTES : Double.BYTES;
         }
 
-        /** Returns the type of elements that this field holds, for a tensor that is said to be of a type. */
-        DataType typeFor(Optional<DataType> claimed) {
+        /** Returns the type of this field's elements, given the declared type of the tensor. */
+        DataType typeFor(Optional<DataType> declared) {
             return switch (this) {
                 case BOOL -> DataType.BOOL;
                 case INT ->
-                    claimed.filter(type -> type == DataType.INT8 || type == DataType.INT16)
+                    declared.filter(type -> type == DataType.INT8 || type == DataType.INT16)
                             .orElse(DataType.INT32);
                 case INT64 -> DataType.INT64;
                 case UINT ->
-                    claimed.filter(type -> type == DataType.UINT8 || type == DataType.UINT16)
+                    declared.filter(type -> type == DataType.UINT8 || type == DataType.UINT16)
                             .orElse(DataType.UINT32);
                 case UINT64 -> DataType.UINT64;
                 case FP32 -> DataType.FP32;
@@ -80,13 +80,13 @@ final class TypedContents {
     }
 
     /**
-     * Looks through the typed contents of an input.
+     * Scans the typed contents of an input.
      *
      * @param bytes the message that the input is part of
      * @param model the model's name, for errors
      * @param input the input
      * @throws InferenceException if the bytes are no such message, or if the elements are not all of the type that the
-     *     input claims
+     *     input declares
      */
     static TypedContents read(MessageBytes bytes, String model, InferMessage.Input input) {
         TypedContents contents = new TypedContents(bytes, input.contents());
@@ -95,7 +95,7 @@ final class TypedContents {
         return contents;
     }
 
-    private void check(String model, String input, Optional<DataType> claimed) {
+    private void check(String model, String input, Optional<DataType> declared) {
         String text = "unexpected explicit tensor data for input tensor '" + Quoted.text(input) + "' for model '"
                 + Quoted.text(model) + "'";
         boolean found = false;
@@ -107,9 +107,9 @@ final class TypedContents {
             if (found) {
                 throw invalid(text + ", binary data was already supplied.");
             }
-            type = field.typeFor(claimed);
-            if (claimed.isEmpty() || claimed.get() != type) {
-                String expected = claimed.map(DataType::name).orElse("<invalid>");
+            type = field.typeFor(declared);
+            if (declared.isEmpty() || declared.get() != type) {
+                String expected = declared.map(DataType::name).orElse("<invalid>");
                 throw invalid(text + " of type '" + type + "', expected datatype '" + expected + "'");
             }
             found = true;
@@ -136,7 +136,7 @@ final class TypedContents {
         /** Takes one element. */
         void take(Field field, WireReader reader);
 
-        /** Takes many elements of fixed width, which lie one behind the other as they do in a tensor. */
+        /** Takes many elements of fixed width, which are contiguous as in a tensor. */
         void takePacked(Field field, ByteRange elements);
     }
 
@@ -183,7 +183,7 @@ final class TypedContents {
         };
     }
 
-    /** Counts elements. Confined to the call of {@link TypedContents#read(MessageBytes, String, InferMessage.Input)}. */
+    /** Counts elements. Confined to {@link TypedContents#read(MessageBytes, String, InferMessage.Input)}. */
     private final class Counter implements ElementSink {
         @Override
         public void take(Field field, WireReader reader) {
@@ -201,7 +201,7 @@ final class TypedContents {
         }
     }
 
-    /** Writes elements one behind the other. Confined to the call of {@link TypedContents#writeTo}. */
+    /** Writes contiguous elements. Confined to {@link TypedContents#writeTo}. */
     private final class Writer implements ElementSink {
         private final MemorySegment target;
         private long at;

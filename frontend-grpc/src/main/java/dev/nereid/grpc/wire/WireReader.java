@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
  *
  * <p>Accepts what the generated classes accept: both forms of repeated numbers are up to the caller, unknown fields are
  * skipped, lengths never lead out of the enclosing message. Every method throws {@link GrpcErrors#malformed} if the
- * bytes are no such thing; nothing is allocated on the word of a length that was not checked.
+ * bytes are malformed; nothing is allocated by a length that was not checked.
  */
 final class WireReader {
     static final int VARINT = 0;
@@ -24,7 +24,7 @@ final class WireReader {
     private static final int MAX_VARINT_BITS = 64;
     private static final int MAX_GROUP_DEPTH = 100;
 
-    /** What errors quote of a text at most, in UTF-8, and more. */
+    /** An upper bound of the bytes, in UTF-8, of a text quoted in errors. */
     private static final int MAX_QUOTED_BYTES = 4 * (Quoted.MAX_LENGTH + 1);
 
     private static final ByteBuffer NONE = ByteBuffer.allocate(0);
@@ -110,7 +110,7 @@ final class WireReader {
         return (long) fixed32() << Integer.SIZE | low;
     }
 
-    /** Reads the length of a string, a message or packed numbers, all of which lies ahead. */
+    /** Reads the length of a string, a message or packed numbers, and checks that so many bytes follow. */
     int length() {
         int length = (int) varint();
         if (length < 0 || length > limit - position) {
@@ -119,7 +119,7 @@ final class WireReader {
         return length;
     }
 
-    /** Reads a length and passes over what follows it. */
+    /** Reads a length and skips the bytes that follow it. */
     ByteRange range() {
         int length = length();
         ByteRange range = new ByteRange(position, length);
@@ -130,9 +130,9 @@ final class WireReader {
     /**
      * Reads a length and the text that follows it.
      *
-     * @param max how many bytes the text may take
-     * @param what what the text is, for errors
-     * @throws InferenceException if it takes more
+     * @param max the maximum length of the text in bytes
+     * @param what the kind of text, for errors
+     * @throws InferenceException if the text is longer
      */
     String string(int max, String what) {
         int length = length();
@@ -195,7 +195,7 @@ final class WireReader {
         limit = outer;
     }
 
-    /** Passes over the value of a field that nobody wants. */
+    /** Skips the value of a field that is not read. */
     void skip(int tag) {
         skip(tag, 0);
     }
@@ -237,7 +237,7 @@ final class WireReader {
         return piece.get(position++ - pieceStart);
     }
 
-    /** Goes to the piece in which the next byte lies. */
+    /** Opens the piece with the next byte. */
     private void open() {
         int index = bytes.pieceAt(position);
         piece = bytes.piece(index);

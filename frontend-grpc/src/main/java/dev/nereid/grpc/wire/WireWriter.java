@@ -11,7 +11,10 @@ final class WireWriter {
     private static final int INITIAL_BYTES = 256;
     private static final int MAX_VARINT_BYTES = 10;
 
-    /** Names, as a rule: written one by one, which takes no detour by an array of their own. */
+    /**
+     * The maximum length of texts, mostly names, that are written character by character, without an array of their
+     * own.
+     */
     private static final int SHORT_TEXT = 64;
 
     private static final int MAX_ASCII = 0x7F;
@@ -24,18 +27,18 @@ final class WireWriter {
     }
 
     /**
-     * Begins with nothing written.
+     * Creates an empty writer.
      *
-     * @param expectedBytes how much will be written, about
+     * @param expectedBytes the approximate number of bytes to be written
      */
     WireWriter(int expectedBytes) {
         this(new byte[expectedBytes]);
     }
 
     /**
-     * Begins with nothing written.
+     * Creates an empty writer.
      *
-     * @param target where to write; left for a longer one if it does not suffice
+     * @param target the array to write to; replaced by a longer one if it is too short
      */
     WireWriter(byte[] target) {
         bytes = target;
@@ -91,7 +94,9 @@ final class WireWriter {
         size += encoded.length;
     }
 
-    /** Writes a text, one byte for each character; returns false, and writes nothing, if that is not its encoding. */
+    /**
+     * Writes an ASCII text, one byte for each character; returns false, and writes nothing, if the text is not ASCII.
+     */
     private boolean ascii(String text) {
         int length = text.length();
         ensure(length);
@@ -126,7 +131,7 @@ final class WireWriter {
     /**
      * Begins a field that is a message, or anything else that is written piece by piece.
      *
-     * @return to be given to {@link #end} after the content was written
+     * @return the position to pass to {@link #end} after the content was written
      */
     int begin(int number) {
         tag(number, WireReader.BYTES);
@@ -151,7 +156,7 @@ final class WireWriter {
         size += length;
     }
 
-    /** Writes a field that is a list of numbers of variable length, packed: the dimensions of a shape, if it has any. */
+    /** Writes the dimensions of a shape, if it has any, as a field of packed varints. */
     void dimsField(int number, Shape shape) {
         int rank = shape.rank();
         if (rank > 0) {

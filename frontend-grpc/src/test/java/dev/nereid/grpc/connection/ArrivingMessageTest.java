@@ -27,7 +27,7 @@ final class ArrivingMessageTest {
     }
 
     @Test
-    void beginsAnewBehindAMessage() {
+    void startsOverAfterAMessage() {
         ArrivingMessage message = new ArrivingMessage(false);
         message.add(bytes(0, 0, 0, 0, 1, 9, 1, 0, 0, 0, 0, 0, 0xFF, 0xFF));
         assertThat(message.arrived()).isEqualTo(3);
@@ -37,7 +37,7 @@ final class ArrivingMessageTest {
     }
 
     @Test
-    void knowsWhetherAMessageHasBegun() {
+    void reportsWhetherAMessageHasBegun() {
         ArrivingMessage message = new ArrivingMessage(false);
         assertThat(message.add(bytes(0, 0, 0, 0))).as("a whole message").isFalse();
         assertThat(message.isBetweenMessages()).isFalse();
@@ -57,7 +57,7 @@ final class ArrivingMessageTest {
     }
 
     @Test
-    void knowsAFrameThatIsOneMessage() {
+    void recognizesAFrameThatIsOneMessage() {
         assertThat(ArrivingMessage.isWhole(bytes(0, 0, 0, 0, 1, 9))).isTrue();
         assertThat(ArrivingMessage.isWhole(bytes(0, 0, 0, 0, 0))).isTrue();
         assertThat(ArrivingMessage.isWhole(bytes(0, 0, 0, 0, 2, 9))).isFalse();

@@ -19,7 +19,7 @@ final class FrameBudgetTest {
     }
 
     @Test
-    void allowsSoManyInAWindow() {
+    void allowsTheBudgetInAWindow() {
         assertThat(spent()).isEqualTo(3);
         clock.advance(Duration.ofSeconds(9));
         assertThat(spent()).isZero();
@@ -28,14 +28,14 @@ final class FrameBudgetTest {
     }
 
     @Test
-    void allowsOneMoreForEachCallThatEndedWell() {
+    void allowsOneMoreForEachCompletedCall() {
         budget.earn();
         budget.earn();
         assertThat(spent()).isEqualTo(5);
     }
 
     @Test
-    void doesNotSaveUpForEver() {
+    void limitsWhatIsSavedUp() {
         for (int i = 0; i < 1000; i++) {
             budget.earn();
         }

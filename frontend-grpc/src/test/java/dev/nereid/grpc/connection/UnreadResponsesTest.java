@@ -21,7 +21,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void closesAConnectionOnWhichNothingMovesForTooLong() {
+    void closesAConnectionThatIsStalledTooLong() {
         UnreadResponses.Connection connection = join("slow");
         connection.observe(1, 7);
         clock.advance(Duration.ofSeconds(59));
@@ -36,7 +36,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void leavesAConnectionAloneOnWhichSomethingMoves() {
+    void keepsAConnectionWithProgress() {
         UnreadResponses.Connection connection = join("steady");
         for (int i = 0; i < 100; i++) {
             connection.observe(1, i);
@@ -47,7 +47,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void closesThoseThatStandLongestUntilTheRestFits() {
+    void closesConnectionsStalledLongestUntilTheRestFits() {
         UnreadResponses.Connection first = join("first");
         UnreadResponses.Connection second = join("second");
         UnreadResponses.Connection reader = join("reader");
@@ -66,7 +66,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void neverClosesAClientThatReadsHoweverMuchWaits() {
+    void neverClosesAClientThatReadsWhateverWaits() {
         UnreadResponses.Connection reader = join("reader");
         for (int i = 0; i < 10; i++) {
             reader.observe(1000, i * 10_000L);
@@ -89,7 +89,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void closesNoOtherForBytesOfAConnectionThatIsClosed() {
+    void closesNoOtherForBytesOfAClosedConnection() {
         UnreadResponses.Connection first = join("first");
         UnreadResponses.Connection second = join("second");
         first.addBytes(900_000);
@@ -109,7 +109,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void closesThoseThatReadNextToNothingIfTooMuchWaits() {
+    void closesTheSlowestConnectionsIfLimitsAreExceeded() {
         UnreadResponses.Connection trickle = join("trickle");
         UnreadResponses.Connection slow = join("slow");
         for (int i = 0; i < 4; i++) {
@@ -122,7 +122,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void takesNothingForProgressThatHadLeftBefore() {
+    void countsBytesSentBeforeAsNoProgress() {
         UnreadResponses.Connection connection = join("slow");
         for (int i = 0; i < 61; i++) {
             connection.observe(1, i % 2);
@@ -136,7 +136,7 @@ final class UnreadResponsesTest {
     }
 
     @Test
-    void remembersWhetherAConnectionWasStalled() {
+    void reportsWhetherAConnectionWasStalled() {
         UnreadResponses.Connection connection = join("slow");
         connection.observe(1, 7);
         assertThat(connection.wasStalled()).isFalse();

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of delayed responses that nobody waits for any more. */
+/** Tests delayed responses whose client has cancelled the call. */
 final class DelayedResponsesTest {
     private final ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(0);
     private final DelayedResponses delayed = new DelayedResponses(Duration.ofHours(1), timer);
@@ -37,7 +37,7 @@ final class DelayedResponsesTest {
         listener.onCancel();
     }
 
-    private void answer() {
+    private void respond() {
         handled.get().sendHeaders(new Metadata());
         handled.get().sendMessage(ServerLiveResponse.getDefaultInstance());
         handled.get().close(Status.OK, new Metadata());
@@ -49,33 +49,33 @@ final class DelayedResponsesTest {
     }
 
     @Test
-    void waitsForTheTimeOfTheResponse() {
-        answer();
+    void schedulesTheResponse() {
+        respond();
 
         assertThat(waiting()).isOne();
     }
 
     @Test
-    void keepsNothingThatWaitsOnceTheClientIsGone() {
-        answer();
+    void dropsADelayedResponseIfTheClientCancels() {
+        respond();
         cancel();
 
         assertThat(waiting()).isZero();
     }
 
     @Test
-    void keepsNothingWaitingIfTheHandlerAnswersAfterTheClientIsGone() {
+    void schedulesNothingAfterTheClientHasCancelled() {
         cancel();
-        answer();
+        respond();
 
         assertThat(waiting()).isZero();
     }
 
     @Test
-    void keepsNothingWaitingIfTheClientGoesWhileTheHandlerAnswers() {
-        call.asked = 1; // it is still there when the response is scheduled
+    void dropsADelayedResponseIfTheClientCancelsMeanwhile() {
+        call.staleQueries = 1; // not cancelled yet when the response is scheduled
         cancel();
-        answer();
+        respond();
 
         assertThat(waiting()).isZero();
     }
@@ -84,8 +84,8 @@ final class DelayedResponsesTest {
     private static final class CancellableCall extends ServerCall<ServerLiveRequest, ServerLiveResponse> {
         private boolean cancelled;
 
-        /** How many questions are answered as before the cancellation. */
-        private int asked;
+        /** The number of queries that still report no cancellation. */
+        private int staleQueries;
 
         @Override
         public void request(int count) {}
@@ -101,7 +101,7 @@ final class DelayedResponsesTest {
 
         @Override
         public boolean isCancelled() {
-            return cancelled && asked-- <= 0;
+            return cancelled && staleQueries-- <= 0;
         }
 
         @Override

@@ -37,7 +37,7 @@ final class HealthWatchersTest {
             },
             timer);
 
-    /** A call without a network, which remembers what is written, and can fail to write. */
+    /** A call without network that records what is written, and can fail to write. */
     private static final class Call
             extends ServerCall<Parsed<ControlRequest<HealthCheckRequest>>, HealthCheckResponse> {
         private final BlockingQueue<ServingStatus> statuses = new LinkedBlockingQueue<>();

@@ -73,7 +73,7 @@ final class ModelInferCallTest {
         assertNothingFatalLogged();
     }
 
-    /** The log takes fatal causes for the end of the process. */
+    /** The log treats fatal causes as the end of the process. */
     private static void assertNothingFatalLogged() {
         LoggerFactory.getLogger(ModelInferCallTest.class).error("seen", new IllegalStateException("seen"));
         assertThat(RecordedCauses.causes())

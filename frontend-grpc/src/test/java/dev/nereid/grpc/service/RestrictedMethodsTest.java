@@ -6,7 +6,7 @@ import inference.GRPCInferenceServiceGrpc;
 import io.grpc.MethodDescriptor;
 import org.junit.jupiter.api.Test;
 
-/** The groups that methods belong to. */
+/** Tests the API groups of methods. */
 final class RestrictedMethodsTest {
     @Test
     void assignsEveryMethodToAGroup() {

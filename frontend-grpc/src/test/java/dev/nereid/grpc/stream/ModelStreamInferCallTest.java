@@ -25,7 +25,7 @@ final class ModelStreamInferCallTest {
     private static final int MAX_MESSAGES_PER_RUN = 16;
     private static final long BYTES_AHEAD = 100_000;
 
-    /** What one response counts for. */
+    /** The bytes that one response counts for. */
     private static final long RESPONSE_BYTES = 512 + Float.BYTES;
 
     private final StreamHarness harness = new StreamHarness(BYTES_AHEAD);
@@ -35,14 +35,14 @@ final class ModelStreamInferCallTest {
         harness.checkMemory();
     }
 
-    private static ModelInferRequest submit(String model, String id) {
+    private static ModelInferRequest request(String model, String id) {
         return TestFrontend.request(model, "FP32", TestFrontend.floats(1), 1)
                 .setId(id)
                 .build();
     }
 
     private ReceivedRequest send(String model, String id) {
-        harness.send(submit(model, id));
+        harness.send(request(model, id));
         return harness.calls.remove();
     }
 
@@ -59,7 +59,7 @@ final class ModelStreamInferCallTest {
                 Context.current().withDeadline(Deadline.after(-1, TimeUnit.SECONDS), timer)) {
             StreamHarness late = expired.call(StreamHarness::new);
             late.ready(true);
-            late.send(submit("plain", "p"));
+            late.send(request("plain", "p"));
             late.calls.remove().fail(ErrorCode.CANCELLED, "request was cancelled");
 
             assertThat(late.stream.written).isEmpty();
@@ -82,7 +82,7 @@ final class ModelStreamInferCallTest {
             given++;
         }
 
-        // One more is the first that waits, one ends the room, one finds none.
+        // Besides: the first that waits, the one that reaches the limit, and the one that exceeds it.
         assertThat(given).isEqualTo((int) (BYTES_AHEAD / RESPONSE_BYTES) + 3);
         assertThat(plain.isCancelled()).isTrue();
         Status status = harness.stream.status;
@@ -90,7 +90,7 @@ final class ModelStreamInferCallTest {
         assertThat(status.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
         assertThat(status.getDescription())
                 .isEqualTo("the client reads the stream too slowly: 100000 bytes or more of responses wait (expected:"
-                        + " less; read responses as they come, or ask for fewer at a time)");
+                        + " less; read responses as they arrive, or send fewer requests at a time)");
         assertThat(harness.stream.written).isEmpty();
         assertThat(harness.memory.buffersInUse()).isZero();
     }
@@ -111,7 +111,7 @@ final class ModelStreamInferCallTest {
     }
 
     @Test
-    void goesOnWithAClientThatReadsSlowly() {
+    void continuesWithAClientThatReadsSlowly() {
         ReceivedRequest many = send("many", "m");
         int bursts = 20;
         int burst = (int) (BYTES_AHEAD / RESPONSE_BYTES);

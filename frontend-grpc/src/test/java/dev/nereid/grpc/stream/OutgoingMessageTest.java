@@ -22,7 +22,7 @@ final class OutgoingMessageTest {
     }
 
     @Test
-    void countsWhatTravels() {
+    void countsTheOutputsThatAreSent() {
         FakeResponse response = FakeResponse.of(false, output("A", 1_000), output("B", 20));
 
         assertThat(OutgoingMessage.Response.of(response, SharedTensors.NONE).byteSize())

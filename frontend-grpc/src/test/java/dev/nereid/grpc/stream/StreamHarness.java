@@ -36,18 +36,18 @@ final class StreamHarness {
     final Queue<ReceivedRequest> calls = new ConcurrentLinkedQueue<>();
     final RecordedServerCall stream = new RecordedServerCall();
 
-    /** What an event loop is to do. */
+    /** The tasks of an event loop. */
     final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
 
     private final StreamContext context;
     private final ModelStreamInferCall call;
 
-    /** Opens a stream next to without bounds. */
+    /** Opens a stream almost without limits. */
     StreamHarness() {
         this(Long.MAX_VALUE);
     }
 
-    /** Opens a stream with a bound to the bytes that wait behind others of their requests. */
+    /** Opens a stream with a limit of the bytes that wait behind others of their requests. */
     StreamHarness(long bytesAhead) {
         this(bytesAhead, new Metadata());
     }
@@ -76,13 +76,13 @@ final class StreamHarness {
         call = (ModelStreamInferCall) new ModelStreamInferMethod(context).startCall(stream, headers);
     }
 
-    /** Sends a request, which the server must have asked for. */
+    /** Sends a request; the server must have requested a message. */
     void send(ModelInferRequest request) {
-        assertThat(stream.requested.getAndDecrement()).as("messages asked for").isOne();
+        assertThat(stream.requested.getAndDecrement()).as("requested messages").isOne();
         call.onMessage(new Parsed.Ok<>(InferMessageReader.read(TestMessages.cut(request.toByteArray(), List.of(9)))));
     }
 
-    /** Says whether the transport takes messages. */
+    /** Sets whether the transport accepts messages. */
     void ready(boolean now) {
         stream.ready = now;
         if (now) {
@@ -90,14 +90,14 @@ final class StreamHarness {
         }
     }
 
-    /** Has the event loop do what it is to do, and what follows from that. */
+    /** Runs the tasks of the event loop, and those that they add. */
     void run() {
         for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
             task.run();
         }
     }
 
-    /** Makes a request that was not sent. */
+    /** Creates a request that was not sent. */
     StreamedRequest request(boolean isDecoupled) {
         StreamWriter writer = new StreamWriter(
                 stream,
@@ -112,12 +112,12 @@ final class StreamHarness {
         call.onHalfClose();
     }
 
-    /** Leaves, as a client whose connection breaks. */
+    /** Cancels the call, as a client does whose connection breaks. */
     void cancel() {
         call.onCancel();
     }
 
-    /** Checks that all memory was given back. */
+    /** Checks that all memory was released. */
     void checkMemory() {
         assertThat(memory.buffersInUse()).isZero();
         memory.close();

@@ -1,8 +1,8 @@
 package dev.nereid.grpc.stream;
 
-import static dev.nereid.grpc.stream.StreamOutbox.Admission.ACCEPTED;
-import static dev.nereid.grpc.stream.StreamOutbox.Admission.DROPPED;
-import static dev.nereid.grpc.stream.StreamOutbox.Admission.OVERFLOW;
+import static dev.nereid.grpc.stream.StreamOutbox.OfferResult.ACCEPTED;
+import static dev.nereid.grpc.stream.StreamOutbox.OfferResult.DROPPED;
+import static dev.nereid.grpc.stream.StreamOutbox.OfferResult.OVERFLOW;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.api.InferenceException;
@@ -30,12 +30,12 @@ final class StreamOutboxTest {
         return new OutgoingMessage.Response(FakeResponse.of(isLast), isLast, bytes);
     }
 
-    private StreamOutbox.Admission offer(StreamOutbox.Lane lane, long bytes) {
+    private StreamOutbox.OfferResult offer(StreamOutbox.Lane lane, long bytes) {
         return outbox.offer(lane, response(bytes, false));
     }
 
     @Test
-    void takesNoMoreOnceTooMuchWaitsBehindOthers() {
+    void acceptsNothingBeyondTheLimitOfBytesBehindOthers() {
         StreamOutbox.Lane lane = open(true);
 
         assertThat(offer(lane, 1)).isEqualTo(ACCEPTED);
@@ -57,7 +57,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void takesOneResponseOfEachRequestWhateverItsSize() {
+    void acceptsOneResponseOfEachRequestWhateverItsSize() {
         offer(open(true), 1);
         offer(open(true), 100 * BYTES_AHEAD);
         offer(open(false), 100 * BYTES_AHEAD);
@@ -67,7 +67,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void takesOneResponseOfAnySizeBehindAnother() {
+    void acceptsOneResponseOfAnySizeBehindAnother() {
         StreamOutbox.Lane lane = open(true);
 
         offer(lane, 1);
@@ -76,7 +76,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void takesMoreOnceSomethingLeft() {
+    void acceptsMoreOnceAMessageIsWritten() {
         StreamOutbox.Lane lane = open(true);
         offer(lane, 1);
         offer(lane, BYTES_AHEAD);
@@ -89,7 +89,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void takesEndsAndErrorsWhateverWaits() {
+    void acceptsEndsAndErrorsWhateverWaits() {
         StreamOutbox.Lane ending = open(true);
         StreamOutbox.Lane failing = open(true);
         offer(ending, 1);
@@ -105,7 +105,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void isReadOnUntilSoManyResponsesWait() {
+    void readsUntilTheMaximumOfResponsesWaits() {
         StreamOutbox.Lane lane = open(true);
         for (int i = 1; i < RESPONSES; i++) {
             offer(lane, 1);
@@ -121,7 +121,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void isReadOnUntilResponsesOfSoManyBytesWait() {
+    void readsUntilTheMaximumOfBytesWaits() {
         offer(open(true), BYTES - 1);
         assertThat(outbox.tryStartRead(true)).isTrue();
         outbox.onRead();
@@ -134,7 +134,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void isReadOnUntilSoManyRequestsOfAClientThatDoesNotReadAreOpen() {
+    void readsFewRequestsOfAClientThatDoesNotRead() {
         for (int i = 0; i < RESPONSES; i++) {
             assertThat(outbox.tryStartRead(false)).isTrue();
             outbox.onRead();
@@ -146,7 +146,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void isReadOnUntilManyRequestsAreOpenWhateverTheClientReads() {
+    void readsManyRequestsOfAClientThatReads() {
         StreamOutbox.Lane first = open(false);
         for (int i = 1; i < 16 * RESPONSES; i++) {
             assertThat(outbox.tryStartRead(true)).isTrue();
@@ -162,7 +162,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void isReadOnUntilOpenRequestsTakeMuchMemory() {
+    void readsUntilOpenRequestsTakeMuchMemory() {
         StreamOutbox.Lane first = open(false, 16 * BYTES - 1);
         assertThat(outbox.tryStartRead(true)).isTrue();
         outbox.onRead();
@@ -175,7 +175,7 @@ final class StreamOutboxTest {
     }
 
     @Test
-    void isReadOnOnceLargeRequestsHaveTheirResponses() {
+    void readsOnceLargeRequestsHaveTheirResponses() {
         StreamOutbox.Lane large = open(true, 100 * BYTES);
         assertThat(outbox.tryStartRead(true)).isFalse();
 

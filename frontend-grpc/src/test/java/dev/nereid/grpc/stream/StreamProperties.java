@@ -44,7 +44,7 @@ final class StreamProperties {
         return request.build();
     }
 
-    /** Answers a call to its end, in a random way. Returns how many responses it gave. */
+    /** Responds to a request until its end, at random. Returns the number of responses. */
     private static int respond(ReceivedRequest call, Random random) {
         int responses = 0;
         boolean isMany = call.request().model().name().equals("many");
@@ -64,11 +64,11 @@ final class StreamProperties {
 
     private static void check(StreamHarness harness, List<ModelInferRequest> requests, Map<String, Integer> responses) {
         assertThat(harness.stream.status).isEqualTo(Status.OK);
-        Map<String, List<ModelStreamInferResponse>> answers = new HashMap<>();
+        Map<String, List<ModelStreamInferResponse>> written = new HashMap<>();
         List<String> ordered = new ArrayList<>();
         for (ModelStreamInferResponse response : harness.stream.written) {
             String id = response.getInferResponse().getId();
-            answers.computeIfAbsent(id, _ -> new ArrayList<>()).add(response);
+            written.computeIfAbsent(id, _ -> new ArrayList<>()).add(response);
             if (!requests.get(Integer.parseInt(id)).getModelName().equals("many")) {
                 ordered.add(id);
             }
@@ -79,26 +79,26 @@ final class StreamProperties {
                         .map(ModelInferRequest::getId)
                         .toList());
         for (ModelInferRequest request : requests) {
-            check(request, answers.getOrDefault(request.getId(), List.of()), responses.get(request.getId()));
+            check(request, written.getOrDefault(request.getId(), List.of()), responses.get(request.getId()));
         }
         harness.checkMemory();
     }
 
-    private static void check(ModelInferRequest request, List<ModelStreamInferResponse> answers, Integer responses) {
+    private static void check(ModelInferRequest request, List<ModelStreamInferResponse> written, Integer responses) {
         int given = 0;
-        for (int i = 0; i < answers.size(); i++) {
-            ModelStreamInferResponse answer = answers.get(i);
-            ModelInferResponse response = answer.getInferResponse();
-            boolean isLast = i == answers.size() - 1;
+        for (int i = 0; i < written.size(); i++) {
+            ModelStreamInferResponse streamed = written.get(i);
+            ModelInferResponse response = streamed.getInferResponse();
+            boolean isLast = i == written.size() - 1;
             if (response.getOutputsCount() > 0) {
                 assertThat(response.getParametersOrThrow("n").getInt64Param()).isEqualTo(given++);
             } else {
                 assertThat(isLast).isTrue();
             }
-            boolean isFinal = answer.getErrorMessage().startsWith("Request for unknown")
+            boolean isFinal = streamed.getErrorMessage().startsWith("Request for unknown")
                     || response.getParametersOrThrow("triton_final_response").getBoolParam();
-            boolean isToldOfEnd = !request.getModelName().equals("many") || request.getParametersCount() > 0;
-            assertThat(isFinal).isIn(isLast, isLast && isToldOfEnd);
+            boolean hasFinalResponse = !request.getModelName().equals("many") || request.getParametersCount() > 0;
+            assertThat(isFinal).isIn(isLast, isLast && hasFinalResponse);
         }
         assertThat(given).isEqualTo(responses == null ? 0 : responses);
     }
@@ -155,12 +155,12 @@ final class StreamProperties {
             harness.run();
         }
         Map<String, Integer> responses = new ConcurrentHashMap<>();
-        List<Callable<Integer>> answers = new ArrayList<>();
+        List<Callable<Integer>> responders = new ArrayList<>();
         List<String> ids = new ArrayList<>();
         for (ReceivedRequest call : harness.calls) {
             long seed = random.nextLong();
             ids.add(call.request().id());
-            answers.add(() -> respond(call, new Random(seed)));
+            responders.add(() -> respond(call, new Random(seed)));
         }
 
         try (ExecutorService executor = Executors.newFixedThreadPool(threads + 1)) {
@@ -171,7 +171,7 @@ final class StreamProperties {
                     Thread.onSpinWait();
                 }
             });
-            List<Future<Integer>> done = executor.invokeAll(answers, 20, TimeUnit.SECONDS);
+            List<Future<Integer>> done = executor.invokeAll(responders, 20, TimeUnit.SECONDS);
             for (int i = 0; i < done.size(); i++) {
                 responses.put(ids.get(i), done.get(i).get());
             }

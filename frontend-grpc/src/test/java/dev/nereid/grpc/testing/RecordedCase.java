@@ -26,16 +26,16 @@ import java.util.stream.Stream;
 /**
  * A recorded unary call and its response. Immutable.
  *
- * @param file the recording that it is from
- * @param number its number there
- * @param title what it tries
+ * @param file the file of the recording
+ * @param number its number in the file
+ * @param title the title of the case
  * @param request the type of the request, then the request in text format
  * @param response a status and a message, or the type of the response and the response in text format
  */
 public record RecordedCase(String file, int number, String title, String request, String response) {
     private static final String OK = "OK  (";
 
-    /** Reads all recorded calls of one message and one answer, but for those of which a part was left out. */
+    /** Reads all recorded calls with one request and one response, except those recorded in part. */
     public static List<RecordedCase> read(Path recording) throws IOException {
         try (Stream<String> lines = Files.lines(recording)) {
             return lines.map(RecordedCase::parse).filter(RecordedCase::isUnary).toList();
@@ -106,10 +106,10 @@ public record RecordedCase(String file, int number, String title, String request
         return message.build();
     }
 
-    /** Makes the call and tells how the answer differs from the recorded one, if it does. */
+    /** Makes the call. Returns how the response differs from the recorded one, if it does. */
     public Optional<String> replay(Channel channel, CallOptions options) {
         String expected = response;
-        String actual = answer(channel, descriptor(), options);
+        String actual = call(channel, descriptor(), options);
         if (response.startsWith(OK)) {
             Message message = parsed(
                     prototype(descriptor().getResponseMarshaller()).newBuilderForType(),
@@ -122,11 +122,11 @@ public record RecordedCase(String file, int number, String title, String request
     }
 
     @SuppressWarnings("unchecked")
-    private String answer(Channel channel, MethodDescriptor<?, ?> method, CallOptions options) {
+    private String call(Channel channel, MethodDescriptor<?, ?> method, CallOptions options) {
         try {
-            Message answer = ClientCalls.blockingUnaryCall(
+            Message received = ClientCalls.blockingUnaryCall(
                     channel, (MethodDescriptor<Message, Message>) method, options, message());
-            return OK + TextFormat.printer().printToString(answer);
+            return OK + TextFormat.printer().printToString(received);
         } catch (StatusRuntimeException failure) {
             return failure.getStatus().getCode() + " ("
                     + failure.getStatus().getCode().value() + "): "
@@ -134,12 +134,12 @@ public record RecordedCase(String file, int number, String title, String request
         }
     }
 
-    /** Takes away the parameters that only the recorded identity backend adds to its answers. */
+    /** Removes the parameters that only the recorded identity backend adds to its responses. */
     private static Message withoutDemonstration(Message message) {
-        if (!(message instanceof ModelInferResponse answer)) {
+        if (!(message instanceof ModelInferResponse inferResponse)) {
             return message;
         }
-        ModelInferResponse.Builder rest = answer.toBuilder();
+        ModelInferResponse.Builder rest = inferResponse.toBuilder();
         for (int i = 0; i < 4; i++) {
             rest.removeParameters("param" + i);
         }

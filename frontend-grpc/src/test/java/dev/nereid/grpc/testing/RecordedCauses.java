@@ -24,7 +24,7 @@ public final class RecordedCauses implements SLF4JServiceProvider {
     /** Called by SLF4J. */
     public RecordedCauses() {}
 
-    /** Returns what was logged as a cause so far, by any test. */
+    /** Returns the causes that were logged so far, by any test. */
     public static List<Throwable> causes() {
         return List.copyOf(CAUSES);
     }

@@ -27,7 +27,7 @@ public final class RecordedServerCall extends ServerCall<Parsed<InferMessage>, I
     public volatile boolean ready = true;
     public volatile @Nullable Status status;
 
-    /** Is told of each message and of the end, before the client is; nobody by default. */
+    /** Receives each message and the end, before the client does; ignores them by default. */
     public Consumer<String> journal = _ -> {};
 
     private final AtomicBoolean busy = new AtomicBoolean();

@@ -34,7 +34,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** A gRPC front end with a fake server and a client. Checks on closing that no memory is left. */
 public final class TestFrontend implements AutoCloseable {
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
     public final LeakCheckingMemory memory;
     public final FakeInferenceServer server;
@@ -70,7 +70,7 @@ public final class TestFrontend implements AutoCloseable {
                 .eventLoopGroup(eventLoops)
                 .maxInboundMessageSize(Integer.MAX_VALUE)
                 .build();
-        client = GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(PATIENCE);
+        client = GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
     }
 
     /** Writes a request for INPUT0, raw. */
@@ -100,11 +100,11 @@ public final class TestFrontend implements AutoCloseable {
                 });
     }
 
-    /** Waits for what another thread does soon. */
+    /** Waits until another thread has made a condition true. */
     public static void await(BooleanSupplier condition) {
         long start = System.nanoTime();
         while (!condition.getAsBoolean()) {
-            assertThat(System.nanoTime() - start).as("nanoseconds waited").isLessThan(PATIENCE.toNanos());
+            assertThat(System.nanoTime() - start).as("nanoseconds waited").isLessThan(TIMEOUT.toNanos());
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
         }
     }

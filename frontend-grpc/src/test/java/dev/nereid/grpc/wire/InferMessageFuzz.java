@@ -24,7 +24,7 @@ class InferMessageFuzz {
     private static final int HEAP_PER_BYTE = 1000;
     private static final int HEAP = 1 << 20;
 
-    /** The first byte says in which pieces the others come: in one stream if it is 0, and else in pieces of so many. */
+    /** The first byte gives the pieces of the others: one stream if it is 0, else pieces of so many bytes. */
     @FuzzTest
     @DictionaryEntries({
         "INT8",

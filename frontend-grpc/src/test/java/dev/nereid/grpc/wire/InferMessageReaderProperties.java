@@ -45,7 +45,7 @@ final class InferMessageReaderProperties {
 
     @Provide
     Arbitrary<byte[]> garbage() {
-        // Mostly tags and lengths of this message, so that something is reached behind the first byte.
+        // Mostly tags and lengths of this message, so that bytes after the first one are reached.
         return Arbitraries.frequencyOf(
                         Tuple.of(3, Arbitraries.of(0x0A, 0x12, 0x1A, 0x22, 0x2A, 0x32, 0x3A, 0x18, 0x08, 0x0B, 0x0C)),
                         Tuple.of(2, Arbitraries.integers().between(0, 12)),
@@ -135,7 +135,7 @@ final class InferMessageReaderProperties {
                 .isEqualTo(expected.map(InferMessageReaderProperties::withoutUnknownFields));
     }
 
-    /** The generated class ends a number at its tenth byte, even if that says that there is another. */
+    /** The generated class ends a number at its tenth byte, even if its high bit announces another. */
     private static boolean hasNumberWithoutEnd(byte[] bytes) {
         int run = 0;
         for (byte next : bytes) {
@@ -155,7 +155,7 @@ final class InferMessageReaderProperties {
         }
     }
 
-    /** Makes a generated message of one read by hand. */
+    /** Converts a message into one of the generated class. */
     static ModelInferRequest generated(InferMessage message) throws IOException {
         ModelInferRequest.Builder request = ModelInferRequest.newBuilder()
                 .setModelName(message.names().model())
@@ -245,7 +245,7 @@ final class InferMessageReaderProperties {
     @Example
     void refusesLengthsBeyondTheMessage() {
         for (int field = 1; field <= 7; field++) {
-            byte[] claim = {
+            byte[] message = {
                 (byte) (field << 3 | WireReader.BYTES),
                 (byte) 0xFF,
                 (byte) 0xFF,
@@ -257,7 +257,7 @@ final class InferMessageReaderProperties {
                 3
             };
             InferenceException error = Assertions.assertThrows(
-                    InferenceException.class, () -> InferMessageReader.read(TestMessages.cut(claim, List.of(3))));
+                    InferenceException.class, () -> InferMessageReader.read(TestMessages.cut(message, List.of(3))));
             assertThat(error).hasMessage("Unable to parse request");
         }
     }

@@ -68,7 +68,7 @@ final class InferResponseMessageProperties {
                         FakeResponse.of(model, version, id, tensors, parameters, true));
     }
 
-    /** Writes a response into an array that never suffices. */
+    /** Writes a response into an array that is always too short. */
     private InferResponseMessage message(InferResponse response, SharedTensors shared) {
         return InferResponseMessage.of(response, shared, memory, new byte[16]);
     }
@@ -164,8 +164,8 @@ final class InferResponseMessageProperties {
     }
 
     @Test
-    void refusesOutputsThatTheClientHasTakenAway(@TempDir Path folder) throws IOException {
-        Path file = Files.write(folder.resolve("shared"), new byte[64 * 1024]);
+    void refusesOutputsInTruncatedSharedMemory(@TempDir Path directory) throws IOException {
+        Path file = Files.write(directory.resolve("shared"), new byte[64 * 1024]);
         try (Arena arena = Arena.ofShared();
                 FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             MemorySegment mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, 64 * 1024, arena);

@@ -25,9 +25,9 @@ final class MessageBytesTest {
     @AutoClose
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
 
-    /** A stream of the transport that came in crumbs. */
-    private static final class Crumbs extends ByteArrayInputStream implements KnownLength {
-        Crumbs(byte[] content) {
+    /** A stream of the transport that arrived in small fragments. */
+    private static final class Fragments extends ByteArrayInputStream implements KnownLength {
+        Fragments(byte[] content) {
             super(content);
         }
     }
@@ -47,9 +47,9 @@ final class MessageBytesTest {
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 8193, 1_000_000})
     void copiesStreamsOfKnownLengthIntoOnePiece(int size) throws IOException {
-        assertCopied(content(size), new Crumbs(content(size)));
+        assertCopied(content(size), new Fragments(content(size)));
 
-        try (MessageBytes _ = MessageBytes.of(new Crumbs(content(size)), memory)) {
+        try (MessageBytes _ = MessageBytes.of(new Fragments(content(size)), memory)) {
             assertThat(memory.bytesInUse()).isEqualTo(size);
         }
     }
@@ -64,7 +64,7 @@ final class MessageBytesTest {
     }
 
     @Test
-    void givesMemoryBackIfTheStreamFails() throws IOException {
+    void releasesMemoryIfTheStreamFails() throws IOException {
         ByteArrayOutputStream packed = new ByteArrayOutputStream();
         try (GZIPOutputStream gzip = new GZIPOutputStream(packed)) {
             gzip.write(content(100_000));

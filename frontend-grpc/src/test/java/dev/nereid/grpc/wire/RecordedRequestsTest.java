@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Requests that were recorded are read as the generated class reads them. */
+/** Tests that recorded requests are read as by the generated class. */
 final class RecordedRequestsTest {
     @Test
     void readsEveryRecordedRequest() throws IOException {

@@ -29,7 +29,7 @@ import net.jqwik.api.Tuple;
 final class RequestHeaderCacheProperties {
     private final RequestHeaderCache cache = new RequestHeaderCache();
 
-    /** Requests that resemble each other, so that many of their heads are known. */
+    /** Requests that resemble each other, so that many of their headers are cached. */
     @Provide
     Arbitrary<ModelInferRequest> requests() {
         Arbitrary<String> names = Arbitraries.of("", "a", "b", "\u00e9", "\ud83d\ude00");
@@ -101,10 +101,10 @@ final class RequestHeaderCacheProperties {
         assertThat(read(bytes, cuts)).isEqualTo(request);
     }
 
-    private static Optional<ModelInferRequest> outcome(RequestHeaderCache heads, byte[] bytes, List<Integer> cuts)
+    private static Optional<ModelInferRequest> outcome(RequestHeaderCache cache, byte[] bytes, List<Integer> cuts)
             throws IOException {
         try {
-            return Optional.of(InferMessageReaderProperties.generated(heads.read(TestMessages.cut(bytes, cuts))));
+            return Optional.of(InferMessageReaderProperties.generated(cache.read(TestMessages.cut(bytes, cuts))));
         } catch (InferenceException | IOException _) {
             return Optional.empty();
         }
@@ -127,8 +127,8 @@ final class RequestHeaderCacheProperties {
         return read(cache, request);
     }
 
-    private static InferMessage read(RequestHeaderCache heads, ModelInferRequest.Builder request) {
-        return heads.read(TestMessages.cut(request.build().toByteArray(), List.of()));
+    private static InferMessage read(RequestHeaderCache cache, ModelInferRequest.Builder request) {
+        return cache.read(TestMessages.cut(request.build().toByteArray(), List.of()));
     }
 
     private static ModelInferRequest.Builder request() {
@@ -137,14 +137,14 @@ final class RequestHeaderCacheProperties {
         return request.addRawInputContents(ByteString.copyFromUtf8("one"));
     }
 
-    /** Tells that the second of two requests is not taken apart after the first one came twice. */
+    /** Checks that the second of two requests is not parsed after the first one was read twice. */
     private void assertCached(ModelInferRequest.Builder first, ModelInferRequest.Builder second) {
         read(first);
-        List<?> known = read(first).inputs();
-        assertThat(read(second).inputs()).isSameAs(known);
+        List<?> cached = read(first).inputs();
+        assertThat(read(second).inputs()).isSameAs(cached);
     }
 
-    /** Tells that a request is taken apart whenever it comes. */
+    /** Checks that a request is parsed whenever it is read. */
     private void assertNotCached(ModelInferRequest.Builder request) {
         read(request);
         assertThat(read(request).inputs()).isNotSameAs(read(request).inputs());
@@ -171,43 +171,45 @@ final class RequestHeaderCacheProperties {
     @Example
     void doesNotCacheHeadersSeenOnce() {
         read(request());
-        List<?> known = read(request()).inputs();
+        List<?> cached = read(request()).inputs();
 
         for (int model = 0; model < 1_000; model++) {
             read(request().setModelName("once" + model));
         }
 
-        assertThat(read(request()).inputs()).isSameAs(known);
+        assertThat(read(request()).inputs()).isSameAs(cached);
     }
 
     @Example
     void keepsAHeaderWhileAnotherIsReadBetween() {
         ModelInferRequest.Builder rival = rival();
         read(request());
-        List<?> known = read(request()).inputs();
+        List<?> cached = read(request()).inputs();
 
-        for (int turn = 0; turn < 3; turn++) {
+        for (int round = 0; round < 3; round++) {
             read(rival);
 
-            assertThat(read(request()).inputs()).isSameAs(known);
+            assertThat(read(request()).inputs()).isSameAs(cached);
         }
         read(rival);
         read(rival);
-        assertThat(read(request()).inputs()).as("the rival came twice in a row").isNotSameAs(known);
+        assertThat(read(request()).inputs())
+                .as("the rival was read twice in a row")
+                .isNotSameAs(cached);
     }
 
-    /** Finds a request whose head has the same place. */
+    /** Finds a request whose header has the same place in the cache. */
     @SuppressWarnings("ReferenceEquality") // Inputs that are the same list were not read again.
     private static ModelInferRequest.Builder rival() {
         return IntStream.range(0, 10_000)
                 .mapToObj(model -> request().setModelName("rival" + model))
                 .filter(candidate -> {
-                    RequestHeaderCache heads = new RequestHeaderCache();
-                    read(heads, request());
-                    List<?> known = read(heads, request()).inputs();
-                    read(heads, candidate);
-                    read(heads, candidate);
-                    return read(heads, request()).inputs() != known;
+                    RequestHeaderCache cache = new RequestHeaderCache();
+                    read(cache, request());
+                    List<?> cached = read(cache, request()).inputs();
+                    read(cache, candidate);
+                    read(cache, candidate);
+                    return read(cache, request()).inputs() != cached;
                 })
                 .findFirst()
                 .orElseThrow();
@@ -266,7 +268,7 @@ final class RequestHeaderCacheProperties {
 
     @Example
     void readsFieldsBehindTheTensors() throws IOException {
-        byte[] known = request().build().toByteArray();
+        byte[] cached = request().build().toByteArray();
         ModelInferRequest more = ModelInferRequest.newBuilder()
                 .setModelName("other")
                 .setId("7")
@@ -276,7 +278,7 @@ final class RequestHeaderCacheProperties {
                 request().build().toByteString().concat(more.toByteString()).toByteArray();
 
         for (int round = 0; round < 3; round++) {
-            assertThat(read(known, List.of())).isEqualTo(request().build());
+            assertThat(read(cached, List.of())).isEqualTo(request().build());
             assertThat(read(both, List.of())).isEqualTo(ModelInferRequest.parseFrom(both));
         }
     }

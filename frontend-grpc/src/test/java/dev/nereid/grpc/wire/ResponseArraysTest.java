@@ -23,13 +23,13 @@ final class ResponseArraysTest {
     @Test
     void takesTheSameArrayAgain() {
         byte[] first = arrays.take();
-        arrays.giveBack(first);
+        arrays.release(first);
 
         assertThat(arrays.take()).isSameAs(first);
     }
 
     @Test
-    void takesAnotherArrayWhileTheFirstIsTaken() {
+    void takesAnotherArrayWhileTheFirstIsInUse() {
         byte[] first = arrays.take();
 
         assertThat(arrays.take()).isNotSameAs(first);
@@ -38,7 +38,7 @@ final class ResponseArraysTest {
     @Test
     void takesAnArrayPerThread() {
         byte[] first = arrays.take();
-        arrays.giveBack(first);
+        arrays.release(first);
 
         assertThat(CompletableFuture.supplyAsync(arrays::take, Thread::startVirtualThread)
                         .join())

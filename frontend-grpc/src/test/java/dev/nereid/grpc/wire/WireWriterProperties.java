@@ -33,8 +33,8 @@ final class WireWriterProperties {
     }
 
     @Property(tries = 500)
-    void writesAnyText(@ForAll List<String> texts, @ForAll @IntRange(max = 100) int room) throws IOException {
-        assertWritten(texts, new byte[room]);
+    void writesAnyText(@ForAll List<String> texts, @ForAll @IntRange(max = 100) int capacity) throws IOException {
+        assertWritten(texts, new byte[capacity]);
     }
 
     @Example
@@ -56,8 +56,8 @@ final class WireWriterProperties {
     @Example
     void writesMessagesInMessagesOfAnyLength() throws IOException {
         for (int length : new int[] {0, 1, 100, 120, 121, 122, 123, 124, 125, 126, 127, 128, 16_370, 16_383, 20_000}) {
-            for (int room : new int[] {0, length, length + 8}) {
-                WireWriter writer = new WireWriter(new byte[room]);
+            for (int capacity : new int[] {0, length, length + 8}) {
+                WireWriter writer = new WireWriter(new byte[capacity]);
                 int outer = writer.begin(1);
                 int inner = writer.begin(20);
                 writer.textField(3, "a".repeat(length));

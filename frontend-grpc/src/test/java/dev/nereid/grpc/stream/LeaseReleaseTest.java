@@ -35,8 +35,10 @@ import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-/** Leases of shared memory are answered before the client gets its last response, so that it can unregister regions. */
-final class AnsweredLeasesTest {
+/**
+ * Tests that registrations are released before the terminal response is sent, so that clients can unregister regions.
+ */
+final class LeaseReleaseTest {
     private static final InferParameter REGION =
             InferParameter.newBuilder().setStringParam("in").build();
     private static final InferParameter BYTES =
@@ -58,22 +60,22 @@ final class AnsweredLeasesTest {
         call.respond(List.of(call.input(0, "OUTPUT0")), Map.of(), isLast);
     }
 
-    /** Calls ModelInfer. Returns what happened until the client had its response. */
-    private static List<String> infer(Consumer<ReceivedRequest> answer) {
+    /** Calls ModelInfer. Returns the events until the client has its response. */
+    private static List<String> infer(Consumer<ReceivedRequest> model) {
         LeakCheckingMemory memory = new LeakCheckingMemory();
         FakeInferenceServer server = new FakeInferenceServer(memory);
-        server.add(FakeModel.identity("m", DataType.FP32, 0, -1).responding(answer));
+        server.add(FakeModel.identity("m", DataType.FP32, 0, -1).responding(model));
         server.sharedMemory().register("in", "/in", 0, Float.BYTES);
-        InferCallDependencies calls = new InferCallDependencies(
+        InferCallDependencies dependencies = new InferCallDependencies(
                 new InferRequestAssembler(memory, server.sharedMemory(), Integer.MAX_VALUE),
                 Optional.empty(),
                 ResponseCompressor.NONE,
                 new TransportMemory(memory, Long.MAX_VALUE),
                 System::nanoTime);
         ModelInferCall call = new ModelInferCall(
-                new NotedCall(server.sharedMemory()::note),
+                new RecordingCall(server.sharedMemory()::note),
                 server,
-                calls,
+                dependencies,
                 new ResponseArrays(),
                 new CallContext(OptionalLong.empty(), ForwardedHeaders.NONE, Optional.empty()));
         byte[] message = request("m").build().toByteArray();
@@ -86,25 +88,25 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofACallThatSucceeds() {
+    void releasesBeforeTheResponseOfACall() {
         assertThat(infer(ReceivedRequest::respondWithInputs))
                 .containsExactly("leased in", "answered in", "message", "OK", "closed in");
     }
 
     @Test
-    void ofACallThatFails() {
+    void releasesBeforeTheErrorOfACall() {
         assertThat(infer(call -> call.fail(ErrorCode.INTERNAL, "no")))
                 .containsExactly("leased in", "answered in", "INTERNAL", "closed in");
     }
 
     @Test
-    void ofACallThatIsRefused() {
+    void releasesBeforeTheRefusalOfACall() {
         assertThat(infer(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")))
                 .containsExactly("leased in", "answered in", "INVALID_ARGUMENT", "closed in");
     }
 
     @Test
-    void ofACallToAModelThatHasBecomeDecoupled() {
+    void releasesIfTheModelHasBecomeDecoupled() {
         assertThat(infer(call -> respond(call, false)))
                 .startsWith("leased in", "answered in", "UNIMPLEMENTED")
                 .endsWith("closed in");
@@ -127,7 +129,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofRequestsOfAStream() {
+    void releasesBeforeTheResponsesOfAStream() {
         StreamHarness stream = open(new StreamHarness());
 
         send(stream, request("plain")).respondWithInputs();
@@ -146,7 +148,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofARequestOfAStreamThatIsRefused() {
+    void releasesBeforeTheRefusalOnAStream() {
         StreamHarness stream = open(new StreamHarness());
         stream.server.add(FakeModel.identity("refusing", DataType.FP32, 0, -1)
                 .responding(call -> call.refuse(ErrorCode.INVALID_ARGUMENT, "no")));
@@ -157,7 +159,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofADecoupledModelAtItsEnd() {
+    void releasesAtTheEndOfADecoupledModel() {
         StreamHarness stream = open(new StreamHarness());
         ReceivedRequest call = send(stream, request("many"));
 
@@ -169,7 +171,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofADecoupledModelAtItsLastResponse() {
+    void releasesBeforeTheFinalResponseOfADecoupledModel() {
         StreamHarness stream = open(new StreamHarness());
         ReceivedRequest call = send(stream, request("many"));
 
@@ -180,7 +182,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofADecoupledModelAtTheEmptyLastResponse() {
+    void releasesBeforeTheEmptyFinalResponse() {
         StreamHarness stream = open(new StreamHarness());
         ModelInferRequest.Builder request = request("many");
         request.putParameters("triton_enable_empty_final_response", YES);
@@ -193,7 +195,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofAllRequestsIfTheFirstErrorEndsTheStream() {
+    void releasesAllIfTheFirstErrorEndsTheStream() {
         Metadata headers = new Metadata();
         headers.put(Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER), "true");
         StreamHarness stream = open(new StreamHarness(headers));
@@ -208,7 +210,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofAllRequestsIfTheClientReadsTooSlowly() {
+    void releasesAllIfTheClientReadsTooSlowly() {
         StreamHarness stream = open(new StreamHarness(1000));
         send(stream, request("plain"));
         ReceivedRequest many = send(stream, request("many"));
@@ -230,7 +232,7 @@ final class AnsweredLeasesTest {
     }
 
     @Test
-    void ofAllRequestsIfTheStreamCannotBeWrittenTo() {
+    void releasesAllIfTheStreamCannotBeWrittenTo() {
         StreamHarness stream = open(new StreamHarness());
         send(stream, request("plain"));
         ReceivedRequest many = send(stream, request("many"));
@@ -242,11 +244,11 @@ final class AnsweredLeasesTest {
                 stream, "leased in", "leased in", "answered in", "answered in", "INTERNAL", "closed in", "closed in");
     }
 
-    /** A call without a network, whose message and end are noted. */
-    private static final class NotedCall extends ServerCall<Parsed<InferMessage>, InferResponseMessage> {
+    /** A call without network that records its message and end. */
+    private static final class RecordingCall extends ServerCall<Parsed<InferMessage>, InferResponseMessage> {
         private final Consumer<String> journal;
 
-        NotedCall(Consumer<String> journal) {
+        RecordingCall(Consumer<String> journal) {
             this.journal = journal;
         }
 

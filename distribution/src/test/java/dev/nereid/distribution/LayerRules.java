@@ -1,0 +1,96 @@
+package dev.nereid.distribution;
+
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+
+import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.library.Architectures.LayeredArchitecture;
+
+/** Rules of the layers inside a module: which of its packages may depend on which. Static functions only. */
+final class LayerRules {
+    private static final String ENTRY = "entry";
+
+    private LayerRules() {}
+
+    /** Returns the rule of the gRPC front end: entry, stream, service, connection, wire; each may use those after it. */
+    static ArchRule frontendGrpc() {
+        return layers("dev.nereid.grpc", "stream", "service", "connection", "wire")
+                .whereLayer("stream")
+                .mayOnlyAccessLayers("service", "connection", "wire")
+                .whereLayer("service")
+                .mayOnlyAccessLayers("connection", "wire")
+                .whereLayer("connection")
+                .mayOnlyAccessLayers("wire")
+                .whereLayer("wire")
+                .mayNotAccessAnyLayer()
+                .because("a call passes the layers in this order, and its bytes know nothing of calls");
+    }
+
+    /** Returns the rule of the HTTP front end: handlers and connections use bodies and JSON, and not one another. */
+    static ArchRule frontendHttp() {
+        return layers("dev.nereid.http", "infer", "generate", "control", "connection", "tls", "body", "json")
+                .whereLayer("infer")
+                .mayOnlyAccessLayers("body", "json")
+                .whereLayer("generate")
+                .mayOnlyAccessLayers("body", "json")
+                .whereLayer("control")
+                .mayOnlyAccessLayers("body", "json")
+                .whereLayer("connection")
+                .mayOnlyAccessLayers("body", "json")
+                .whereLayer("tls")
+                .mayOnlyAccessLayers("body", "json")
+                .whereLayer("body")
+                .mayOnlyAccessLayers("json")
+                .whereLayer("json")
+                .mayNotAccessAnyLayer()
+                .because("a handler is understood without the other handlers");
+    }
+
+    /** Returns the rule of the scheduler: instances take batches from the queue, and requests know neither. */
+    static ArchRule scheduler() {
+        return layers(
+                        "dev.nereid.scheduler",
+                        "instance",
+                        "queue",
+                        "batch",
+                        "cache",
+                        "request",
+                        "rate",
+                        "admission",
+                        "statistics",
+                        "time")
+                .whereLayer("instance")
+                .mayOnlyAccessLayers("queue", "batch", "request", "rate", "admission", "time")
+                .whereLayer("queue")
+                .mayOnlyAccessLayers("batch", "request", "time")
+                .whereLayer("batch")
+                .mayOnlyAccessLayers("request", "statistics")
+                .whereLayer("cache")
+                .mayOnlyAccessLayers("request", "statistics")
+                .whereLayer("request")
+                .mayOnlyAccessLayers("admission", "statistics")
+                .whereLayer("rate")
+                .mayNotAccessAnyLayer()
+                .whereLayer("admission")
+                .mayNotAccessAnyLayer()
+                .whereLayer("statistics")
+                .mayNotAccessAnyLayer()
+                .whereLayer("time")
+                .mayNotAccessAnyLayer()
+                .because("a request is understood without the queue, and the queue without the instances");
+    }
+
+    /**
+     * Returns the layers of a module: its root package, which may use all others, and its subpackages. A layer without
+     * classes breaks the rule.
+     */
+    private static LayeredArchitecture layers(String module, String... subpackages) {
+        LayeredArchitecture layers = layeredArchitecture()
+                .consideringOnlyDependenciesInAnyPackage(module + "..")
+                .layer(ENTRY)
+                .definedBy(module);
+        for (String subpackage : subpackages) {
+            layers = layers.layer(subpackage).definedBy(module + "." + subpackage + "..");
+        }
+        return layers.whereLayer(ENTRY).mayNotBeAccessedByAnyLayer();
+    }
+}
