@@ -34,9 +34,9 @@ final class Await {
     }
 
     /** Waits until something holds, and fails if it does not within a time. */
-    static void until(String what, Duration atMost, BooleanSupplier condition) {
+    static void until(String state, Duration atMost, BooleanSupplier condition) {
         if (!holds(atMost, condition)) {
-            throw new AssertionError(what + ": not within " + atMost.toSeconds() + " s");
+            throw new AssertionError(state + ": not within " + atMost.toSeconds() + " s");
         }
     }
 }

@@ -11,7 +11,7 @@ import java.util.concurrent.Future;
 final class ConcurrentClients {
     private ConcurrentClients() {}
 
-    /** Runs something so many times at once, and returns what came of each. */
+    /** Runs an action several times concurrently, and returns the outcomes. */
     static <T> List<T> run(int count, Callable<T> client) throws Exception {
         try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
             List<Future<T>> running = new ArrayList<>();

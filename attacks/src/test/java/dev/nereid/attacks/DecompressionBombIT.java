@@ -12,7 +12,10 @@ import java.util.zip.Deflater;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** A megabyte that becomes a gigabyte, six times at once: counts as what it becomes, while it does. */
+/**
+ * Six concurrent bodies of one megabyte that decompress to a gigabyte: memory limits apply to the decompressed size,
+ * during decompression.
+ */
 final class DecompressionBombIT {
     private static final int CLIENTS = 6;
     private static final int BLOCK = 1 << 20;
@@ -60,8 +63,8 @@ final class DecompressionBombIT {
 
     private static String overHttp(byte[] request) throws IOException {
         try (RawHttp connection = RawHttp.connect(victim.server().http())) {
-            RawHttp.Response answer = connection.exchange(request);
-            return answer.status() + " " + answer.text();
+            RawHttp.Response response = connection.exchange(request);
+            return response.status() + " " + response.text();
         }
     }
 
@@ -87,7 +90,7 @@ final class DecompressionBombIT {
         return RawHttp.concat(new byte[] {0x1f, (byte) 0x8b, 8, 0, 0, 0, 0, 0, 0, 0}, deflated(), trailer);
     }
 
-    /** The sum at its end is wrong, where nobody should come. */
+    /** The checksum at its end is wrong, but decompression must stop before. */
     private static byte[] zlib() {
         return RawHttp.concat(new byte[] {0x78, (byte) 0x9c}, deflated(), new byte[4]);
     }
@@ -95,14 +98,14 @@ final class DecompressionBombIT {
     /** Zeros in blocks, all of which but the first are the same. */
     private static byte[] deflated() {
         Deflater deflater = new Deflater(9, true);
-        byte[] room = new byte[BLOCK];
+        byte[] block = new byte[BLOCK];
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         deflater.setInput(new byte[BLOCK]);
-        out.write(room, 0, deflater.deflate(room, 0, BLOCK, Deflater.SYNC_FLUSH));
+        out.write(block, 0, deflater.deflate(block, 0, BLOCK, Deflater.SYNC_FLUSH));
         deflater.setInput(new byte[BLOCK]);
-        int same = deflater.deflate(room, 0, BLOCK, Deflater.SYNC_FLUSH);
+        int same = deflater.deflate(block, 0, BLOCK, Deflater.SYNC_FLUSH);
         for (int i = 1; i < BLOCKS; i++) {
-            out.write(room, 0, same);
+            out.write(block, 0, same);
         }
         deflater.end();
         out.write(3); // the last block, which is empty

@@ -9,7 +9,10 @@ import java.util.EnumSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** More clients than the server may have descriptors: those who are connected are served, and others when some have left. */
+/**
+ * More clients than the server has file descriptors: connected clients are served, and others after some have
+ * disconnected.
+ */
 final class DescriptorsIT {
     private static final int DESCRIPTORS = 256;
 
@@ -35,9 +38,9 @@ final class DescriptorsIT {
         VictimServer server = victim.server();
         victim.attackOthersThan(EnumSet.of(Probe.Transport.HTTP, Probe.Transport.GRPC), () -> {
             double before = server.processorSeconds();
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.attempt(address, 2 * DESCRIPTORS, Duration.ofSeconds(1))) {
-                crowd.send(new byte[] {'P'});
+                connections.send(new byte[] {'P'});
                 Await.pause(Duration.ofSeconds(3));
             }
             // An event loop that tries to accept again and again takes all of one processor.

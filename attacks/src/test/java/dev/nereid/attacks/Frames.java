@@ -38,7 +38,7 @@ final class Frames {
         return frame(type, flags, stream, payload.length, payload);
     }
 
-    /** Writes a frame whose length may be a lie. */
+    /** Writes a frame with a length that may be false. */
     static byte[] frame(int type, int flags, int stream, int length, byte[] payload) {
         return ByteBuffer.allocate(HEADER_BYTES + payload.length)
                 .put((byte) (length >> 16))

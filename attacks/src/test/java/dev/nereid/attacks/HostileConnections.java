@@ -12,12 +12,13 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Many connections of one hostile client, on one thread; they end without a word with its close. Confined to one thread.
+ * Many connections of one hostile client, on one thread; they end without a word with its close. Confined to one
+ * thread.
  */
 final class HostileConnections implements AutoCloseable {
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(15);
 
-    /** After so many the crowd takes a breath, so that the machine has time for others. */
+    /** Number of connects before a pause, so that the machine has time for others. */
     private static final int AT_ONCE = 100;
 
     private static final Duration BATCH_PAUSE = Duration.ofMillis(40);
@@ -28,30 +29,30 @@ final class HostileConnections implements AutoCloseable {
 
     /** Connects so many; fails if some have not connected after a while. */
     static HostileConnections connect(InetSocketAddress address, int count) throws IOException {
-        HostileConnections crowd = new HostileConnections();
-        int connected = crowd.tryConnect(address, count, CONNECT_TIMEOUT);
+        HostileConnections connections = new HostileConnections();
+        int connected = connections.tryConnect(address, count, CONNECT_TIMEOUT);
         if (connected < count) {
-            crowd.close();
+            connections.close();
             throw new IOException("connected: " + connected + " (expected: " + count + ")");
         }
-        return crowd;
+        return connections;
     }
 
     /** Begins to connect so many, and waits for a while until they have. */
-    static HostileConnections attempt(InetSocketAddress address, int count, Duration patience) throws IOException {
-        HostileConnections crowd = new HostileConnections();
-        crowd.tryConnect(address, count, patience);
-        return crowd;
+    static HostileConnections attempt(InetSocketAddress address, int count, Duration timeout) throws IOException {
+        HostileConnections connections = new HostileConnections();
+        connections.tryConnect(address, count, timeout);
+        return connections;
     }
 
-    private int tryConnect(InetSocketAddress address, int count, Duration patience) throws IOException {
+    private int tryConnect(InetSocketAddress address, int count, Duration timeout) throws IOException {
         try (Selector selector = Selector.open()) {
             int connected = 0;
             for (int i = 0; i < count; i++) {
                 SocketChannel channel = SocketChannel.open();
                 channels.add(channel);
                 channel.configureBlocking(false);
-                // A client that does not read need not have room for what it does not read.
+                // A client that does not read needs no large receive buffer.
                 channel.setOption(StandardSocketOptions.SO_RCVBUF, 16 << 10);
                 if (channel.connect(address)) {
                     connected++;
@@ -63,7 +64,7 @@ final class HostileConnections implements AutoCloseable {
                     Await.pause(BATCH_PAUSE);
                 }
             }
-            long end = System.nanoTime() + patience.toNanos();
+            long end = System.nanoTime() + timeout.toNanos();
             while (connected < count && System.nanoTime() < end) {
                 connected += finish(selector, 100);
             }
@@ -88,7 +89,9 @@ final class HostileConnections implements AutoCloseable {
         return finished;
     }
 
-    /** Sends the same on each connection, as much as its socket takes at once. Returns how many connections are open. */
+    /**
+     * Sends the same on each connection, as much as its socket takes at once. Returns how many connections are open.
+     */
     int send(byte[] bytes) {
         ByteBuffer buffer = ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
         int open = 0;
@@ -138,17 +141,17 @@ final class HostileConnections implements AutoCloseable {
         return sent;
     }
 
-    /** Returns how many connections the server has closed. What it sent is thrown away. */
+    /** Returns how many connections the server has closed. Discards received bytes. */
     int closedByServer() {
-        ByteBuffer room = ByteBuffer.allocateDirect(64 << 10);
+        ByteBuffer buffer = ByteBuffer.allocateDirect(64 << 10);
         int closed = 0;
         for (SocketChannel channel : channels) {
-            closed += isClosed(channel, room) ? 1 : 0;
+            closed += isClosed(channel, buffer) ? 1 : 0;
         }
         return closed;
     }
 
-    /** Says whether the server has closed all of them. */
+    /** Returns whether the server has closed all of them. */
     boolean isClosed() {
         return closedByServer() == size();
     }
@@ -176,11 +179,11 @@ final class HostileConnections implements AutoCloseable {
         }
     }
 
-    private static boolean isClosed(SocketChannel channel, ByteBuffer room) {
+    private static boolean isClosed(SocketChannel channel, ByteBuffer buffer) {
         try {
             int read;
             do {
-                read = channel.read(room.clear());
+                read = channel.read(buffer.clear());
             } while (read > 0);
             return read < 0;
         } catch (IOException | java.nio.channels.NotYetConnectedException e) {

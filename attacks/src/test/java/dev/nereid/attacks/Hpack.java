@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Headers of HTTP/2 in literals, and back, for servers that are told not to remember any. Stateless. */
+/** Encodes and decodes HTTP/2 headers as literals, for servers with an empty dynamic table. Stateless. */
 final class Hpack {
     /** Names and values of the static table that occur in responses; by their index. */
     private static final Map<Integer, String> STATIC = Map.ofEntries(
@@ -41,13 +41,13 @@ final class Hpack {
 
     /** Writes an integer behind the first bits of a byte. */
     static void integer(ByteArrayOutputStream out, int first, int bits, int value) {
-        int most = (1 << bits) - 1;
-        if (value < most) {
+        int max = (1 << bits) - 1;
+        if (value < max) {
             out.write(first | value);
             return;
         }
-        out.write(first | most);
-        int rest = value - most;
+        out.write(first | max);
+        int rest = value - max;
         for (; rest >= 128; rest >>>= 7) {
             out.write((rest & 127) | 128);
         }
@@ -79,9 +79,9 @@ final class Hpack {
     }
 
     private static int integer(ByteBuffer in, int first, int bits) {
-        int most = (1 << bits) - 1;
-        int value = first & most;
-        if (value == most) {
+        int max = (1 << bits) - 1;
+        int value = first & max;
+        if (value == max) {
             int next;
             int shift = 0;
             do {

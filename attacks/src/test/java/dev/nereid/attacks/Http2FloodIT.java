@@ -13,7 +13,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Clients that send frames of HTTP/2 which cost the server more than them: nobody else waits, and the log stays small. */
+/**
+ * Clients that send HTTP/2 frames which cost the server more than the client: other clients are not delayed, and the
+ * log stays small.
+ */
 final class Http2FloodIT {
     private static final int CONNECTIONS = 2;
     private static final int FRAMES = 100_000;
@@ -23,7 +26,7 @@ final class Http2FloodIT {
     @RegisterExtension
     static final Victim victim = Victim.with();
 
-    /** What is sent once, and then over and over: by a number that grows. */
+    /** The bytes that are sent once, and those that are sent repeatedly, by a growing number. */
     static Stream<Arguments> floods() {
         byte[] nothing = new byte[0];
         byte[] message = InferMessage.framed(InferMessage.request(Models.ECHO, Tensor.floats("flood", 1)));
@@ -92,7 +95,10 @@ final class Http2FloodIT {
         });
     }
 
-    /** Sends until all went, the server closes the connection, or the time is over. What the server says is read. */
+    /**
+     * Sends until all bytes are sent, the server closes the connection, or the time is over. Reads what the server
+     * sends.
+     */
     private static int send(byte[] first, IntFunction<byte[]> each) throws IOException {
         long end = System.nanoTime() + MAX_DURATION.toNanos();
         try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {

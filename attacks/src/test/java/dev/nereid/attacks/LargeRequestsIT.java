@@ -9,7 +9,7 @@ import java.util.concurrent.Callable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** More at a time than there is memory for: each is answered, or refused and told when to try again. */
+/** More concurrent requests than memory for them: each completes, or is refused with a retry time. */
 final class LargeRequestsIT {
     private static final int CLIENTS = 64;
     private static final int SIZE = 100_000_000;
@@ -19,15 +19,15 @@ final class LargeRequestsIT {
 
     @Test
     void sixtyFourTimes100MegabytesOverHttp() throws Exception {
-        byte[] head = largeHeader();
+        byte[] header = largeHeader();
         byte[] data = new byte[SIZE];
         victim.fill(() -> {
-            Map<String, Integer> outcomes = together(() -> overHttp(head, data));
+            Map<String, Integer> outcomes = together(() -> overHttp(header, data));
             System.out.println("    " + outcomes);
             assertThat(outcomes.keySet())
                     .allMatch(outcome -> outcome.equals("200") || outcome.equals("503 with pause"));
         });
-        assertThat(overHttp(head, data)).as("alone").isEqualTo("200");
+        assertThat(overHttp(header, data)).as("alone").isEqualTo("200");
     }
 
     @Test
@@ -52,18 +52,18 @@ final class LargeRequestsIT {
                 json);
     }
 
-    /** Sends until the server answers, and reads what it answers. */
-    private static String overHttp(byte[] head, byte[] data) throws IOException {
+    /** Sends until the server responds, and reads the response. */
+    private static String overHttp(byte[] header, byte[] data) throws IOException {
         try (RawHttp connection = RawHttp.connect(victim.server().http())) {
             try {
-                connection.send(head);
+                connection.send(header);
                 connection.send(data, 0, SIZE);
             } catch (IOException e) {
-                // the server may have answered before
+                // the server may have responded before
             }
-            RawHttp.Header answer = connection.readHeader();
-            connection.skip(answer.contentLength());
-            return answer.status() + (answer.headers().containsKey("retry-after") ? " with pause" : "");
+            RawHttp.Header response = connection.readHeader();
+            connection.skip(response.contentLength());
+            return response.status() + (response.headers().containsKey("retry-after") ? " with pause" : "");
         } catch (IOException e) {
             return e.toString();
         }

@@ -12,7 +12,10 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Requests whose lengths, sizes and forms are lies: each is refused with an answer, and nothing larger is begun for it. */
+/**
+ * Requests with false lengths, sizes and forms: each is refused with a response, and no larger buffer is allocated for
+ * it.
+ */
 final class LyingLengthsIT {
     private static final int TIMEOUT_MILLIS = 3_000;
     private static final Tensor FLOATS = Tensor.floats("lie", 1, 2, 3, 4);
@@ -139,7 +142,7 @@ final class LyingLengthsIT {
         lies.put("message with more behind it", InferMessage.framed(0, right.length - 1, right));
         lies.put("compressed without a coding", InferMessage.framed(1, right.length, right));
         lies.put("flag of 2", InferMessage.framed(2, right.length, right));
-        lies.put("head alone", new byte[3]);
+        lies.put("header only", new byte[3]);
         lies.put("nothing", new byte[0]);
         lies.put("two messages", RawHttp.concat(InferMessage.framed(right), InferMessage.framed(right)));
         lies.put("a field beyond the message", InferMessage.framed(new byte[] {0x3a, (byte) 0xff, (byte) 0xff, 3}));
@@ -161,7 +164,7 @@ final class LyingLengthsIT {
             Map<String, String> wrong = new TreeMap<>();
             for (Map.Entry<String, byte[]> lie : lies.entrySet()) {
                 String outcome = overGrpc(lie.getValue());
-                if (outcome.startsWith("0 ") || outcome.startsWith("no answer")) {
+                if (outcome.startsWith("0 ") || outcome.startsWith("no response")) {
                     wrong.put(lie.getKey(), outcome);
                 }
             }
@@ -208,18 +211,18 @@ final class LyingLengthsIT {
     void moreDataThanTheWindowAllows() throws Exception {
         byte[] data = Frames.data(1, false, new byte[16_384]);
         victim.attack(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().grpc(), 20)) {
-                crowd.send(RawHttp.concat(
+                connections.send(RawHttp.concat(
                         Frames.preface(65_535),
                         Frames.call(1, Frames.INFER),
                         Frames.data(1, false, InferMessage.framed(0, 0x7fffffffL, new byte[0]))));
-                crowd.flood(data, java.time.Duration.ofSeconds(4));
+                connections.flood(data, java.time.Duration.ofSeconds(4));
             }
         });
     }
 
-    /** Returns the status and text of the answer. */
+    /** Returns the status and text of the response. */
     private static String overHttp(byte[] request) throws IOException {
         try (RawHttp connection = RawHttp.connect(victim.server().http()).timeout(TIMEOUT_MILLIS)) {
             try {
@@ -227,10 +230,10 @@ final class LyingLengthsIT {
             } catch (IOException e) {
                 // refused before all was sent
             }
-            RawHttp.Response answer = connection.read();
-            return answer.status() + " " + cut(answer.text());
+            RawHttp.Response response = connection.read();
+            return response.status() + " " + cut(response.text());
         } catch (SocketTimeoutException e) {
-            return "no answer within " + TIMEOUT_MILLIS + " ms";
+            return "no response within " + TIMEOUT_MILLIS + " ms";
         } catch (IOException e) {
             return e.toString();
         }
@@ -242,7 +245,7 @@ final class LyingLengthsIT {
             RawHttp2.Call call = connection.await(connection.begin(Frames.INFER, framed));
             return call.status() + " " + cut(call.text());
         } catch (SocketTimeoutException e) {
-            return "no answer within " + TIMEOUT_MILLIS + " ms";
+            return "no response within " + TIMEOUT_MILLIS + " ms";
         } catch (IOException e) {
             return e.toString();
         }
@@ -269,7 +272,7 @@ final class LyingLengthsIT {
         return InferMessage.framed(InferMessage.request(model, input));
     }
 
-    /** One byte string, whose length is a lie unless it is 1. */
+    /** One byte string, with a false length unless it is 1. */
     private static Tensor words(long length) {
         ByteArrayOutputStream data = new ByteArrayOutputStream();
         for (int shift = 0; shift < 32; shift += 8) {

@@ -4,7 +4,7 @@ import dev.nereid.distribution.testing.InstalledServer;
 import dev.nereid.distribution.testing.Repository;
 import java.nio.file.Path;
 
-/** The models that are attacked, most of which answer with what they were sent. Stateless. */
+/** The models under attack, most of which return their inputs. Stateless. */
 final class Models {
     /** FP32 of one dimension. */
     static final String ECHO = "echo";
@@ -21,7 +21,7 @@ final class Models {
     /** As echo, 20 milliseconds later. */
     static final String PAUSING = "pausing";
 
-    /** Decoupled: answers n as often as n says. */
+    /** Decoupled: returns n in n responses. */
     static final String SQUARE = "square";
 
     private Models() {}

@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.atomic.LongAdder;
 
-/** What came of many requests, counted by text. Safe for use by any thread. */
+/** Outcomes of many requests, counted by text. Safe for use by any thread. */
 final class Outcomes {
     private static final int MAX_SAMPLES = 10;
 
@@ -33,11 +33,11 @@ final class Outcomes {
         }
     }
 
-    /** Counts what must not be. */
-    void wrong(String kind, String what) {
-        count(kind, "WRONG: " + what);
+    /** Counts a violation. */
+    void wrong(String kind, String text) {
+        count(kind, "WRONG: " + text);
         if (wrong.size() < MAX_SAMPLES) {
-            wrong.add(kind + ": " + what);
+            wrong.add(kind + ": " + text);
         }
     }
 

@@ -15,12 +15,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Clients that do nothing wrong: each sends a small inference five times a second, with other numbers each time, and notes
- * what was not answered, not in time, or not with these numbers. Safe for use by any thread; its threads end with its
- * close.
+ * Well-behaved clients: each sends a small inference five times a second, with other numbers each time, and records
+ * missing, late and wrong responses. Safe for use by any thread; its threads end with its close.
  */
 final class Probe implements AutoCloseable {
-    /** Within this everybody is to be answered, on a machine that the server and its clients have for themselves. */
+    /** Maximum time to a response, on a machine without other load. */
     private static final Duration MAX_LATENCY = Duration.ofSeconds(1);
 
     private static final Duration PERIOD = Duration.ofMillis(200);
@@ -64,19 +63,20 @@ final class Probe implements AutoCloseable {
     /**
      * Starts to send.
      *
-     * @param ways how
+     * @param transports how
      * @param connector connects the clients
      * @param mayBeFull whether a refusal is no failure while the memory for tensors is full
      */
-    static Probe start(VictimServer server, Set<Transport> ways, Connector connector, boolean mayBeFull) {
+    static Probe start(VictimServer server, Set<Transport> transports, Connector connector, boolean mayBeFull) {
         Probe probe = new Probe(server, connector, mayBeFull);
-        for (Transport way : ways) {
-            probe.threads.add(Thread.ofPlatform().name("probe/" + way).daemon().start(() -> probe.run(way)));
+        for (Transport transport : transports) {
+            probe.threads.add(
+                    Thread.ofPlatform().name("probe/" + transport).daemon().start(() -> probe.run(transport)));
         }
         return probe;
     }
 
-    /** Ends, once the requests on their way have been answered. */
+    /** Ends when the requests in progress have completed. */
     @Override
     public void close() {
         over = true;
@@ -89,11 +89,11 @@ final class Probe implements AutoCloseable {
         }
     }
 
-    /** Returns what went wrong, with answers that took longer than that. */
+    /** Returns the failures, and the responses that took longer than a limit. */
     List<String> failures(double maxSeconds) {
         List<String> all = new ArrayList<>(failures);
         List<String> slow = late.stream()
-                .filter(answer -> answer.nanos > maxSeconds * 1e9)
+                .filter(response -> response.nanos > maxSeconds * 1e9)
                 .map(Late::toString)
                 .toList();
         slow.stream().limit(MAX_SAMPLES).forEach(all::add);
@@ -112,58 +112,59 @@ final class Probe implements AutoCloseable {
 
     @Override
     public String toString() {
-        return responses + " answers, slowest " + slowestNanos.get() / 1_000_000 + " ms, " + refusals
+        return responses + " responses, slowest " + slowestNanos.get() / 1_000_000 + " ms, " + refusals
                 + " refused while memory was full, " + failureCount + " failed";
     }
 
-    private void run(Transport way) {
-        Client asker =
-                way == Transport.HTTP || way == Transport.HTTP_KEEP_ALIVE ? new ClientOverHttp() : new ClientOverGrpc();
+    private void run(Transport transport) {
+        Client client = transport == Transport.HTTP || transport == Transport.HTTP_KEEP_ALIVE
+                ? new ClientOverHttp()
+                : new ClientOverGrpc();
         for (int i = 0; !over; i++) {
             long before = System.nanoTime();
             try {
-                asker.infer(Tensor.floats(way + "-" + i, i, -i, 0.5f));
+                client.infer(Tensor.floats(transport + "-" + i, i, -i, 0.5f));
                 long nanos = System.nanoTime() - before;
                 slowestNanos.accumulateAndGet(nanos, Math::max);
                 if (nanos > MAX_LATENCY.toNanos()) {
-                    late.add(new Late(way, before - start, nanos));
+                    late.add(new Late(transport, before - start, nanos));
                 }
                 responses.incrementAndGet();
-                if (!Transport.KEEPING.contains(way)) {
-                    asker.close();
+                if (!Transport.KEEPING.contains(transport)) {
+                    client.close();
                 }
             } catch (IOException | RuntimeException e) {
-                recordFailure(way, before, "after " + (System.nanoTime() - before) / 1_000_000 + " ms: " + e);
-                asker.close();
+                recordFailure(transport, before, "after " + (System.nanoTime() - before) / 1_000_000 + " ms: " + e);
+                client.close();
             }
             Await.pause(PERIOD.minusNanos(System.nanoTime() - before));
         }
-        asker.close();
+        client.close();
     }
 
-    private void recordFailure(Transport way, long when, String what) {
+    private void recordFailure(Transport transport, long when, String text) {
         if (failureCount.incrementAndGet() <= MAX_SAMPLES) {
-            failures.add(way + " at " + (when - start) / 1_000_000 + " ms: " + what);
+            failures.add(transport + " at " + (when - start) / 1_000_000 + " ms: " + text);
         }
     }
 
-    /** Checks an answer, or that there was no memory for it. */
-    private void check(boolean isAnswer, boolean isRefusal, String text, byte[] output, Tensor input)
+    /** Checks a response, or that there was no memory for it. */
+    private void check(boolean isResponse, boolean isRefusal, String text, byte[] output, Tensor input)
             throws IOException {
         if (isRefusal && mayBeFull && FullMemory.explains(text, server)) {
             refusals.incrementAndGet();
-        } else if (!isAnswer) {
+        } else if (!isResponse) {
             throw new IOException(text);
         } else if (!Arrays.equals(output, input.data())) {
-            throw new IOException("answered with " + Arrays.toString(output));
+            throw new IOException("response with " + Arrays.toString(output));
         }
     }
 
-    /** An answer that took longer than it may on a machine that nobody else uses. */
-    private record Late(Transport way, long atNanos, long nanos) {
+    /** A response that exceeded the limit for a machine without other load. */
+    private record Late(Transport transport, long atNanos, long nanos) {
         @Override
         public String toString() {
-            return way + " at " + atNanos / 1_000_000 + " ms: answered after " + nanos / 1_000_000 + " ms";
+            return transport + " at " + atNanos / 1_000_000 + " ms: response after " + nanos / 1_000_000 + " ms";
         }
     }
 
@@ -183,17 +184,17 @@ final class Probe implements AutoCloseable {
             if (connection == null) {
                 connection = new RawHttp(connector.connect(server.http()));
             }
-            RawHttp.Response answer = connection.exchange(RawHttp.infer(Models.ECHO, input));
+            RawHttp.Response response = connection.exchange(RawHttp.infer(Models.ECHO, input));
             check(
-                    answer.status() == 200,
-                    answer.status() == 503,
-                    answer.status() + " " + text(answer),
-                    answer.tensors(),
+                    response.status() == 200,
+                    response.status() == 503,
+                    response.status() + " " + text(response),
+                    response.tensors(),
                     input);
         }
 
-        private static String text(RawHttp.Response answer) {
-            return answer.status() == 200 ? "" : answer.text();
+        private static String text(RawHttp.Response response) {
+            return response.status() == 200 ? "" : response.text();
         }
 
         @Override

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.stream.LongStream;
 
 /**
- * How busy the machine's processors have been, and by whom. Immutable.
+ * Utilization of the machine's processors, by this server and in total. Immutable.
  *
  * @param all ticks of all processors, idle ones too
  * @param busy ticks in which they did something
@@ -20,10 +20,10 @@ record Processors(long all, long busy, long ours) {
     private static final int USER_TIME = 11;
     private static final int SYSTEM_TIME = 12;
 
-    /** However busy others are, an answer that takes this many seconds is late. */
+    /** Limit in seconds that applies regardless of other load. */
     private static final double MAX_FACTOR = 5;
 
-    /** Measures until now; zeros where the system does not tell. */
+    /** Measures until now; zeros where the system does not report it. */
     static Processors now(long server) {
         try {
             long[] ticks = Arrays.stream(

@@ -12,7 +12,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 
-/** A connection of HTTP/1.1 whose every byte the test writes. Confined to one thread, but for reset and close. */
+/** An HTTP/1.1 connection that sends exactly the bytes of the test. Confined to one thread, except reset and close. */
 final class RawHttp implements AutoCloseable {
     private static final int CONNECT_MILLIS = 3_000;
     private static final int READ_MILLIS = 20_000;
@@ -29,7 +29,7 @@ final class RawHttp implements AutoCloseable {
         return new RawHttp(socket(address));
     }
 
-    /** Connects; gives up after three seconds, and later on each read after twenty. */
+    /** Connects, with a timeout of three seconds, and twenty for each read. */
     static Socket socket(InetSocketAddress address) throws IOException {
         Socket socket = new Socket();
         try {
@@ -53,16 +53,16 @@ final class RawHttp implements AutoCloseable {
         return concat(header(path, body.length, headers), body);
     }
 
-    /** Writes what comes before a body of a length, which may be a lie. */
+    /** Writes the header of a request with a content length that may be false. */
     static byte[] header(String path, long length, String... headers) {
-        StringBuilder head = new StringBuilder("POST " + path + " HTTP/1.1\r\nHost: victim\r\n");
+        StringBuilder text = new StringBuilder("POST " + path + " HTTP/1.1\r\nHost: victim\r\n");
         for (String header : headers) {
-            head.append(header).append("\r\n");
+            text.append(header).append("\r\n");
         }
-        return ascii(head + "Content-Length: " + length + "\r\n\r\n");
+        return ascii(text + "Content-Length: " + length + "\r\n\r\n");
     }
 
-    /** Writes an inference of one input, whose tensor and output are binary. */
+    /** Writes an inference request with one binary input and a binary output. */
     static byte[] infer(String model, Tensor input) {
         byte[] json = inferJson(input, input.data().length);
         return post(path(model), concat(json, input.data()), "Inference-Header-Content-Length: " + json.length);
@@ -92,7 +92,7 @@ final class RawHttp implements AutoCloseable {
         return all.toByteArray();
     }
 
-    /** Sends a request and waits for its answer. */
+    /** Sends a request and waits for its response. */
     Response exchange(byte[] request) throws IOException {
         send(request);
         return read();
@@ -106,19 +106,19 @@ final class RawHttp implements AutoCloseable {
         socket.getOutputStream().write(bytes, from, length);
     }
 
-    /** Gives up on reads after so long. */
+    /** Sets the timeout of reads. */
     RawHttp timeout(int millis) throws IOException {
         socket.setSoTimeout(millis);
         return this;
     }
 
-    /** Waits for an answer. */
+    /** Waits for a response. */
     Response read() throws IOException {
-        Header head = readHeader();
-        return new Response(head.status(), head.headers(), body(head.headers()));
+        Header header = readHeader();
+        return new Response(header.status(), header.headers(), body(header.headers()));
     }
 
-    /** Waits for what comes before the body of an answer. */
+    /** Waits for the header of a response. */
     Header readHeader() throws IOException {
         String status = line();
         Map<String, String> headers = new HashMap<>();
@@ -137,7 +137,7 @@ final class RawHttp implements AutoCloseable {
         in.skipNBytes(bytes);
     }
 
-    /** Waits until the server closes the connection, and throws away what it sends before. */
+    /** Waits until the server closes the connection, and discards what it sends before. */
     void awaitEnd() throws IOException {
         in.transferTo(java.io.OutputStream.nullOutputStream());
     }
@@ -194,21 +194,21 @@ final class RawHttp implements AutoCloseable {
         return line.toString();
     }
 
-    /** What comes before the body of an answer. Immutable, but for the headers, which nobody changes. */
+    /** The header of a response. Immutable, except the map, which is never changed. */
     record Header(int status, Map<String, String> headers) {
         long contentLength() {
             return Long.parseLong(headers.getOrDefault("content-length", "0"));
         }
     }
 
-    /** An answer. Immutable, but for the body, which nobody changes. */
+    /** A response. Immutable, except the body, which is never changed. */
     @SuppressWarnings("ArrayRecordComponent") // Never compared.
     record Response(int status, Map<String, String> headers, byte[] body) {
         String text() {
             return new String(body, StandardCharsets.UTF_8);
         }
 
-        /** Says whether the server will close the connection. */
+        /** Returns whether the server will close the connection. */
         boolean announcesClose() {
             return "close".equalsIgnoreCase(headers.get("connection"));
         }

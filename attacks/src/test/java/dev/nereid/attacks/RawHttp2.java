@@ -15,8 +15,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * A connection of HTTP/2 that calls over gRPC, and keeps to the rules, unless it is given frames that do not. What the
- * server sends is read while a call waits for it. Confined to one thread, but for reset and close.
+ * An HTTP/2 connection for gRPC calls, which follows the protocol unless it sends frames of a test that do not.
+ * Received frames are read while a call waits for them. Confined to one thread, except reset and close.
  */
 final class RawHttp2 implements AutoCloseable {
     private static final int WINDOW = 1 << 30;
@@ -51,7 +51,9 @@ final class RawHttp2 implements AutoCloseable {
         return connection;
     }
 
-    /** Begins to talk on a connection, and takes so many bytes of each call, and 64 KB of all, until more are allowed. */
+    /**
+     * Begins to talk on a connection, and takes so many bytes of each call, and 64 KB of all, until more are allowed.
+     */
     static RawHttp2 withWindow(Socket socket, int window) throws IOException {
         RawHttp2 connection = new RawHttp2(socket);
         connection.send(Frames.preface(window));
@@ -63,7 +65,7 @@ final class RawHttp2 implements AutoCloseable {
         send(RawHttp.concat(Frames.windowUpdate(0, WINDOW), Frames.windowUpdate(call.stream, WINDOW)));
     }
 
-    /** Gives up on reads after so long. */
+    /** Sets the timeout of reads. */
     void timeout(int millis) throws IOException {
         socket.setSoTimeout(millis);
     }
@@ -73,7 +75,7 @@ final class RawHttp2 implements AutoCloseable {
         return await(begin(path, InferMessage.framed(message)));
     }
 
-    /** Calls with what follows the headers, and does not wait. */
+    /** Makes a call with the given bytes after its headers, without waiting. */
     Call begin(String path, byte[] framed) throws IOException {
         return begin(path, framed, true);
     }
@@ -93,15 +95,15 @@ final class RawHttp2 implements AutoCloseable {
     void sendData(Call call, byte[] bytes, boolean ends) throws IOException {
         int at = 0;
         do {
-            int room = Math.min(connectionWindow, sendWindows.get(call.stream));
-            int size = Math.min(bytes.length - at, Math.min(room, MAX_FRAME));
+            int window = Math.min(connectionWindow, sendWindows.get(call.stream));
+            int size = Math.min(bytes.length - at, Math.min(window, MAX_FRAME));
             if (bytes.length == 0 && !ends) {
                 return;
             }
             if (size > 0 || bytes.length == 0) {
                 boolean last = ends && at + size == bytes.length;
-                byte[] head = Frames.frame(Frames.DATA, last ? Frames.END_STREAM : 0, call.stream, size, new byte[0]);
-                send(head);
+                byte[] header = Frames.frame(Frames.DATA, last ? Frames.END_STREAM : 0, call.stream, size, new byte[0]);
+                send(header);
                 socket.getOutputStream().write(bytes, at, size);
                 at += size;
                 connectionWindow -= size;
@@ -134,7 +136,7 @@ final class RawHttp2 implements AutoCloseable {
         return call;
     }
 
-    /** Waits until the server closes the connection. Returns what it said last. */
+    /** Waits until the server closes the connection. Returns the last message of the server. */
     String awaitEnd() {
         try {
             while (true) {
@@ -154,12 +156,12 @@ final class RawHttp2 implements AutoCloseable {
         return open.keySet();
     }
 
-    /** Says whether the server takes no more calls here. */
+    /** Returns whether the server accepts no more calls on this connection. */
     boolean isLeaving() {
         return leaving;
     }
 
-    /** Returns the last call that the server takes, as far as it has said. */
+    /** Returns the last call that the server accepts, as far as announced. */
     int lastStream() {
         return lastStream;
     }
@@ -174,7 +176,7 @@ final class RawHttp2 implements AutoCloseable {
         socket.close();
     }
 
-    /** Reads one frame, and does what it asks for. */
+    /** Reads and handles one frame. */
     void readFrame() throws IOException {
         int lengthAndType = in.readInt();
         int flags = in.readUnsignedByte();
@@ -263,7 +265,7 @@ final class RawHttp2 implements AutoCloseable {
         }
     }
 
-    /** A call, and what the server has said to it. Confined to the connection's thread. */
+    /** A call with its response so far. Confined to the connection's thread. */
     static final class Call {
         static final int OK = 0;
         static final int UNAVAILABLE = 14;

@@ -10,11 +10,13 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Clients that send little, slowly or nothing: they cost what they have sent, and not for ever. */
+/**
+ * Clients that send little, slowly or nothing: they occupy only memory for what they have sent, and for a limited time.
+ */
 final class SlowClientsIT {
     private static final Duration SECOND = Duration.ofSeconds(1);
 
-    /** What a few connections need at least, whatever they promise. */
+    /** Memory of a few connections, regardless of announced lengths. */
     private static final long MAX_MEMORY_OF_A_PROMISE = 128 << 10;
 
     private static final byte[] HEADER = RawHttp.ascii("X-Slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
@@ -52,15 +54,15 @@ final class SlowClientsIT {
         victim.attack(() -> {
             try (HostileConnections http =
                             HostileConnections.connect(victim.server().http(), 500);
-                    HostileConnections asked =
+                    HostileConnections active =
                             HostileConnections.connect(victim.server().http(), 200);
                     HostileConnections metrics =
                             HostileConnections.connect(victim.server().metrics(), 200)) {
-                asked.send(RawHttp.get("/v2/health/live"));
+                active.send(RawHttp.get("/v2/health/live"));
                 List<String> grpc = ConcurrentClients.run(50, SlowClientsIT::endOfAnIdleConnection);
-                Await.holds(Duration.ofSeconds(8), () -> http.isClosed() && asked.isClosed() && metrics.isClosed());
+                Await.holds(Duration.ofSeconds(8), () -> http.isClosed() && active.isClosed() && metrics.isClosed());
                 assertThat(http.closedByServer()).as("HTTP").isEqualTo(http.size());
-                assertThat(asked.closedByServer()).as("HTTP after a request").isEqualTo(asked.size());
+                assertThat(active.closedByServer()).as("HTTP after a request").isEqualTo(active.size());
                 assertThat(metrics.closedByServer()).as("metrics").isEqualTo(metrics.size());
                 assertThat(grpc).as("gRPC").allMatch(end -> end.contains("GOAWAY 0"));
             }
@@ -90,11 +92,11 @@ final class SlowClientsIT {
     @ValueSource(ints = {160, 1_000})
     void promisesOf50MegabytesCostWhatHasArrived(int clients) throws Exception {
         victim.attack(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().http(), clients)) {
-                crowd.send(RawHttp.header(RawHttp.path(Models.ECHO), 50_000_000));
+                connections.send(RawHttp.header(RawHttp.path(Models.ECHO), 50_000_000));
                 for (int i = 0; i < 3; i++) {
-                    crowd.send(new byte[1_024]);
+                    connections.send(new byte[1_024]);
                     Await.pause(SECOND);
                     assertThat(victim.server().tensorBytes())
                             .as("tensor memory")
@@ -107,17 +109,17 @@ final class SlowClientsIT {
     @Test
     void promisesOverGrpcCostWhatHasArrived() throws Exception {
         victim.attack(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().grpc(), 1_000)) {
                 byte[] begin = InferMessage.framed(0, 50_000_000, new byte[1_024]);
-                crowd.send(RawHttp.concat(
+                connections.send(RawHttp.concat(
                         Frames.preface(65_535), Frames.call(1, Frames.INFER), Frames.data(1, false, begin)));
                 Await.pause(SECOND.multipliedBy(2));
-                crowd.send(Frames.data(1, false, new byte[1_024]));
+                connections.send(Frames.data(1, false, new byte[1_024]));
                 Await.pause(SECOND);
                 assertThat(victim.server().tensorBytes())
                         .as("tensor memory")
-                        .isLessThan(crowd.size() * MAX_MEMORY_OF_A_PROMISE);
+                        .isLessThan(connections.size() * MAX_MEMORY_OF_A_PROMISE);
             }
         });
     }
@@ -145,9 +147,9 @@ final class SlowClientsIT {
                     RawHttp2 grpc = RawHttp2.connect(victim.server().grpc())) {
                 RawHttp2.Call call = grpc.begin(
                         Frames.STREAM_INFER, InferMessage.framed(InferMessage.request(Models.SLOW, input)), false);
-                RawHttp.Response answer = http.exchange(RawHttp.post(
+                RawHttp.Response response = http.exchange(RawHttp.post(
                         "/v2/models/" + Models.SLOW + "/generate_stream", RawHttp.ascii("{\"INPUT0\":[1,2,3]}")));
-                assertThat(answer.text()).contains("\"OUTPUT0\":[1.0,2.0,3.0]");
+                assertThat(response.text()).contains("\"OUTPUT0\":[1.0,2.0,3.0]");
                 assertThat(InferMessage.streamedOutput(grpc.awaitMessage(call).message()))
                         .isEqualTo(input.data());
                 grpc.sendData(call, new byte[0], true);
@@ -156,7 +158,7 @@ final class SlowClientsIT {
         });
     }
 
-    /** Does what the server asks for, but calls nothing. Returns what the server says at the end. */
+    /** Follows the protocol without making calls. Returns the last message of the server. */
     private static String endOfAnIdleConnection() throws IOException {
         try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {
             connection.timeout(8_000);

@@ -16,7 +16,7 @@ abstract class SoakClient {
     private static final int LARGE = 100_000;
     private static final int REQUESTS_AT_ONCE = 4;
 
-    /** After so many turns a client connects anew, so that connections come and go too. */
+    /** Rounds before a client reconnects, so that connections are opened and closed too. */
     private static final int ROUNDS_OF_A_CONNECTION = 200;
 
     final VictimServer server;
@@ -50,13 +50,13 @@ abstract class SoakClient {
                 new GrpcUnreadStream(server, outcomes));
     }
 
-    /** Goes on until a time. */
+    /** Sends requests until a time. */
     final void runUntil(long end) {
         while (System.nanoTime() < end) {
             try {
                 connect();
-                for (int turn = 0; turn < ROUNDS_OF_A_CONNECTION && System.nanoTime() < end; turn++) {
-                    round(turn);
+                for (int round = 0; round < ROUNDS_OF_A_CONNECTION && System.nanoTime() < end; round++) {
+                    round(round);
                     Await.pause(pace);
                 }
             } catch (IOException | RuntimeException e) {
@@ -82,13 +82,13 @@ abstract class SoakClient {
         outcomes.count(kind, how);
     }
 
-    final void check(boolean isAnswer, boolean isRefusal, String text, byte[] output, byte[] expected) {
+    final void check(boolean isResponse, boolean isRefusal, String text, byte[] output, byte[] expected) {
         if (isRefusal) {
             outcomes.refused(kind, text);
-        } else if (!isAnswer) {
+        } else if (!isResponse) {
             outcomes.wrong(kind, text);
         } else if (!Arrays.equals(output, expected)) {
-            outcomes.wrong(kind, "answered with other numbers");
+            outcomes.wrong(kind, "response with other numbers");
         } else {
             succeeded();
         }
@@ -139,9 +139,14 @@ abstract class SoakClient {
         @Override
         void round(int number) throws IOException {
             Tensor input = floats(1 + random.nextInt(size));
-            RawHttp.Response answer = connection.exchange(RawHttp.infer(Models.ECHO, input));
-            boolean isAnswer = answer.status() == 200;
-            check(isAnswer, answer.status() == 503, isAnswer ? "" : answer.text(), answer.tensors(), input.data());
+            RawHttp.Response response = connection.exchange(RawHttp.infer(Models.ECHO, input));
+            boolean isResponse = response.status() == 200;
+            check(
+                    isResponse,
+                    response.status() == 503,
+                    isResponse ? "" : response.text(),
+                    response.tensors(),
+                    input.data());
         }
     }
 
@@ -155,9 +160,9 @@ abstract class SoakClient {
             String data = "[" + random.nextInt(1_000) + ".5," + random.nextInt(1_000) + ".25]";
             byte[] body = RawHttp.ascii(
                     "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[2],\"data\":" + data + "}]}");
-            RawHttp.Response answer = connection.exchange(RawHttp.post(RawHttp.path(Models.ECHO), body));
-            boolean isRight = answer.text().replace(" ", "").contains(data);
-            check(answer.status() == 200 && isRight, answer.status() == 503, answer.text(), body, body);
+            RawHttp.Response response = connection.exchange(RawHttp.post(RawHttp.path(Models.ECHO), body));
+            boolean isRight = response.text().replace(" ", "").contains(data);
+            check(response.status() == 200 && isRight, response.status() == 503, response.text(), body, body);
         }
     }
 
@@ -175,9 +180,10 @@ abstract class SoakClient {
                 case 3 -> RawHttp.post(RawHttp.path(Models.ECHO), RawHttp.ascii("{\"inputs\":[{]}"));
                 default -> RawHttp.post(RawHttp.path(Models.ECHO), new byte[64], "Content-Encoding: gzip");
             };
-            RawHttp.Response answer = connection.exchange(request);
-            checkRefusal(answer.status() >= 400 && answer.status() != 503, answer.status() + " " + answer.text());
-            if (answer.announcesClose()) {
+            RawHttp.Response response = connection.exchange(request);
+            checkRefusal(
+                    response.status() >= 400 && response.status() != 503, response.status() + " " + response.text());
+            if (response.announcesClose()) {
                 leave();
                 connect();
             }
@@ -213,8 +219,8 @@ abstract class SoakClient {
             for (int i = 0; i < 20; i++) {
                 requests.writeBytes(request);
             }
-            try (HostileConnections crowd = HostileConnections.connect(server.http(), 1)) {
-                crowd.sendAll(requests.toByteArray(), Duration.ofMillis(200));
+            try (HostileConnections connections = HostileConnections.connect(server.http(), 1)) {
+                connections.sendAll(requests.toByteArray(), Duration.ofMillis(200));
                 ended("left");
             }
         }
@@ -338,8 +344,8 @@ abstract class SoakClient {
             for (int i = 0; i < 100; i++) {
                 calls.writeBytes(Frames.wholeCall(2 * i + 1, Frames.INFER, message));
             }
-            try (HostileConnections crowd = HostileConnections.connect(server.grpc(), 1)) {
-                crowd.sendAll(calls.toByteArray(), Duration.ofMillis(500));
+            try (HostileConnections connections = HostileConnections.connect(server.grpc(), 1)) {
+                connections.sendAll(calls.toByteArray(), Duration.ofMillis(500));
                 Await.pause(Duration.ofMillis(200));
                 ended("left");
             }
@@ -349,7 +355,7 @@ abstract class SoakClient {
     private static final class GrpcStream extends OverGrpc {
         private static final int RESPONSES = 500;
 
-        /** The model {@code square} answers n with n responses that hold n. */
+        /** The model {@code square} returns n in n responses. */
         private static final byte[] EXPECTED = expected();
 
         GrpcStream(VictimServer server, Outcomes outcomes) {
@@ -396,7 +402,7 @@ abstract class SoakClient {
         }
     }
 
-    /** Takes as much as a window of 64 KB, and nothing for a while; then it looks what has become of the stream. */
+    /** Reads a window of 64 KB, and nothing for a while; then checks the state of the stream. */
     private static final class GrpcUnreadStream extends OverGrpc {
         GrpcUnreadStream(VictimServer server, Outcomes outcomes) {
             super("gRPC, unread stream", server, outcomes, 3_000);

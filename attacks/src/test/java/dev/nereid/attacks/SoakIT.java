@@ -15,7 +15,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Valid, broken, cancelled and unread requests on both protocols, for {@code soak.duration} after a warm-up: each valid
- * one is answered right, each refusal is explained, and the server needs no more at the end than after the warm-up.
+ * one gets a correct response, each refusal is explained, and the server uses no more memory at the end than after the
+ * warm-up.
  */
 final class SoakIT {
     private static final Duration DURATION = duration(System.getProperty("soak.duration", "30s"));
@@ -61,7 +62,7 @@ final class SoakIT {
             assertThat(after.descriptors())
                     .as("descriptors")
                     .isLessThanOrEqualTo(warm.descriptors() + DESCRIPTOR_MARGIN);
-            assertThat(server.peakResidentBytes()).as("most memory").isLessThan(VictimServer.MAX_RESIDENT);
+            assertThat(server.peakResidentBytes()).as("peak memory").isLessThan(VictimServer.MAX_RESIDENT);
             assertThat(server.log().lines().filter(line -> line.contains(" ERROR ")))
                     .isEmpty();
             assertThat(server.logBytes()).as("log").isLessThan(1 << 20);
@@ -86,7 +87,7 @@ final class SoakIT {
     private static List<String> unexplained(Outcomes outcomes) {
         return outcomes.refusals().stream()
                 .filter(text -> EXPLAINED.keySet().stream()
-                        .noneMatch(known -> known.matcher(text).matches()))
+                        .noneMatch(pattern -> pattern.matcher(text).matches()))
                 .collect(Collectors.toList());
     }
 
@@ -116,7 +117,7 @@ final class SoakIT {
         return Duration.parse("PT" + text);
     }
 
-    /** What a server needs that nobody uses. */
+    /** The memory of an idle server. */
     private record Use(long heap, long resident, long threads, long descriptors) {
         static Use of(VictimServer server) throws IOException {
             Await.pause(Duration.ofSeconds(1));

@@ -5,7 +5,7 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * The only input of an inference, named INPUT0. Immutable, but for the data, which nobody changes.
+ * The only input of an inference, named INPUT0. Immutable, except the data, which is never changed.
  *
  * @param id the request's id
  * @param datatype the type's name on the wire

@@ -13,7 +13,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** SIGTERM under load, time and again: no request is lost that was sent to a connection which the server had not given up. */
+/**
+ * SIGTERM under load, time and again: no request is lost that was sent to a connection which the server had not given
+ * up.
+ */
 final class TerminationIT {
     private static final int ROUNDS = Integer.getInteger("termination.rounds", 20);
     private static final int HTTP_CLIENTS = 16;
@@ -40,17 +43,17 @@ final class TerminationIT {
     }
 
     private static void stop(VictimServer server, Map<String, Integer> outcomes, List<String> wrong) throws Exception {
-        AtomicInteger answered = new AtomicInteger();
+        AtomicInteger completed = new AtomicInteger();
         List<Thread> clients = new ArrayList<>();
         for (int i = 0; i < HTTP_CLIENTS; i++) {
             String model = i % 2 == 0 ? Models.ECHO : Models.PAUSING;
-            clients.add(Thread.startVirtualThread(() -> overHttp(server, model, outcomes, answered)));
+            clients.add(Thread.startVirtualThread(() -> overHttp(server, model, outcomes, completed)));
         }
         for (int i = 0; i < GRPC_CLIENTS; i++) {
             String model = i % 2 == 0 ? Models.ECHO : Models.PAUSING;
-            clients.add(Thread.startVirtualThread(() -> overGrpc(server, model, outcomes, answered)));
+            clients.add(Thread.startVirtualThread(() -> overGrpc(server, model, outcomes, completed)));
         }
-        Await.until("load", Duration.ofSeconds(20), () -> answered.get() > 200);
+        Await.until("load", Duration.ofSeconds(20), () -> completed.get() > 200);
         Await.pause(LOAD);
 
         long before = System.nanoTime();
@@ -76,9 +79,9 @@ final class TerminationIT {
         }
     }
 
-    /** Asks on one connection until the server announces its end. */
+    /** Sends requests on one connection until the server announces its end. */
     private static void overHttp(
-            VictimServer server, String model, Map<String, Integer> outcomes, AtomicInteger answered) {
+            VictimServer server, String model, Map<String, Integer> outcomes, AtomicInteger completed) {
         Tensor input =
                 Tensor.floats("a", 1, 2, 3).shaped(model.equals(Models.PAUSING) ? new long[] {1, 3} : new long[] {3});
         byte[] request = RawHttp.infer(model, input);
@@ -87,14 +90,14 @@ final class TerminationIT {
             while (true) {
                 connection.send(request);
                 isSent = true;
-                RawHttp.Response answer = connection.read();
+                RawHttp.Response response = connection.read();
                 isSent = false;
-                if (answer.status() == 200) {
-                    answered.incrementAndGet();
+                if (response.status() == 200) {
+                    completed.incrementAndGet();
                 } else {
-                    count(outcomes, "HTTP " + answer.status() + " " + answer.text());
+                    count(outcomes, "HTTP " + response.status() + " " + response.text());
                 }
-                if (answer.announcesClose()) {
+                if (response.announcesClose()) {
                     count(outcomes, "HTTP announced");
                     return;
                 }
@@ -110,7 +113,7 @@ final class TerminationIT {
 
     /** Keeps some calls going on one connection until the server announces its end, and waits for theirs. */
     private static void overGrpc(
-            VictimServer server, String model, Map<String, Integer> outcomes, AtomicInteger answered) {
+            VictimServer server, String model, Map<String, Integer> outcomes, AtomicInteger completed) {
         Tensor input =
                 Tensor.floats("a", 1, 2, 3).shaped(model.equals(Models.PAUSING) ? new long[] {1, 3} : new long[] {3});
         byte[] message = InferMessage.framed(InferMessage.request(model, input));
@@ -122,7 +125,7 @@ final class TerminationIT {
                         calls.add(connection.begin(Frames.INFER, message));
                     }
                     connection.readFrame();
-                    calls.removeIf(call -> isOver(call, outcomes, answered));
+                    calls.removeIf(call -> isOver(call, outcomes, completed));
                 }
                 count(outcomes, "gRPC announced");
             } catch (IOException e) {
@@ -138,10 +141,10 @@ final class TerminationIT {
         }
     }
 
-    private static boolean isOver(RawHttp2.Call call, Map<String, Integer> outcomes, AtomicInteger answered) {
+    private static boolean isOver(RawHttp2.Call call, Map<String, Integer> outcomes, AtomicInteger completed) {
         if (call.ended()) {
             if (call.status() == RawHttp2.Call.OK) {
-                answered.incrementAndGet();
+                completed.incrementAndGet();
             } else {
                 // Neither a client nor its library may know that it can be sent again.
                 count(outcomes, "gRPC LOST " + call.status() + " " + call.text());

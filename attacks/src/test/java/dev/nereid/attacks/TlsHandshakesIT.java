@@ -49,10 +49,9 @@ final class TlsHandshakesIT {
         directory = Files.createTempDirectory("nereid-attacks-tls-");
         boolean made;
         try {
-            made = new ProcessBuilder(
-                                    ("openssl req -x509 -days 2 -subj /CN=victim -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
-                                                    + " -nodes -keyout key.pem -out cert.pem")
-                                            .split(" "))
+            made = new ProcessBuilder(("openssl req -x509 -days 2 -subj /CN=victim -newkey ec -pkeyopt"
+                                            + " ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem")
+                                    .split(" "))
                             .directory(directory.toFile())
                             .redirectErrorStream(true)
                             .redirectOutput(ProcessBuilder.Redirect.DISCARD)
@@ -112,10 +111,10 @@ final class TlsHandshakesIT {
 
     private static void endsAfterItsTime(InetSocketAddress address, byte[] beginning) throws Exception {
         victim.attack(() -> {
-            try (HostileConnections crowd = HostileConnections.connect(address, CLIENTS)) {
-                crowd.send(beginning);
-                Await.holds(Duration.ofSeconds(5), () -> crowd.closedByServer() == CLIENTS);
-                assertThat(crowd.closedByServer()).isEqualTo(CLIENTS);
+            try (HostileConnections connections = HostileConnections.connect(address, CLIENTS)) {
+                connections.send(beginning);
+                Await.holds(Duration.ofSeconds(5), () -> connections.closedByServer() == CLIENTS);
+                assertThat(connections.closedByServer()).isEqualTo(CLIENTS);
             }
         });
     }
@@ -137,7 +136,7 @@ final class TlsHandshakesIT {
         }
     }
 
-    /** Who the server is does not matter here. */
+    /** The identity of the server does not matter here. */
     private static SSLContext trusting() throws GeneralSecurityException {
         SSLContext context = SSLContext.getInstance("TLS");
         context.init(null, new TrustManager[] {new AnyServer()}, null);

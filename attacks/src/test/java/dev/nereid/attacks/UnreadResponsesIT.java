@@ -11,11 +11,14 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Clients that ask and never read: what waits for them is bounded, and freed when they have left. */
+/**
+ * Clients that send requests and never read: pending responses are limited, and freed when the clients have
+ * disconnected.
+ */
 final class UnreadResponsesIT {
     private static final Duration FLOOD = Duration.ofSeconds(5);
 
-    /** What pools and caches may keep of a heap that was busy. */
+    /** Allowance for pools and caches of a heap that was in use. */
     private static final long HEAP_MARGIN = 48L << 20;
 
     @RegisterExtension
@@ -35,9 +38,9 @@ final class UnreadResponsesIT {
     private static void pipelineRequests() throws Exception {
         byte[] request = RawHttp.infer(Models.ECHO, Tensor.floats("unread", 1, 2, 3, 4));
         freesTheHeap(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().http(), 500)) {
-                crowd.flood(repeated(request, 64 << 10), FLOOD);
+                connections.flood(repeated(request, 64 << 10), FLOOD);
             }
         });
     }
@@ -45,9 +48,9 @@ final class UnreadResponsesIT {
     @Test
     void pipelinedRequestsToTheMetricsPort() throws Exception {
         victim.attack(() -> freesTheHeap(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().metrics(), 300)) {
-                crowd.flood(repeated(RawHttp.get("/metrics"), 16 << 10), FLOOD);
+                connections.flood(repeated(RawHttp.get("/metrics"), 16 << 10), FLOOD);
             }
         }));
     }
@@ -71,9 +74,9 @@ final class UnreadResponsesIT {
             all.writeBytes(Frames.wholeCall(2 * i + 1, Frames.INFER, message));
         }
         freesTheHeap(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().grpc(), 200)) {
-                sendOnce(crowd, all.toByteArray());
+                sendOnce(connections, all.toByteArray());
                 Await.pause(Duration.ofSeconds(2));
             }
         });
@@ -96,7 +99,7 @@ final class UnreadResponsesIT {
                 sendOnce(overGrpc, grpc.toByteArray());
                 sendOnce(overHttp, http);
                 Await.until(
-                        "memory of responses that nobody reads is free while the clients stay",
+                        "memory of unread responses is free while the clients stay connected",
                         Duration.ofSeconds(12),
                         () -> victim.server().tensorBytes() < 1 << 20);
             }
@@ -111,9 +114,11 @@ final class UnreadResponsesIT {
         Tensor input = new Tensor("unread", "INT32", new long[] {1}, count.array());
         byte[] message = InferMessage.framed(InferMessage.request(Models.SQUARE, "IN", input));
         victim.fill(() -> freesTheHeap(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().grpc(), 24)) {
-                sendOnce(crowd, RawHttp.concat(Frames.preface(0), Frames.wholeCall(1, Frames.STREAM_INFER, message)));
+                sendOnce(
+                        connections,
+                        RawHttp.concat(Frames.preface(0), Frames.wholeCall(1, Frames.STREAM_INFER, message)));
                 Await.pause(FLOOD);
             }
         }));
@@ -124,9 +129,9 @@ final class UnreadResponsesIT {
         byte[] request =
                 RawHttp.post("/v2/models/" + Models.SQUARE + "/generate_stream", RawHttp.ascii("{\"IN\":100000000}"));
         victim.fill(() -> freesTheHeap(() -> {
-            try (HostileConnections crowd =
+            try (HostileConnections connections =
                     HostileConnections.connect(victim.server().http(), 24)) {
-                sendOnce(crowd, request);
+                sendOnce(connections, request);
                 Await.pause(FLOOD);
             }
         }));
@@ -152,8 +157,8 @@ final class UnreadResponsesIT {
                 .isTrue();
     }
 
-    private static void sendOnce(HostileConnections crowd, byte[] bytes) {
-        crowd.sendAll(bytes, FLOOD);
+    private static void sendOnce(HostileConnections connections, byte[] bytes) {
+        connections.sendAll(bytes, FLOOD);
     }
 
     private static byte[] call(int stream, byte[] message) {

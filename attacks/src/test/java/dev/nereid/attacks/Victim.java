@@ -43,12 +43,12 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         this.flags = flags;
     }
 
-    /** Starts a server with these flags beside those that all have. */
+    /** Starts a server with these flags in addition to the common ones. */
     static Victim with(String... flags) {
         return new Victim(VictimServer.DESCRIPTORS, () -> flags);
     }
 
-    /** As {@link #with(String...)}, for flags that are known when the tests begin. */
+    /** As {@link #with(String...)}, for flags that depend on the start of the tests. */
     static Victim with(Supplier<String[]> flags) {
         return new Victim(VictimServer.DESCRIPTORS, flags);
     }
@@ -68,7 +68,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         return server;
     }
 
-    /** Attacks, and fails unless everybody else was served meanwhile and afterwards. */
+    /** Attacks, and fails unless other clients are served during and after the attack. */
     void attack(Attack attack) throws Exception {
         attack(EnumSet.allOf(Probe.Transport.class), false, attack);
     }
@@ -83,7 +83,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         attack(EnumSet.allOf(Probe.Transport.class), false, maxSeconds, attack);
     }
 
-    /** As {@link #attack}, for those who are connected already. */
+    /** As {@link #attack}, for other clients on existing connections. */
     void attackOthersThan(Set<Probe.Transport> ways, Attack attack) throws Exception {
         attack(EnumSet.complementOf(EnumSet.copyOf(ways)), false, attack);
     }
@@ -103,7 +103,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         Probe probe = Probe.start(server, ways, connector, mayBeFull);
         try (probe) {
             Await.until(
-                    "two valid requests of each kind were answered",
+                    "two valid requests of each kind succeeded",
                     Duration.ofSeconds(5),
                     () -> probe.responses() >= 2 * ways.size());
             run(attack, wrong);
@@ -153,7 +153,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         }
     }
 
-    /** What a server takes to answer its very first requests is not what these tests are about. */
+    /** The first requests of a server are slower, and not the subject of these tests. */
     private void warmUp() throws IOException {
         Tensor input = Tensor.floats("warm", 1, 2, 3);
         for (int i = 0; i < WARM_UP_CONNECTIONS; i++) {
@@ -197,7 +197,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         }
     }
 
-    /** What hostile clients do. They have left when it returns. */
+    /** The actions of hostile clients, which have disconnected when it returns. */
     @FunctionalInterface
     interface Attack {
         void run() throws Exception;

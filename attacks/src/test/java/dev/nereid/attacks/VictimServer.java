@@ -22,9 +22,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * A process of the installed server with a heap of 512 MB and a bound on tensors of 512 MB, in a control group of as much
- * and 300 MB more where the machine allows one. Its log goes to a file. Safe for use by any thread, but for start and
- * close.
+ * A process of the installed server with a heap of 512 MB and a bound on tensors of 512 MB, in a control group of as
+ * much and 300 MB more where the machine allows one. Its log goes to a file. Safe for use by any thread, but for start
+ * and close.
  */
 final class VictimServer implements AutoCloseable {
     static final long HEAP = 512L << 20;
@@ -65,8 +65,8 @@ final class VictimServer implements AutoCloseable {
     }
 
     /**
-     * Starts a server whose heap is there as a whole from the start, so that what it grows by is other memory, and which
-     * logs buffers of the transport that are lost.
+     * Starts a server with a heap of full size from the start, so that its growth is other memory, and with a log of
+     * leaked transport buffers.
      */
     static VictimServer startToBeMeasured(Path directory, String... flags) throws IOException {
         String options = JAVA_OPTIONS + JAVA_OPTIONS.replace("mx", "ms")
@@ -119,8 +119,8 @@ final class VictimServer implements AutoCloseable {
                 "--http-port=0",
                 "--grpc-port=0",
                 "--metrics-port=0"));
-        Predicate<String> known = OLDER_BUILD ? supportedFlags() : _ -> true;
-        all.stream().filter(known).forEach(command::add);
+        Predicate<String> supported = OLDER_BUILD ? supportedFlags() : _ -> true;
+        all.stream().filter(supported).forEach(command::add);
         return command;
     }
 
@@ -177,7 +177,7 @@ final class VictimServer implements AutoCloseable {
         }
     }
 
-    /** Returns how much of the bound on tensors is handed out, in bytes. */
+    /** Returns the tensor memory in use, in bytes. */
     long tensorBytes() {
         try {
             return (long) metric("nereid_tensor_memory_used_bytes", "");
@@ -186,7 +186,7 @@ final class VictimServer implements AutoCloseable {
         }
     }
 
-    /** Returns what is reachable on the heap, in bytes. */
+    /** Returns the reachable heap, in bytes. */
     long reachableHeapBytes() throws IOException {
         String jcmd = Path.of(System.getProperty("java.home"), "bin", "jcmd").toString();
         Process collection = new ProcessBuilder(jcmd, Long.toString(process.pid()), "GC.run")
@@ -205,12 +205,12 @@ final class VictimServer implements AutoCloseable {
         return (long) metric("jvm_memory_used_bytes", "area=\"heap\"");
     }
 
-    /** Returns how much of the machine's memory the process has, in bytes; 0 where that cannot be told. */
+    /** Returns the resident memory of the process, in bytes; 0 where it is not available. */
     long residentBytes() {
         return statusKilobytes("VmRSS:") << 10;
     }
 
-    /** Returns the most memory it had since {@link #forgetPeak}. */
+    /** Returns the peak resident memory since {@link #forgetPeak}. */
     long peakResidentBytes() {
         return statusKilobytes("VmHWM:") << 10;
     }
@@ -264,7 +264,7 @@ final class VictimServer implements AutoCloseable {
         return log.substring(Math.max(0, log.length() - length));
     }
 
-    /** Tells it to end, as Kubernetes does. */
+    /** Stops the server, as Kubernetes does. */
     void terminate() {
         process.destroy();
     }

@@ -34,7 +34,7 @@ public final class Main {
     /**
      * Runs benchmarks.
      *
-     * @param args the folder of the checkout and the flags of {@code benchmarks/run}
+     * @param args the directory of the checkout and the flags of {@code benchmarks/run}
      */
     public static void main(String[] args) throws IOException, InterruptedException {
         System.exit(run(Path.of(args[0]), Arrays.asList(args).subList(1, args.length)));
@@ -61,11 +61,11 @@ public final class Main {
                     System.getProperty("java.class.path"),
                     workspace,
                     children,
-                    what -> System.err.println("  measuring " + what + " ...")));
+                    name -> System.err.println("  measuring " + name + " ...")));
         }
     }
 
-    /** Leaves nothing behind when the run is interrupted; at its normal end there is nothing left to do. */
+    /** Cleans up when the run is interrupted; does nothing after its normal end. */
     private static void atInterrupt(ChildProcesses children, Workspace workspace) {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             children.close();
@@ -121,8 +121,8 @@ public final class Main {
     }
 
     private static void save(BenchmarkRun bench, Report report) throws IOException {
-        Path folder = Files.createDirectories(bench.checkout().resolve("benchmarks/results"));
-        Files.writeString(folder.resolve(report.fileName()), report.markdown());
+        Path directory = Files.createDirectories(bench.checkout().resolve("benchmarks/results"));
+        Files.writeString(directory.resolve(report.fileName()), report.markdown());
         System.out.println("\nsaved: benchmarks/results/" + report.fileName());
     }
 }

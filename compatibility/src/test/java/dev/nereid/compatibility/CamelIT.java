@@ -161,8 +161,8 @@ final class CamelIT {
                 .build();
     }
 
-    private static <T> T send(String operation, String more, Object body, Class<T> answer) {
-        return client.requestBody(uri(operation, more), body, answer);
+    private static <T> T send(String operation, String more, Object body, Class<T> response) {
+        return client.requestBody(uri(operation, more), body, response);
     }
 
     private static String uri(String operation, String more) {

@@ -9,20 +9,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** Certificates made by the system's openssl: of an authority, and by it of a server at 127.0.0.1 and of a client. Immutable. */
+/**
+ * Certificates made by the system's openssl: of an authority, and by it of a server at 127.0.0.1 and of a client.
+ * Immutable.
+ */
 final class Certificates {
     private static final String NEW_KEY = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
     private final Path directory;
 
-    private Certificates(Path folder) {
-        this.directory = folder;
+    private Certificates(Path directory) {
+        this.directory = directory;
     }
 
     /** Makes {@code ca.pem}, {@code server.pem}, {@code server.key}, {@code client.pem} and {@code client.key}. */
-    static Certificates make(Path folder) throws IOException {
+    static Certificates make(Path directory) throws IOException {
         Program.assumeRuns("openssl", "version");
-        Certificates made = new Certificates(folder);
+        Certificates made = new Certificates(directory);
         made.openssl("req -x509 -days 2 -subj /CN=authority -keyout ca.key -out ca.pem " + NEW_KEY);
         made.sign("server", "subjectAltName=IP:127.0.0.1");
         made.sign("client", "extendedKeyUsage=clientAuth");
@@ -44,7 +47,7 @@ final class Certificates {
                 + ".ext -out " + name + ".pem");
     }
 
-    /** Names of files stand for files in the folder. */
+    /** Names of files refer to files in the directory. */
     private void openssl(String arguments) throws IOException {
         List<String> command = Stream.concat(
                         Stream.of("openssl"),

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Clients that compress requests and ask for compressed responses, at each level of the server. */
+/** Clients that compress requests and accept compressed responses, at each compression level of the server. */
 final class CompressionIT {
     @TempDir
     private Path models;

@@ -14,7 +14,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The program curl, sending to one server. Immutable; leaves files in its folder. */
+/** The program curl, sending to one server. Immutable; leaves files in its directory. */
 final class Curl {
     private static final String JSON_LENGTH = "Inference-Header-Content-Length";
 
@@ -23,9 +23,9 @@ final class Curl {
     private final List<String> options;
 
     /** Prepares to send to a server, for instance {@code http://127.0.0.1:8000}. */
-    Curl(String server, Path folder, String... options) {
+    Curl(String server, Path directory, String... options) {
         this.server = server;
-        this.directory = folder;
+        this.directory = directory;
         this.options = List.of(options);
     }
 
@@ -42,32 +42,32 @@ final class Curl {
         return send(path, all.toArray(String[]::new));
     }
 
-    /** Sends JSON and what follows it. */
+    /** Sends JSON and binary tensors after it. */
     Response post(String path, String json, byte[] tensors, String... more) throws IOException {
-        byte[] head = json.getBytes(StandardCharsets.UTF_8);
+        byte[] header = json.getBytes(StandardCharsets.UTF_8);
         ByteArrayOutputStream body = new ByteArrayOutputStream();
-        body.writeBytes(head);
+        body.writeBytes(header);
         body.writeBytes(tensors);
-        List<String> all = new ArrayList<>(List.of("-H", JSON_LENGTH + ": " + head.length));
+        List<String> all = new ArrayList<>(List.of("-H", JSON_LENGTH + ": " + header.length));
         all.addAll(List.of(more));
         return post(path, body.toByteArray(), all.toArray(String[]::new));
     }
 
     private Response send(String path, String... more) throws IOException {
-        Path head = directory.resolve("head");
+        Path header = directory.resolve("header");
         Path body = directory.resolve("body");
         Files.deleteIfExists(body);
-        List<String> command = new ArrayList<>(List.of("curl", "-sS", "-m", "60", "-D", head.toString()));
+        List<String> command = new ArrayList<>(List.of("curl", "-sS", "-m", "60", "-D", header.toString()));
         command.addAll(List.of("-o", body.toString()));
         command.addAll(options);
         command.addAll(List.of(more));
         command.add(server + path);
         Program.Result result = Program.run(Map.of(), command);
         assertThat(result.status()).as(command + ": " + result.out()).isZero();
-        return response(Files.readAllLines(head), Files.exists(body) ? Files.readAllBytes(body) : new byte[0]);
+        return response(Files.readAllLines(header), Files.exists(body) ? Files.readAllBytes(body) : new byte[0]);
     }
 
-    /** Reads the last head, which follows those of interim answers. */
+    /** Reads the last header, which follows those of interim responses. */
     private static Response response(List<String> lines, byte[] body) {
         int status = 0;
         Map<String, String> headers = new TreeMap<>();
@@ -85,7 +85,7 @@ final class Curl {
         return new Response(status, headers, body);
     }
 
-    /** What came back. Immutable. */
+    /** A response. Immutable. */
     static final class Response {
         private final int status;
         private final Map<String, String> headers;
@@ -115,7 +115,7 @@ final class Curl {
             return new String(body, 0, jsonLength(), StandardCharsets.UTF_8);
         }
 
-        /** Returns what follows the JSON. */
+        /** Returns the binary tensors after the JSON. */
         byte[] tensors() {
             return Arrays.copyOfRange(body, jsonLength(), body.length);
         }

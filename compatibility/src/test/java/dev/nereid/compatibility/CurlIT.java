@@ -42,11 +42,11 @@ final class CurlIT {
     @ParameterizedTest
     @MethodSource("dev.nereid.compatibility.Sample#all")
     void sendsAndReadsJson(Sample sample) throws IOException {
-        Curl.Response answer = curl.post(infer(sample), utf8("{\"id\":\"a\",\"inputs\":[" + json(sample) + "]}"));
+        Curl.Response response = curl.post(infer(sample), utf8("{\"id\":\"a\",\"inputs\":[" + json(sample) + "]}"));
 
-        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
-        assertThat(answer.headers()).containsEntry("content-type", "application/json");
-        assertThat(answer.text())
+        assertThat(response.status()).as(response.text()).isEqualTo(200);
+        assertThat(response.headers()).containsEntry("content-type", "application/json");
+        assertThat(response.text())
                 .isEqualTo("{\"id\":\"a\",\"model_name\":\"" + sample.model()
                         + "\",\"model_version\":\"1\",\"outputs\":[{\"name\":\"OUTPUT0\",\"datatype\":\""
                         + sample.datatype() + "\",\"shape\":[" + sample.count() + "],\"data\":" + sample.json()
@@ -58,12 +58,12 @@ final class CurlIT {
     void sendsAndReadsBytesBehindJson(Sample sample) throws IOException {
         String json = "{\"parameters\":{\"binary_data_output\":true},\"inputs\":[" + binary(sample) + "]}";
 
-        Curl.Response answer = curl.post(infer(sample), json, sample.bytes());
+        Curl.Response response = curl.post(infer(sample), json, sample.bytes());
 
-        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
-        assertThat(answer.headers()).containsEntry("content-type", "application/octet-stream");
-        assertThat(answer.json()).contains("\"parameters\":{\"binary_data_size\":" + sample.bytes().length + "}");
-        assertThat(answer.tensors()).isEqualTo(sample.bytes());
+        assertThat(response.status()).as(response.text()).isEqualTo(200);
+        assertThat(response.headers()).containsEntry("content-type", "application/octet-stream");
+        assertThat(response.json()).contains("\"parameters\":{\"binary_data_size\":" + sample.bytes().length + "}");
+        assertThat(response.tensors()).isEqualTo(sample.bytes());
     }
 
     @ParameterizedTest
@@ -72,17 +72,17 @@ final class CurlIT {
         String json = "{\"inputs\":[" + json(sample)
                 + "],\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{\"binary_data\":true}}]}";
 
-        Curl.Response answer = curl.post(infer(sample), utf8(json));
+        Curl.Response response = curl.post(infer(sample), utf8(json));
 
-        assertThat(answer.tensors()).isEqualTo(sample.bytes());
+        assertThat(response.tensors()).isEqualTo(sample.bytes());
     }
 
     @ParameterizedTest
     @MethodSource("dev.nereid.compatibility.Sample#all")
     void sendsBytesAndReadsJson(Sample sample) throws IOException {
-        Curl.Response answer = curl.post(infer(sample), "{\"inputs\":[" + binary(sample) + "]}", sample.bytes());
+        Curl.Response response = curl.post(infer(sample), "{\"inputs\":[" + binary(sample) + "]}", sample.bytes());
 
-        assertThat(answer.text()).contains("\"data\":" + sample.json());
+        assertThat(response.text()).contains("\"data\":" + sample.json());
     }
 
     @ParameterizedTest
@@ -92,11 +92,11 @@ final class CurlIT {
         byte[] body = strings ? utf8("é\n") : sample.bytes();
         String path = strings ? "/v2/models/echo_one_string/infer" : infer(sample);
 
-        Curl.Response answer = curl.post(path, "", body);
+        Curl.Response response = curl.post(path, "", body);
 
-        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
-        assertThat(answer.json()).contains("\"shape\":[" + (strings ? 1 : sample.count()) + "]");
-        assertThat(answer.tensors()).endsWith(body).hasSize(body.length + (strings ? Integer.BYTES : 0));
+        assertThat(response.status()).as(response.text()).isEqualTo(200);
+        assertThat(response.json()).contains("\"shape\":[" + (strings ? 1 : sample.count()) + "]");
+        assertThat(response.tensors()).endsWith(body).hasSize(body.length + (strings ? Integer.BYTES : 0));
     }
 
     @ParameterizedTest
@@ -105,10 +105,10 @@ final class CurlIT {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"" + sample.datatype()
                 + "\",\"shape\":[0],\"data\":[]}]}";
 
-        Curl.Response answer = curl.post(infer(sample), utf8(json));
+        Curl.Response response = curl.post(infer(sample), utf8(json));
 
-        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
-        assertThat(answer.text()).contains("\"shape\":[0],\"data\":[]");
+        assertThat(response.status()).as(response.text()).isEqualTo(200);
+        assertThat(response.text()).contains("\"shape\":[0],\"data\":[]");
     }
 
     @Test
@@ -122,13 +122,13 @@ final class CurlIT {
         assertThat(curl.get("/v2/models/nowhere").status()).isEqualTo(404);
     }
 
-    /** curl waits a second for leave to send, unless it gets it. */
+    /** curl waits up to a second for 100 Continue before it sends the body. */
     @ParameterizedTest
     @ValueSource(strings = {"Expect: 100-continue", "Transfer-Encoding: chunked", "Connection: close"})
     void sendsBodiesInTheWaysOfHttp(String header) throws IOException {
         Sample sample = Sample.of("FP32");
 
-        Curl.Response answer = curl.post(
+        Curl.Response response = curl.post(
                 infer(sample),
                 "{\"inputs\":[" + binary(sample) + "]}",
                 sample.bytes(),
@@ -137,7 +137,7 @@ final class CurlIT {
                 "--expect100-timeout",
                 "30");
 
-        assertThat(answer.text()).contains("\"data\":" + sample.json());
+        assertThat(response.text()).contains("\"data\":" + sample.json());
     }
 
     @ParameterizedTest
@@ -145,33 +145,33 @@ final class CurlIT {
     void readsCompressedResponses(String coding) throws IOException {
         Sample sample = Sample.of("BYTES");
 
-        Curl.Response answer = curl.post(
+        Curl.Response response = curl.post(
                 infer(sample),
                 utf8("{\"inputs\":[" + json(sample) + "]}"),
                 "--compressed",
                 "-H",
                 "Accept-Encoding: " + coding);
 
-        assertThat(answer.headers()).containsKey("content-encoding");
-        assertThat(answer.text()).contains("\"data\":" + sample.json());
+        assertThat(response.headers()).containsKey("content-encoding");
+        assertThat(response.text()).contains("\"data\":" + sample.json());
     }
 
     @Test
     void readsEventsOfAStream() throws IOException {
-        Curl.Response answer = curl.post("/v2/models/square/generate_stream", utf8("{\"IN\":2}"), "-N");
+        Curl.Response response = curl.post("/v2/models/square/generate_stream", utf8("{\"IN\":2}"), "-N");
 
-        assertThat(answer.headers()).containsEntry("content-type", "text/event-stream; charset=utf-8");
-        assertThat(answer.text())
+        assertThat(response.headers()).containsEntry("content-type", "text/event-stream; charset=utf-8");
+        assertThat(response.text())
                 .isEqualTo("data: {\"OUT\":2,\"model_name\":\"square\",\"model_version\":\"1\"}\n\n".repeat(2));
     }
 
     @Test
     void generates() throws IOException {
-        Curl.Response answer =
+        Curl.Response response =
                 curl.post("/v2/models/echo_bytes/generate", utf8("{\"INPUT0\":\"a text\",\"id\":\"7\"}"));
 
-        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
-        assertThat(answer.text()).contains("\"OUTPUT0\":\"a text\"").contains("\"id\":\"7\"");
+        assertThat(response.status()).as(response.text()).isEqualTo(200);
+        assertThat(response.text()).contains("\"OUTPUT0\":\"a text\"").contains("\"id\":\"7\"");
     }
 
     @Test
@@ -188,26 +188,26 @@ final class CurlIT {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[4],\"data\":[3,9,-1,4]}],"
                 + "\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{\"classification\":2}}]}";
 
-        Curl.Response answer = curl.post("/v2/models/echo_int32/infer", utf8(json));
+        Curl.Response response = curl.post("/v2/models/echo_int32/infer", utf8(json));
 
-        assertThat(answer.text()).contains("\"data\":[\"9:1\",\"4:3\"]");
+        assertThat(response.text()).contains("\"data\":[\"9:1\",\"4:3\"]");
     }
 
     @Test
     void findsNoSharedMemoryUnlessItIsAllowed() throws IOException {
-        Curl.Response answer =
+        Curl.Response response =
                 curl.post("/v2/systemsharedmemory/region/r/register", utf8("{\"key\":\"/k\",\"byte_size\":4}"));
 
-        assertThat(answer.status()).isEqualTo(501);
-        assertThat(answer.text()).contains("--allow-client-shm=true");
+        assertThat(response.status()).isEqualTo(501);
+        assertThat(response.text()).contains("--allow-client-shm=true");
     }
 
     @Test
     void reportsErrors() throws IOException {
-        Curl.Response answer = curl.post("/v2/models/echo_fp32/infer", utf8("{\"inputs\":1}"));
+        Curl.Response response = curl.post("/v2/models/echo_fp32/infer", utf8("{\"inputs\":1}"));
 
-        assertThat(answer.status()).isEqualTo(500);
-        assertThat(answer.text()).startsWith("{\"error\":\"");
+        assertThat(response.status()).isEqualTo(500);
+        assertThat(response.text()).startsWith("{\"error\":\"");
     }
 
     private static String infer(Sample sample) {

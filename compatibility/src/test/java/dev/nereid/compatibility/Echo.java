@@ -6,18 +6,18 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 /**
- * The models that the clients ask, most of which answer with what they were sent. Stateless.
+ * The models of the clients' requests, most of which return their inputs. Stateless.
  *
- * <p>For each data type {@code echo_<type>}, of one dimension and without batches; {@code echo_batch}, FP32 with batches;
- * {@code echo_one_string}, which takes a single string; {@code add_sub} and {@code digits}, the bundled models;
- * {@code square} and {@code repeat}, which answer as often as they are told.
+ * <p>For each data type {@code echo_<type>}, of one dimension and without batches; {@code echo_batch}, FP32 with
+ * batches; {@code echo_one_string}, which takes a single string; {@code add_sub} and {@code digits}, the bundled
+ * models; {@code square} and {@code repeat}, which send as many responses as requested.
  */
 final class Echo {
     private Echo() {}
 
     /** Starts the assembled server with these models. */
-    static InstalledServer serve(Path folder, String... flags) throws IOException {
-        Repository models = new Repository(folder);
+    static InstalledServer serve(Path directory, String... flags) throws IOException {
+        Repository models = new Repository(directory);
         Sample.all()
                 .forEach(sample ->
                         models.model(sample.model(), Repository.identity(0, sample.configType(), "[ -1 ]", "")));

@@ -28,8 +28,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What Apache Flink's {@code flink-model-triton} 2.3.0 sends, by the HTTP client it sends it with: it does not run as
- * published, so its requests are built here as its {@code TritonInferenceModelFunction} builds them.
+ * Requests of Apache Flink's {@code flink-model-triton} 2.3.0, by its HTTP client: the published module does not run,
+ * so its requests are built here as its {@code TritonInferenceModelFunction} builds them.
  */
 final class FlinkIT {
     private static final MediaType JSON = MediaType.get("application/json; charset=utf-8");
@@ -132,7 +132,7 @@ final class FlinkIT {
         }
     }
 
-    /** It reads the error's text, and tries again what is wrong with the server, but not what is wrong with the request. */
+    /** It reads the error's text, and retries errors of the server, but not errors of the request. */
     @Test
     void readsErrors() throws IOException {
         try (Response response = send(request("nowhere", "{" + ARRAY))) {

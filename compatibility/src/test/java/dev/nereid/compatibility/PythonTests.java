@@ -26,12 +26,12 @@ final class PythonTests {
         this.stubs = stubs;
     }
 
-    /** Makes the stubs in a folder, and skips the test if the tools for it are missing. */
+    /** Generates the stubs in a directory, and skips the test if the tools for it are missing. */
     static PythonTests prepare(Path stubs) throws IOException {
         Program.assumeRuns(PYTHON, "-c", "import grpc, google.protobuf");
         Program.assumeRuns("protoc", "--version");
         Optional<Path> plugin = Stream.of(System.getenv("PATH").split(":"))
-                .map(folder -> Path.of(folder, "grpc_python_plugin"))
+                .map(directory -> Path.of(directory, "grpc_python_plugin"))
                 .filter(Files::isExecutable)
                 .findFirst();
         assumeTrue(plugin.isPresent(), "not installed: grpc_python_plugin");

@@ -48,7 +48,7 @@ record Sample(String datatype, String configType, int count, String json, String
         return HexFormat.of().parseHex(hex);
     }
 
-    /** Returns the name of the model that answers tensors of this type with themselves. */
+    /** Returns the name of the model that returns tensors of this type unchanged. */
     String model() {
         return "echo_" + datatype.toLowerCase(Locale.ROOT);
     }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A server that knows its clients by their certificates, and shows its repository to those with a secret alone. */
+/** A server with client certificates, and a repository that is restricted to clients with a secret. */
 final class SecureIT {
     private static final String REQUEST =
             "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT8\",\"shape\":[1],\"data\":[7]}]}";
@@ -52,12 +52,12 @@ final class SecureIT {
     }
 
     @Test
-    void servesCurlWithACertificate(@TempDir Path folder) throws IOException {
-        Curl curl = curl(folder);
+    void servesCurlWithACertificate(@TempDir Path directory) throws IOException {
+        Curl curl = curl(directory);
 
         assertThat(server.address("HTTP")).startsWith("https://");
-        Curl.Response answer = curl.post("/v2/models/echo_int8/infer", REQUEST.getBytes(StandardCharsets.UTF_8));
-        assertThat(answer.text()).contains("\"data\":[7]");
+        Curl.Response response = curl.post("/v2/models/echo_int8/infer", REQUEST.getBytes(StandardCharsets.UTF_8));
+        assertThat(response.text()).contains("\"data\":[7]");
     }
 
     @Test
@@ -70,13 +70,13 @@ final class SecureIT {
         Program.Result distrustful = Program.run(Map.of(), List.of("curl", "-sS", server.address("HTTP") + "/v2"));
 
         assertThat(anonymous.status()).as(anonymous.out()).isNotZero();
-        // it knows no one who vouches for the server
+        // it trusts no authority of the server's certificate
         assertThat(distrustful.status()).as(distrustful.out()).isEqualTo(60);
     }
 
     @Test
-    void showsTheRepositoryToThoseWithTheSecret(@TempDir Path folder) throws IOException {
-        Curl curl = curl(folder);
+    void showsTheRepositoryToThoseWithTheSecret(@TempDir Path directory) throws IOException {
+        Curl curl = curl(directory);
         byte[] all = "{}".getBytes(StandardCharsets.UTF_8);
 
         Curl.Response without = curl.post("/v2/repository/index", all);
@@ -96,11 +96,11 @@ final class SecureIT {
         PythonTests.prepare(stubs).run("test_secure", server, place);
     }
 
-    private static Curl curl(Path folder) {
+    private static Curl curl(Path directory) {
         Program.assumeRuns("curl", "--version");
         return new Curl(
                 server.address("HTTP"),
-                folder,
+                directory,
                 "--cacert",
                 certificates.file("ca.pem"),
                 "--cert",

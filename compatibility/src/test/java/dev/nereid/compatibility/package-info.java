@@ -1,8 +1,8 @@
 /**
- * Clients that others wrote, unchanged, against the assembled server: Apache Camel, curl, Python, and what Apache Flink
- * sends.
+ * Unchanged third-party clients against the assembled server: Apache Camel, curl, Python, and the requests of Apache
+ * Flink.
  *
- * <p>Starting point: {@link dev.nereid.compatibility.Echo}, the models that they ask.
+ * <p>Starting point: {@link dev.nereid.compatibility.Echo}, the models of their requests.
  */
 @NullMarked
 package dev.nereid.compatibility;

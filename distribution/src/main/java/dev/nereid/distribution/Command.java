@@ -6,16 +6,16 @@ import java.io.IOException;
 
 /** A command of the {@code nereid} program. Confined to the thread that runs it. */
 interface Command {
-    /** Returns the word. */
+    /** Returns the command's name. */
     String name();
 
-    /** Returns what the command does, in one line. */
+    /** Returns a one-line description of the command. */
     String description();
 
-    /** Returns the command line in short, as the help text begins. */
+    /** Returns the first line of the help text: the form of the command line. */
     String synopsis();
 
-    /** Adds the flags that set up the command. */
+    /** Declares the flags of the command. */
     void declare(Flags flags);
 
     /** Runs the command, and returns the exit status. */

@@ -16,16 +16,16 @@ final class CommandRunner {
     private final CommandContext context;
     private final List<Command> commands;
 
-    CommandRunner(CommandContext surroundings) {
-        this.context = surroundings;
-        commands = List.of(new ServeCommand(surroundings), new DemoCommand(surroundings));
+    CommandRunner(CommandContext context) {
+        this.context = context;
+        commands = List.of(new ServeCommand(context), new DemoCommand(context));
     }
 
     /**
      * Runs a command.
      *
      * @param arguments the command and its flags
-     * @return the exit status; whatever went wrong was said in one line
+     * @return the exit status; an error has been reported in one line
      */
     int run(String... arguments) {
         List<String> line = Arrays.asList(arguments);
@@ -91,7 +91,7 @@ final class CommandRunner {
                 BOOL is true, on, 1, false, off or 0. A flag that is not given is taken from the environment:
                 NEREID_HTTP_PORT stands for --http-port.
 
-                Exit codes: 0 ended as told; 1 could not start, or not stop in time; 2 wrong command line; 3 heap, metaspace or
+                Exit codes: 0 success; 1 could not start, or not stop in time; 2 wrong command line; 3 heap, metaspace or
                 threads exhausted; 130 or 143 second SIGINT or SIGTERM, which end the process at once.
                 """;
     }

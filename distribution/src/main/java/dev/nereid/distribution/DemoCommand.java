@@ -30,8 +30,8 @@ final class DemoCommand implements Command {
     private Duration training = Duration.ZERO;
     private boolean exit;
 
-    DemoCommand(CommandContext surroundings) {
-        this.context = surroundings;
+    DemoCommand(CommandContext context) {
+        this.context = context;
     }
 
     @Override
@@ -41,7 +41,7 @@ final class DemoCommand implements Command {
 
     @Override
     public String description() {
-        return "Serves the bundled models, shows a real picture to a real network, and goes on serving.";
+        return "Serves the bundled models, runs one inference on an image, and continues to serve.";
     }
 
     @Override
@@ -52,12 +52,13 @@ final class DemoCommand implements Command {
     @Override
     public void declare(Flags flags) {
         flags.add(
-                Flag.toggle("--exit", "Ends after the answers.", () -> exit = true),
+                Flag.toggle("--exit", "Exits after the inference.", () -> exit = true),
                 Flag.of(
                         "--train",
                         FlagValue.SECONDS,
-                        "After the answers, loads the server with requests for so long, and ends. nereid-aot uses it, with the"
-                                + " model and the plugin in the directory training. Default: 0, not at all.",
+                        "After the inference, loads the server with requests for so many seconds, and exits."
+                                + " nereid-aot uses it, with the model and the plugin in the directory training."
+                                + " Default: 0, no load.",
                         value -> training = value));
         server.declare(flags);
         endpoints.declare(flags);
@@ -78,7 +79,7 @@ final class DemoCommand implements Command {
             }
         } catch (IOException e) {
             running.stop();
-            throw new StartException("no answer: " + e.getMessage(), e);
+            throw new StartException("inference failed: " + e.getMessage(), e);
         }
         if (!exit && training.isZero()) {
             context.console().out().println(ServeCommand.SERVING);
@@ -100,7 +101,7 @@ final class DemoCommand implements Command {
         }
     }
 
-    private void print(DigitImage image, String protocol, String answer) {
-        context.console().out().println(image.name() + " over " + protocol + ": " + answer);
+    private void print(DigitImage image, String protocol, String result) {
+        context.console().out().println(image.name() + " over " + protocol + ": " + result);
     }
 }

@@ -37,34 +37,36 @@ public final class Main {
      * @param arguments the command and its flags
      */
     public static void main(String[] arguments) {
-        ProcessShutdown stop = new ProcessShutdown();
-        OutOfMemoryExit fatalExit =
+        ProcessShutdown shutdown = new ProcessShutdown();
+        OutOfMemoryExit outOfMemoryExit =
                 new OutOfMemoryExit(new FileOutputStream(FileDescriptor.err), Runtime.getRuntime()::halt);
-        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> died(thread, error, fatalExit));
-        SystemExitLogReader exitCalls = new SystemExitLogReader((stack, status) -> onSystemExit(stop, stack, status));
-        List.of("INT", "TERM").forEach(signal -> Signals.handle(signal, number -> signalled(stop, number)));
-        Runtime.getRuntime().addShutdownHook(new Thread(() -> end(stop), "shutdown"));
+        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> onUncaught(thread, error, outOfMemoryExit));
+        SystemExitLogReader exitReader =
+                new SystemExitLogReader((stack, status) -> onSystemExit(shutdown, stack, status));
+        List.of("INT", "TERM").forEach(signal -> Signals.handle(signal, number -> onSignal(shutdown, number)));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> end(shutdown), "shutdown"));
         int status = ExitStatus.FAILURE;
         try {
-            status = new CommandRunner(commandContext(stop, fatalExit)).run(arguments);
-        } catch (RuntimeException | Error e) { // other threads would keep a process without a command
-            died(Thread.currentThread(), e, fatalExit);
+            status = new CommandRunner(commandContext(shutdown, outOfMemoryExit)).run(arguments);
+        } catch (RuntimeException | Error e) { // else other threads would keep the process alive
+            onUncaught(Thread.currentThread(), e, outOfMemoryExit);
         } finally {
-            stop.commandEnded(status);
-            Reference.reachabilityFence(exitCalls);
+            shutdown.commandEnded(status);
+            Reference.reachabilityFence(exitReader);
         }
         System.exit(status);
     }
 
     /**
-     * Runs when the process is told to end, by a signal or by the end of its command: waits for the command, and ends
-     * the process with its status. Without the halt a process that was told to end, and did, would report a failure.
+     * Runs when shutdown begins, by a signal or at the end of the command: waits for the command, then ends the process
+     * with the command's status. Without the halt, a process that was stopped by a signal would report a failure
+     * although it stopped in time.
      */
-    private static void end(ProcessShutdown stop) {
-        stop.request();
+    private static void end(ProcessShutdown shutdown) {
+        shutdown.request();
         int status = ExitStatus.FAILURE;
         try {
-            status = stop.awaitEnd();
+            status = shutdown.awaitEnd();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -73,37 +75,37 @@ public final class Main {
         Runtime.getRuntime().halt(status);
     }
 
-    /** Ends the process by its first signal, as the JVM does; by the second one at once. */
-    private static void signalled(ProcessShutdown stop, int number) {
+    /** Begins shutdown at the first signal, as the JVM does; halts the process at the second. */
+    private static void onSignal(ProcessShutdown shutdown, int number) {
         int status = ExitStatus.SIGNAL + number;
-        if (stop.onSignal()) {
+        if (shutdown.onSignal()) {
             Runtime.getRuntime().halt(status);
         }
         System.exit(status);
     }
 
-    /** Notes a call of {@link System#exit} by other code than this, on the thread that calls. */
-    private static void onSystemExit(ProcessShutdown stop, Throwable stack, int status) {
-        if (stop.onSystemExit(status)) {
+    /** Records an invocation of {@link System#exit} by other code, on the invoking thread. */
+    private static void onSystemExit(ProcessShutdown shutdown, Throwable stack, int status) {
+        if (shutdown.onSystemExit(status)) {
             LoggerFactory.getLogger(Main.class)
                     .atError()
                     .addKeyValue("thread", Thread.currentThread().getName())
                     .addKeyValue("status", status)
                     .setCause(stack)
-                    .log("process is ended by a call of System.exit");
+                    .log("process exits by System.exit");
         }
     }
 
-    private static void died(Thread thread, Throwable error, OutOfMemoryExit fatalExit) {
-        fatalExit.check(error);
+    private static void onUncaught(Thread thread, Throwable error, OutOfMemoryExit outOfMemoryExit) {
+        outOfMemoryExit.check(error);
         LoggerFactory.getLogger(Main.class)
                 .atError()
                 .addKeyValue("thread", thread.getName())
                 .setCause(error)
-                .log("thread died");
+                .log("thread ended with an uncaught exception");
     }
 
-    private static CommandContext commandContext(ProcessShutdown stop, OutOfMemoryExit fatalExit) {
+    private static CommandContext commandContext(ProcessShutdown shutdown, OutOfMemoryExit outOfMemoryExit) {
         String version = Main.class.getPackage().getImplementationVersion();
         return new CommandContext(
                 new ConsoleStreams(System.out, System.err),
@@ -116,21 +118,21 @@ public final class Main {
                 new HostInfo(
                         version == null ? UNVERSIONED : version,
                         Runtime.getRuntime().availableProcessors()),
-                (nereid, libraries) -> setUpLog(nereid, libraries, fatalExit),
-                stop,
-                fatalExit);
+                (nereid, libraries) -> setUpLog(nereid, libraries, outOfMemoryExit),
+                shutdown,
+                outOfMemoryExit);
     }
 
-    private static void setUpLog(String nereid, String libraries, OutOfMemoryExit fatalExit) {
+    private static void setUpLog(String nereid, String libraries, OutOfMemoryExit outOfMemoryExit) {
         // Named, since a search would open every jar of the class path.
         System.setProperty(LOG_PROVIDER, LogProvider.class.getName());
         System.setProperty(LOG_SETUP_LEVEL, "WARN");
-        // On one thread: loggers asked for while another thread sets the log up would be of a kind that replays later.
+        // On one thread: loggers requested while another thread sets the log up would be substitutes that replay later.
         if (LoggerFactory.getILoggerFactory() instanceof LogFactory log) {
             log.setLevels(nereid, libraries);
-            log.reportFatalErrors(fatalExit);
+            log.reportFatalErrors(outOfMemoryExit);
         }
-        // The SLF4J of a plugin reads the same property, and its loader does not show it this provider.
+        // The SLF4J of a plugin reads the same property, and its class loader does not see this provider.
         System.clearProperty(LOG_PROVIDER);
         SLF4JBridgeHandler.removeHandlersForRootLogger();
         SLF4JBridgeHandler.install();

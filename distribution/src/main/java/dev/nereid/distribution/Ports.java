@@ -26,20 +26,20 @@ import java.util.concurrent.CompletableFuture;
 
 /** The open ports of a server, all on the same event loops. Used by one thread after the other. */
 final class Ports {
-    /** What the operating system says; native and other transports have different exceptions around it. */
+    /** The message of the operating system; exception types differ between native and other transports. */
     private static final String IN_USE = "Address already in use";
 
     private final EventLoops loops;
     private final EndpointFlags flags;
     private final InferenceServer server;
 
-    /** What closes the ports that take requests. */
+    /** Close actions of the ports that receive requests. */
     private final Deque<Runnable> open = new ArrayDeque<>();
 
-    /** What closes the port that tells of them. */
+    /** Close action of the metrics port. */
     private Runnable closeMetrics = () -> {};
 
-    /** Bounds the connections of HTTP and gRPC together. */
+    /** Limits the connections of HTTP and gRPC together. */
     private final ConnectionLimiter limiter;
 
     private final ConnectionLimiter metricsLimiter;
@@ -60,14 +60,14 @@ final class Ports {
     }
 
     /**
-     * Opens the ports that are allowed.
+     * Opens the ports that the flags allow.
      *
-     * @param flags which ports
+     * @param flags the flags of the ports
      * @param loops the event loops, owned by the caller
-     * @param server the server to ask
-     * @param closeTimeout how long calls in progress may take once {@link #close} is called
+     * @param server the server that receives the requests
+     * @param closeTimeout the time that requests in progress have to complete after {@link #close}
      * @return the ports
-     * @throws StartException if a port cannot be had; none is left open
+     * @throws StartException if a port cannot be opened; none stays open
      */
     static Ports open(EndpointFlags flags, EventLoops loops, InferenceServer server, Duration closeTimeout)
             throws StartException {
@@ -94,10 +94,11 @@ final class Ports {
     }
 
     /**
-     * Takes no more requests, and closes the ports that take any when those in progress are over. All protocols close
-     * their doors at the same time, so that none takes requests while another waits for its own. Later calls do nothing.
+     * Stops receiving requests, and closes the ports when requests in progress have completed. All protocols stop
+     * receiving at the same time, so that none accepts requests while another waits for its own. Later calls do
+     * nothing.
      *
-     * @return completed when the ports are closed, or could not be
+     * @return completed when the ports are closed, or exceptionally if they could not be
      */
     CompletableFuture<Void> closeRequestPorts() {
         List<CompletableFuture<Void>> closing = new ArrayList<>();
@@ -107,7 +108,7 @@ final class Ports {
         return CompletableFuture.allOf(closing.toArray(CompletableFuture[]::new));
     }
 
-    /** Closes all ports, the one for metrics last. Blocks until requests in progress are over. */
+    /** Closes all ports, the one for metrics last. Blocks until requests in progress have completed. */
     void close() {
         try {
             closeRequestPorts().join();
@@ -145,7 +146,7 @@ final class Ports {
             throw refused("grpc", "GRPC", flags.grpc.address, flags.grpc.port, e);
         }
         grpc = Optional.of(new Endpoint(flags.grpc.address, frontend.port()));
-        List<ConnectionCounts> others = List.copyOf(counts); // the limiter counts all ports that it bounds
+        List<ConnectionCounts> others = List.copyOf(counts); // the limiter counts all ports that share it
         counts.add(new ConnectionCounts(
                 "grpc",
                 () -> Math.max(
@@ -194,7 +195,7 @@ final class Ports {
         }
         return new StartException(
                 flag + " (expected: an address of this machine in --" + name + "-address; " + authority
-                        + " cannot be had: " + cause.getMessage() + ")",
+                        + " cannot be bound: " + cause.getMessage() + ")",
                 cause);
     }
 }

@@ -28,23 +28,27 @@ import org.slf4j.LoggerFactory;
 final class RunningServer {
     private static final Logger LOG = LoggerFactory.getLogger(RunningServer.class);
 
-    /** What ending the process may take beyond the time that requests get to end. */
+    /** Time for the end of the process beyond the exit timeout. */
     private static final Duration MARGIN = Duration.ofSeconds(5);
 
-    /** What models get to close even if the ports took all of that time, which says nothing about the models. */
+    /** Minimum time for models to close, even if the ports took all of the exit timeout. */
     private static final Duration MIN_CLOSE_TIMEOUT = Duration.ofSeconds(1);
 
     /**
-     * How much longer than that time the ports wait for answers. What is left at its end is answered within two such
-     * moments, that of the models and that of their withdrawal, and has to reach its clients.
+     * Time beyond the exit timeout for which the ports wait for responses. Requests left at the end of the timeout
+     * complete within two minimum close timeouts, one for the models and one for the cancellation, and their responses
+     * have to reach the clients.
      */
     private static final Duration LAST_RESPONSES =
             MIN_CLOSE_TIMEOUT.plus(MIN_CLOSE_TIMEOUT).plusMillis(500);
 
-    /** What closing may take beyond that time: the last answers, a second of gRPC's for its last calls, and a rest. */
+    /**
+     * Time for closing beyond the exit timeout: the last responses, one second of gRPC for its last calls, and a
+     * margin.
+     */
     private static final Duration GRACE = LAST_RESPONSES.plusMillis(1500);
 
-    /** What is said of a stop that takes too long, by the reference server as well. */
+    /** The report of an expired exit timeout; the reference server's text. */
     private static final String EXPIRED = "Exit timeout expired. Exiting immediately.";
 
     private final CommandContext context;
@@ -56,14 +60,14 @@ final class RunningServer {
     private final MemoryReport memory;
 
     private RunningServer(
-            CommandContext surroundings,
+            CommandContext context,
             Duration exitTimeout,
             Duration exitDelay,
             EventLoops loops,
             NereidServer server,
             Ports ports,
             MemoryReport memory) {
-        this.context = surroundings;
+        this.context = context;
         this.memory = memory;
         this.exitTimeout = exitTimeout;
         this.exitDelay = exitDelay;
@@ -75,30 +79,30 @@ final class RunningServer {
     /**
      * Starts a server and opens its ports.
      *
-     * @param flags what it serves, and how
-     * @param endpoints where it listens
-     * @param surroundings the process
-     * @return the server, ready to be asked
-     * @throws StartException if something that the user named cannot be had; nothing is left open
+     * @param flags the flags of models, backends and shutdown
+     * @param endpoints the flags of the ports
+     * @param context the services of the process
+     * @return the server, ready for requests
+     * @throws StartException if something that the flags name is not available; nothing stays open
      */
-    static RunningServer start(ServerFlags flags, EndpointFlags endpoints, CommandContext surroundings)
+    static RunningServer start(ServerFlags flags, EndpointFlags endpoints, CommandContext context)
             throws StartException, InterruptedException {
         endpoints.check();
-        endpoints.grpc.readEnvironment(surroundings.environment());
-        surroundings.shutdown().limit(flags.exitTimeout().plus(MARGIN));
-        // Transports and models have nothing to do with each other until both are there: two cores start them at once.
-        int loopCount = endpoints.http.eventLoops(surroundings.host().processors());
+        endpoints.grpc.readEnvironment(context.environment());
+        context.shutdown().limit(flags.exitTimeout().plus(MARGIN));
+        // Transports and models are independent until both are ready: two cores start them at once.
+        int loopCount = endpoints.http.eventLoops(context.host().processors());
         CompletableFuture<EventLoops> loops = CompletableFuture.supplyAsync(() -> EventLoops.start(loopCount));
         try {
-            NereidServer server = flags.start(surroundings);
+            NereidServer server = flags.start(context);
             try {
-                awaitModels(server, flags, surroundings);
+                awaitModels(server, flags, context);
                 Duration delay = exitDelay(flags, endpoints);
                 Duration closeTimeout = flags.exitTimeout().minus(delay).plus(LAST_RESPONSES);
                 loops.join().watch(server);
                 Ports ports = Ports.open(endpoints, loops.join(), server, closeTimeout);
                 return new RunningServer(
-                        surroundings, flags.exitTimeout(), delay, loops.join(), server, ports, flags.memoryReport());
+                        context, flags.exitTimeout(), delay, loops.join(), server, ports, flags.memoryReport());
             } catch (StartException | InterruptedException | RuntimeException e) {
                 closeAfter(e, server);
                 throw e;
@@ -109,10 +113,10 @@ final class RunningServer {
         }
     }
 
-    /** Returns how long the server serves on once it is to stop: that is part of the time that stopping may take. */
+    /** Returns how long the server continues to serve after shutdown was requested: a part of the exit timeout. */
     private static Duration exitDelay(ServerFlags flags, EndpointFlags endpoints) {
-        Duration wanted = endpoints.connections.exitDelay();
-        return wanted.compareTo(flags.exitTimeout()) < 0 ? wanted : flags.exitTimeout();
+        Duration configured = endpoints.connections.exitDelay();
+        return configured.compareTo(flags.exitTimeout()) < 0 ? configured : flags.exitTimeout();
     }
 
     private static void closeAfter(Exception failure, NereidServer server) {
@@ -123,7 +127,7 @@ final class RunningServer {
         }
     }
 
-    private static void awaitModels(NereidServer server, ServerFlags flags, CommandContext surroundings)
+    private static void awaitModels(NereidServer server, ServerFlags flags, CommandContext context)
             throws StartException, InterruptedException {
         try {
             server.awaitModels();
@@ -131,38 +135,38 @@ final class RunningServer {
             if (flags.exitOnError) {
                 StartReport report =
                         new StartReport(server.backends(), server.models(), flags.memoryReport(), Endpoints.NONE);
-                surroundings.console().out().print(report.text(CurlExample.Values.ZEROS));
+                context.console().out().print(report.text(CurlExample.Values.ZEROS));
                 throw new StartException(report.failures() + "; --exit-on-error=false serves the others", e);
             }
         }
     }
 
-    /** Returns where it listens. */
+    /** Returns the open ports. */
     Endpoints endpoints() {
         return ports.endpoints();
     }
 
-    /** Returns what there is to say about its start. */
+    /** Returns the start-up report. */
     StartReport report() {
         return new StartReport(server.backends(), server.models(), memory, ports.endpoints());
     }
 
     /**
-     * Takes no more requests, lets those in progress end, closes everything, and returns the exit status. All of that
-     * shares one time: what the ports leave of it is the models'.
+     * Stops receiving requests, lets those in progress complete, closes everything, and returns the exit status. All
+     * steps share the exit timeout: the models have the time that the ports leave.
      */
     int stop() throws InterruptedException {
         long end = System.nanoTime() + exitTimeout.toNanos();
         server.markNotReady();
         Optional<Thread> exitCaller = context.shutdown().exitCaller();
         exitCaller.ifPresent(this::abandonExecution);
-        if (exitCaller.isEmpty()) { // which may be an event loop, and does not serve meanwhile
+        if (exitCaller.isEmpty()) { // the caller may be an event loop, which does not serve meanwhile
             new CompletableFuture<Void>()
                     .completeOnTimeout(null, exitDelay.toNanos(), TimeUnit.NANOSECONDS)
                     .join();
         }
         server.beginExit();
-        // A thread of its own: whatever keeps a pool busy must not keep the process alive.
+        // A thread of its own: a busy pool must not keep the process alive.
         CompletableFuture<Void> closing = CompletableFuture.runAsync(
                 () -> close(end), task -> Thread.ofPlatform().name("stop").start(task));
         try {
@@ -172,21 +176,21 @@ final class RunningServer {
             context.console().err().println("nereid: " + EXPIRED);
         } catch (ExecutionException e) {
             String reason = e.getCause() instanceof InferenceException error
-                    ? error.publicMessage() // that its time is over
+                    ? error.publicMessage() // that the exit timeout expired
                     : "stop failed: " + e.getCause();
             context.console().err().println("nereid: " + reason);
         }
         return ExitStatus.FAILURE;
     }
 
-    /** Gives up what the thread was at that ended the process. */
+    /** Abandons the execution on the thread that invoked {@link System#exit}. */
     private void abandonExecution(Thread caller) {
         server.instanceOn(caller)
                 .ifPresent(instance -> LOG.atError()
                         .addKeyValue("model", instance.model())
                         .addKeyValue("version", instance.version())
                         .addKeyValue("instance", instance.instance())
-                        .log("execution ended the process"));
+                        .log("execution called System.exit"));
         server.abandonExecutionOn(caller);
     }
 
@@ -199,22 +203,22 @@ final class RunningServer {
     }
 
     /**
-     * Closes the doors and then the models, whatever becomes of the doors. Calls that are in progress at the end of the
-     * time are answered by the models, for which the doors wait.
+     * Closes the ports and then the models, even if closing the ports fails. Requests still in progress when the exit
+     * timeout expires are completed by closing the models, for which the ports wait.
      */
     private void close(long end) {
-        CompletableFuture<Void> doors = closeRequestPorts();
-        CompletableFuture<Void> over = doors.exceptionally(_ -> null);
-        over.copy()
+        CompletableFuture<Void> portsClosed = closeRequestPorts();
+        CompletableFuture<Void> settled = portsClosed.exceptionally(_ -> null);
+        settled.copy()
                 .completeOnTimeout(null, Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)
                 .join();
         try {
             server.closeWithin(Duration.ofNanos(Math.max(MIN_CLOSE_TIMEOUT.toNanos(), end - System.nanoTime())));
         } finally {
-            over.join(); // within the time of the ports
+            settled.join(); // within the close timeout of the ports
         }
-        ports.close(); // metrics tell of the end until here
+        ports.close(); // metrics are served until here
         loops.close();
-        doors.join(); // throws what went wrong with them
+        portsClosed.join(); // throws the failure of closing, if any
     }
 }

@@ -12,7 +12,7 @@ import dev.nereid.distribution.report.CurlExample;
  * The command {@code nereid serve}: serves model repositories until the process is signalled. Confined to its thread.
  */
 final class ServeCommand implements Command {
-    /** The last line of a start: from here on requests are answered. */
+    /** The last line of a start: from here on the server responds to requests. */
     static final String SERVING = "Serving until Ctrl-C.";
 
     private final CommandContext context;
@@ -20,8 +20,8 @@ final class ServeCommand implements Command {
     private final EndpointFlags endpoints = new EndpointFlags();
     private final LogFlags log = new LogFlags();
 
-    ServeCommand(CommandContext surroundings) {
-        this.context = surroundings;
+    ServeCommand(CommandContext context) {
+        this.context = context;
     }
 
     @Override
@@ -31,7 +31,7 @@ final class ServeCommand implements Command {
 
     @Override
     public String description() {
-        return "Serves the models of a repository until it is told to stop.";
+        return "Serves the models of a repository until SIGINT or SIGTERM.";
     }
 
     @Override

@@ -33,8 +33,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The architecture as rules: who may know whom, and what no module does. Reads the classes of every module of the
- * product; {@code benchmarks}, which is built later, has a test of its own.
+ * The architecture as rules: allowed dependencies, and constructs that no module uses. Reads the classes of every
+ * module of the product; {@code benchmarks}, which is built later, has a test of its own.
  */
 class ArchitectureTest {
     private static final List<String> MODULES = List.of(
@@ -91,14 +91,14 @@ class ArchitectureTest {
                         .dependOnClassesThat()
                         .resideInAnyPackage(
                                 API, MESSAGES, SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, "com.google.protobuf..")
-                        .because("plugins know the SPI and nothing else of Nereid"),
+                        .because("plugins depend on the SPI and nothing else of Nereid"),
                 noClasses()
                         .that()
                         .resideInAPackage(API)
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(SCHEDULER, SERVER, HTTP, GRPC, DISTRIBUTION, BACKENDS)
-                        .because("the port does not know what is behind it"),
+                        .because("the port does not depend on its implementations"),
                 classes()
                         .that()
                         .resideInAPackage(SCHEDULER)
@@ -112,14 +112,14 @@ class ArchitectureTest {
                                 NULLNESS,
                                 "org.slf4j..",
                                 "com.google.errorprone.annotations..")
-                        .because("the scheduler knows no transport, no protobuf, no file system and no framework"),
+                        .because("the scheduler is free of transports, protobuf, file systems and frameworks"),
                 noClasses()
                         .that()
                         .resideInAPackage(SCHEDULER)
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("java.nio.file..")
-                        .because("the scheduler knows no file system"),
+                        .because("the scheduler does not use the file system"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(HTTP, GRPC)
@@ -133,14 +133,14 @@ class ArchitectureTest {
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage(GRPC)
-                        .because("front ends do not know each other"),
+                        .because("front ends do not depend on each other"),
                 noClasses()
                         .that()
                         .resideInAPackage(GRPC)
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage(HTTP)
-                        .because("front ends do not know each other"),
+                        .because("front ends do not depend on each other"),
                 noClasses()
                         .that()
                         .resideInAnyPackage(SERVER, SCHEDULER, SPI)
@@ -154,8 +154,8 @@ class ArchitectureTest {
                         .should()
                         .dependOnClassesThat()
                         .resideInAnyPackage(ONNX_RUNTIME_JAVA_API, "org.tensorflow..", "org.bytedeco..")
-                        .because(
-                                "frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for tests"),
+                        .because("frameworks are bound by their backends; ONNX Runtime's Java API is an oracle for"
+                                + " tests"),
                 noClasses()
                         .that()
                         .resideOutsideOfPackage(BACKENDS)
@@ -177,8 +177,8 @@ class ArchitectureTest {
                         .should()
                         .dependOnClassesThat()
                         .resideInAPackage("java.util.logging..")
-                        .because(
-                                "there is one log; SystemExitLogReader and TransportLogFilter read what libraries write to that of the JDK"),
+                        .because("there is one log; SystemExitLogReader and TransportLogFilter read what libraries"
+                                + " write to the log of the JDK"),
                 noClasses()
                         .that(are(not(named("dev.nereid.distribution.Main"))))
                         .should()

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the installed command says when it cannot do what it is asked. */
+/** Errors of the installed command. */
 final class CommandLineIT {
     @TempDir
     private Path directory;
@@ -38,10 +38,9 @@ final class CommandLineIT {
 
             assertThat(result.status()).isNotZero();
             assertThat(lastLine(result.err()))
-                    .isEqualTo(
-                            ("nereid serve: failed to start %3$s service: Unavailable - Socket '127.0.0.1:%2$d' already in"
-                                            + " use; --%1$s-port: %2$d (expected: a free port)")
-                                    .formatted(name, taken.getLocalPort(), service));
+                    .isEqualTo(("nereid serve: failed to start %3$s service: Unavailable - Socket '127.0.0.1:%2$d'"
+                                    + " already in use; --%1$s-port: %2$d (expected: a free port)")
+                            .formatted(name, taken.getLocalPort(), service));
         }
     }
 
@@ -87,8 +86,8 @@ final class CommandLineIT {
                 directory, "--exit-on-error=false", "--model-repository=" + InstalledServer.MODELS)) {
             assertThat(server.out())
                     .containsPattern("(?m)^add_sub +1 +READY$")
-                    .containsPattern(
-                            "(?m)^broken +(1|-) +UNAVAILABLE: Internal: failed to read text proto from .*config.pbtxt.*$");
+                    .containsPattern("(?m)^broken +(1|-) +UNAVAILABLE: Internal: failed to read text proto from"
+                            + " .*config.pbtxt.*$");
             assertThat(server.get("/v2/health/ready").statusCode()).isEqualTo(400);
         }
     }

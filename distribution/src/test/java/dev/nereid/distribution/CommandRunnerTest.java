@@ -51,9 +51,9 @@ final class CommandRunnerTest {
             serve --backend-config=,x=1 | nereid serve: --backend-config: ',x=1' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
             serve --http-port | nereid serve: --http-port: missing (expected: --http-port=PORT); see nereid serve --help
             serve | nereid serve: --model-repository: missing (expected: --model-repository=DIR)
-            serve --model-repository=nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
-            serve --model-store nowhere | nereid serve: --model-repository: nowhere (expected: an existing folder)
-            serve --model-repository=src --backend-directory=nowhere | nereid serve: --backend-directory: nowhere (expected: an existing folder)
+            serve --model-repository=nowhere | nereid serve: --model-repository: nowhere (expected: an existing directory)
+            serve --model-store nowhere | nereid serve: --model-repository: nowhere (expected: an existing directory)
+            serve --model-repository=src --backend-directory=nowhere | nereid serve: --backend-directory: nowhere (expected: an existing directory)
             serve --backend-config=x= | nereid serve: --backend-config: 'x=' (expected: --backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'); see nereid serve --help
             serve --grpc-restricted-protocol=health | nereid serve: --grpc-restricted-protocol: 'health' (expected: group[,group...]:header=secret)
             serve --grpc-restricted-protocol=model-reposit,health:k=v --grpc-restricted-protocol=metadata,health:k=v | nereid serve: --grpc-restricted-protocol: unknown restricted protocol 'model-reposit' (expected: one of [health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging])
@@ -65,9 +65,9 @@ final class CommandRunnerTest {
             serve --grpc-max-response-pool-size=0 | nereid serve: --grpc-max-response-pool-size: '0' (expected: a whole number, 1 or more); see nereid serve --help
             serve --grpc-infer-response-compression-level=max | nereid serve: --grpc-infer-response-compression-level: 'max' (expected: none, low, medium or high); see nereid serve --help
             serve --grpc-max-connection-age=-1 | nereid serve: --grpc-max-connection-age: '-1' (expected: a whole number of milliseconds, 0 or more); see nereid serve --help
-            serve --model-repository=src --grpc-use-ssl=1 | nereid serve: --grpc-server-cert: missing (expected: --grpc-server-cert=FILE, since gRPC is to be encrypted)
-            serve --model-repository=src --grpc-use-ssl=1 --grpc-server-cert=c | nereid serve: --grpc-server-key: missing (expected: --grpc-server-key=FILE, since gRPC is to be encrypted)
-            serve --model-repository=src --grpc-use-ssl-mutual=1 --grpc-server-cert=c --grpc-server-key=k | nereid serve: --grpc-root-cert: missing (expected: --grpc-root-cert=FILE, since gRPC is to be encrypted)
+            serve --model-repository=src --grpc-use-ssl=1 | nereid serve: --grpc-server-cert: missing (expected: --grpc-server-cert=FILE, required by --grpc-use-ssl)
+            serve --model-repository=src --grpc-use-ssl=1 --grpc-server-cert=c | nereid serve: --grpc-server-key: missing (expected: --grpc-server-key=FILE, required by --grpc-use-ssl)
+            serve --model-repository=src --grpc-use-ssl-mutual=1 --grpc-server-cert=c --grpc-server-key=k | nereid serve: --grpc-root-cert: missing (expected: --grpc-root-cert=FILE, required by --grpc-use-ssl)
             serve --model-repository=src --http-port=9 --grpc-port=9 | nereid serve: --grpc-port: 9 (expected: another port than --http-port)
             serve --model-repository=src --metrics-port=8000 | nereid serve: --metrics-port: 8000 (expected: another port than --http-port)
             serve --http-restricted-api=wealth:a=b | nereid serve: --http-restricted-api: unknown restricted api 'wealth' (expected: one of [health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging])
@@ -109,7 +109,7 @@ final class CommandRunnerTest {
                 .containsExactly(
                         "nereid serve: --http-port: 'x' (expected: a port from 0 to 65535, 0 for any that is free);"
                                 + " see nereid serve --help",
-                        "nereid serve: --model-repository: nowhere (expected: an existing folder)");
+                        "nereid serve: --model-repository: nowhere (expected: an existing directory)");
     }
 
     @ParameterizedTest

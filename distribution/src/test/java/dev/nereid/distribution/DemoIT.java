@@ -34,9 +34,9 @@ final class DemoIT {
             assertThat(lines).hasSize(2);
             for (String line : lines) {
                 Process shell = new ProcessBuilder("/bin/sh", "-c", line).start();
-                String answer = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+                String response = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
                 assertThat(shell.waitFor()).isZero();
-                assertThat(answer).startsWith("{\"model_name\":").contains("\"outputs\":[{");
+                assertThat(response).startsWith("{\"model_name\":").contains("\"outputs\":[{");
             }
         }
     }

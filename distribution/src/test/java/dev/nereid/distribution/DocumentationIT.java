@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the documents tell their readers to type, typed. */
+/** Runs the commands of the documents. */
 final class DocumentationIT {
     /** A fenced block, with the name of the file that it is to be saved as on the line before, if any. */
     private static final Pattern BLOCK =
@@ -57,7 +57,7 @@ final class DocumentationIT {
         assertThat(follow("docs/backend-authors.md")).contains("[2.0,5.0,-6.0]");
     }
 
-    /** Saves the files of a document, runs its commands one after another, and returns what they printed. */
+    /** Saves the files of a document, runs its commands one after another, and returns their output. */
     private String follow(String document) throws IOException, InterruptedException {
         String text = Files.readString(InstalledServer.CHECKOUT.resolve(document));
         for (String part : List.of("nereid", "distribution", "examples")) {

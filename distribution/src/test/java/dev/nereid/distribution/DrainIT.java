@@ -20,14 +20,14 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** A server that is told to end under load over HTTP answers each request that it has read. */
+/** A server that is stopped under load over HTTP responds to each request that it has read. */
 @Timeout(180)
 final class DrainIT {
     private static final int CLIENTS = 16;
     private static final byte[] BODY =
-            ("{\"inputs\": [{\"name\": \"INPUT0\", \"datatype\": \"INT32\", \"shape\": [1, 4],"
-                            + " \"data\": [1, 2, 3, 4]}, {\"name\": \"INPUT1\", \"datatype\": \"INT32\", \"shape\": [1, 4],"
-                            + " \"data\": [1, 2, 3, 4]}]}")
+            ("{\"inputs\": [{\"name\": \"INPUT0\", \"datatype\": \"INT32\", \"shape\": [1, 4], \"data\": [1, 2, 3,"
+                            + " 4]}, {\"name\": \"INPUT1\", \"datatype\": \"INT32\", \"shape\": [1, 4], \"data\": [1,"
+                            + " 2, 3, 4]}]}")
                     .getBytes(StandardCharsets.UTF_8);
     private static final byte[] REQUEST = HttpRequests.post("/v2/models/add_sub/infer", BODY);
 
@@ -35,13 +35,13 @@ final class DrainIT {
     void noRequestIsLostUnderLoad() throws Exception {
         try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
             int port = URI.create(server.address("HTTP")).getPort();
-            AtomicInteger answered = new AtomicInteger();
+            AtomicInteger completed = new AtomicInteger();
             List<CompletableFuture<String>> clients = new ArrayList<>();
             for (int i = 0; i < CLIENTS; i++) {
-                clients.add(
-                        CompletableFuture.supplyAsync(() -> sendUntilClosed(port, answered), InstalledServer.BLOCKING));
+                clients.add(CompletableFuture.supplyAsync(
+                        () -> sendUntilClosed(port, completed), InstalledServer.BLOCKING));
             }
-            Eventually.holds("load", 60, () -> answered.get() > 50 * CLIENTS);
+            Eventually.holds("load", 60, () -> completed.get() > 50 * CLIENTS);
 
             server.signal("TERM");
 
@@ -61,10 +61,10 @@ final class DrainIT {
 
             Eventually.holds("not ready", 60, () -> status(server, "/v2/health/ready") == 400);
             assertThat(status(server, "/v2/health/live")).isEqualTo(200);
-            HttpResponse<String> answer =
+            HttpResponse<String> response =
                     server.post("/v2/models/add_sub/infer", new String(BODY, StandardCharsets.UTF_8));
-            assertThat(answer.statusCode()).isEqualTo(200);
-            assertThat(answer.headers().firstValue("connection")).isEmpty();
+            assertThat(response.statusCode()).isEqualTo(200);
+            assertThat(response.headers().firstValue("connection")).isEmpty();
             assertThat(server.awaitEnd().status()).isZero();
         }
     }
@@ -80,15 +80,15 @@ final class DrainIT {
     }
 
     /** Sends one request after the other, until a response announces the end; returns how it came. */
-    private static String sendUntilClosed(int port, AtomicInteger answered) {
+    private static String sendUntilClosed(int port, AtomicInteger completed) {
         try (HttpConnection connection = HttpConnection.to(port)) {
             while (true) {
-                RawHttpResponse answer = connection.exchange(REQUEST);
-                if (answer.status() != 200) {
-                    return "status " + answer.status();
+                RawHttpResponse response = connection.exchange(REQUEST);
+                if (response.status() != 200) {
+                    return "status " + response.status();
                 }
-                answered.incrementAndGet();
-                if ("close".equals(answer.headers().get("connection"))) {
+                completed.incrementAndGet();
+                if ("close".equals(response.headers().get("connection"))) {
                     return connection.isClosed() ? "announced" : "not closed";
                 }
             }

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What plugins must not do, and what the installed server makes of it. */
+/** Misbehavior of plugins, and the reaction of the installed server. */
 @Timeout(300)
 final class FailuresIT {
     private static final int TIMEOUT_SECONDS = 120;
@@ -101,10 +101,10 @@ final class FailuresIT {
         }
     }
 
-    private static void assertEndedWithoutMemory(InstalledServer.Result result, String what) {
+    private static void assertEndedWithoutMemory(InstalledServer.Result result, String resource) {
         assertThat(result.status()).isEqualTo(ExitStatus.OUT_OF_MEMORY);
         assertThat(result.err().lines().filter(line -> line.startsWith("nereid: ")))
-                .containsExactly("nereid: out of memory: " + what + " exhausted, ends with exit code 3"
+                .containsExactly("nereid: out of memory: " + resource + " exhausted, ends with exit code 3"
                         + " (--exit-on-out-of-memory=false keeps the server alive)");
     }
 
@@ -123,9 +123,9 @@ final class FailuresIT {
             InstalledServer.Result result = server.awaitEnd();
             assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
             assertThat(result.err())
-                    .contains("process is ended by a call of System.exit", "status=7", "instance/trouble/1/trouble_0")
+                    .contains("process exits by System.exit", "status=7", "instance/trouble/1/trouble_0")
                     .contains("//dev.nereid.trouble.TroubleBackendProvider")
-                    .contains("execution ended the process", "model=trouble version=1 instance=trouble_0");
+                    .contains("execution called System.exit", "model=trouble version=1 instance=trouble_0");
         }
     }
 
@@ -143,7 +143,7 @@ final class FailuresIT {
                 "--metrics-port=0");
 
         assertThat(result.status()).isEqualTo(TroubleBackendProvider.STATUS);
-        assertThat(result.err()).contains("process is ended by a call of System.exit");
+        assertThat(result.err()).contains("process exits by System.exit");
     }
 
     @Test
@@ -181,8 +181,8 @@ final class FailuresIT {
                     .contains("nereid_execution_overdue_total{model=\"endless\",version=\"1\"} 1\n")
                     .contains("nereid_execution_overdue_total{model=\"other\",version=\"1\"} 0\n");
             assertThat(server.post("/v2/repository/index", "{}").body())
-                    .contains(
-                            "\"state\":\"READY\",\"reason\":\"instances whose executions take longer than 1 s: endless_0\"");
+                    .contains("\"state\":\"READY\",\"reason\":\"instances whose executions take longer than 1 s:"
+                            + " endless_0\"");
             channel.shutdownNow();
             server.interrupt();
             assertThat(server.awaitEnd().err())
@@ -212,18 +212,18 @@ final class FailuresIT {
 
             server.interrupt();
             assertThat(server.awaitEnd().err())
-                    .contains("event loop stands still")
+                    .contains("event loop is blocked")
                     .contains("model=hasty version=1 instance=hasty_0")
                     .doesNotContain("has been blocked for");
         }
     }
 
-    /** Says whether the log tells of a loop that stands still. */
+    /** Returns whether the log reports a blocked loop. */
     private static boolean isReported(InstalledServer server) {
-        return server.errSoFar().contains("event loop stands still");
+        return server.errSoFar().contains("event loop is blocked");
     }
 
-    /** Says whether any thread executes a request that waits for the gate. */
+    /** Returns whether any thread executes a request that waits for the gate. */
     private static boolean isHeld(InstalledServer server) {
         return stacks(server).contains("TroubledModel.await");
     }
@@ -232,7 +232,7 @@ final class FailuresIT {
         return stacks(server, model).contains("TroubledModel.await");
     }
 
-    /** Says whether the instance of a model waits for requests, so that an event loop may run it. */
+    /** Returns whether the instance of a model is idle, so that an event loop may run it. */
     private static boolean isIdle(InstalledServer server, String model) {
         return stacks(server, model).contains("dev.nereid.scheduler.queue.InstanceHandle");
     }
@@ -287,7 +287,7 @@ final class FailuresIT {
                         + first + "]}]}");
     }
 
-    /** Asks, and does not wait for an answer, which may never come. */
+    /** Sends a request without waiting for a response, which may never arrive. */
     private static void send(InstalledServer server, String model, int first) {
         Thread.startVirtualThread(() -> {
             try {

@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What whoever comes first does: the command in a checkout in which nothing is built yet. */
+/** The command in a fresh checkout, in which nothing is built yet. */
 final class FreshCheckoutIT {
     /** A build beside other builds. */
     private static final long TIMEOUT_MINUTES = 10;

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which collector and heap the launcher gives the JVM. */
+/** The launcher's choice of collector and heap. */
 final class LauncherIT {
     private static final String OPTIONS = "NEREID_JAVA_OPTIONS";
     private static final String SERIAL = "-XX:+UseSerialGC";
@@ -92,7 +92,7 @@ final class LauncherIT {
 
     @Test
     void readsLimitsOfTheFirstVersionOfControlGroups() throws IOException, InterruptedException {
-        // As in a container, whose group is mounted as the root.
+        // As in a container, where the group is mounted as the root.
         Path memory = Files.createDirectories(directory.resolve("cgroup/memory"));
         Files.writeString(memory.resolve("memory.limit_in_bytes"), bytes("1024") + "\n");
         Path launcher = machine("0-15", 16000, "5:cpu,cpuacct:/box\n4:memory:/box\n0::/\n");

@@ -88,7 +88,7 @@ public final class PackageRules {
                         }
                     }
                 })
-                .because("who looks for a type reads the list of its package");
+                .because("readers look for a type in the list of its package");
     }
 
     /** Makes the rule that no package depends on itself by way of others. */
@@ -146,7 +146,7 @@ public final class PackageRules {
                         }
                     }
                 })
-                .because("classes that all know each other can only be understood together");
+                .because("classes that all depend on each other can only be understood together");
     }
 
     private static Map<String, Set<String>> graph(Collection<JavaClass> classes) {

@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.net.http.HttpResponse;
 import org.junit.jupiter.api.Test;
 
-/** What is seen of refused requests: in answers, in metrics, and in the log. */
+/** Refused requests in responses, in metrics, and in the log. */
 class RefusedRequestsIT {
     private static final String INFER = "/v2/models/digits/infer";
     private static final String WRONG_TYPE =
@@ -16,10 +16,10 @@ class RefusedRequestsIT {
     @Test
     void keepsTheStatusOfTheReferenceServerAndLocatesTheError() throws Exception {
         try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
-            HttpResponse<String> answer = server.post(INFER, WRONG_TYPE);
+            HttpResponse<String> response = server.post(INFER, WRONG_TYPE);
 
-            assertThat(answer.statusCode()).isEqualTo(500);
-            assertThat(answer.body())
+            assertThat(response.statusCode()).isEqualTo(500);
+            assertThat(response.body())
                     .isEqualTo("{\"error\":\"Unable to parse 'data': attempt to access JSON non-boolean as boolean;"
                             + " inputs[0].data[0]: expected true or false, got 7\"}");
             server.interrupt();
@@ -68,14 +68,14 @@ class RefusedRequestsIT {
         try (InstalledServer server = InstalledServer.serve(InstalledServer.MODELS)) {
             String name = "x".repeat(60_000_000);
 
-            HttpResponse<String> answer = server.post(
+            HttpResponse<String> response = server.post(
                     INFER,
                     "{\"id\":\"" + name.substring(0, 1_000_000)
                             + "\",\"inputs\":[{\"name\":\"" + name
                             + "\",\"shape\":[1],\"datatype\":\"BOOL\",\"data\":[true]}]}");
 
-            assertThat(answer.statusCode()).isEqualTo(400);
-            assertThat(answer.body()).hasSizeLessThan(2000).contains("…");
+            assertThat(response.statusCode()).isEqualTo(400);
+            assertThat(response.body()).hasSizeLessThan(2000).contains("…");
         }
     }
 

@@ -15,14 +15,14 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** The table of rules beside the tests of the scheduler: what it names is there, and it leaves no section out. */
+/** The table of rules beside the tests of the scheduler: the tests that it names exist, and it covers every section. */
 final class RuleTableTest {
     private static final Path TABLE =
             TestPaths.checkout().resolve("scheduler/src/test/resources/dev/nereid/scheduler/rules.md");
     private static final Pattern SECTION = Pattern.compile("##+ §([\\d.]+) .*");
     private static final Pattern HEADING = Pattern.compile("##+ (\\d+(?:\\.\\d+)?)\\.? .*");
     private static final Pattern NAME = Pattern.compile("`([A-Z]\\w*(?:Test|IT|Properties|Stress))(?:\\.(\\w+))?`");
-    /** What stands before the name of a test method. */
+    /** The prefix of a test method's name. */
     private static final String TEST = "@(?:Test|ParameterizedTest|Property)\\b(?:(?!\\bvoid\\b)[\\s\\S])*\\bvoid\\s+";
 
     /** A row, and the section that it stands in. */
@@ -122,14 +122,14 @@ final class RuleTableTest {
         Path page = TestPaths.shared("spec/schedulers.md");
         List<String> covered = rows().stream().map(Row::section).distinct().toList();
 
-        List<String> wanted = Files.readAllLines(page).stream()
+        List<String> sections = Files.readAllLines(page).stream()
                 .map(HEADING::matcher)
                 .filter(Matcher::matches)
                 .map(heading -> heading.group(1))
                 .filter(section -> section.matches("[25-9](\\..*)?"))
                 .toList();
 
-        assertThat(wanted).contains("2", "2.1", "9");
-        assertThat(covered).containsAll(wanted);
+        assertThat(sections).contains("2", "2.1", "9");
+        assertThat(covered).containsAll(sections);
     }
 }

@@ -103,7 +103,7 @@ final class SecureServeIT {
         }
     }
 
-    /** Asks whether the server is live. Returns how that ended. */
+    /** Requests the liveness of the server. Returns the outcome. */
     private static Status.Code overGrpc(String target, ChannelCredentials credentials) {
         ManagedChannel channel = Grpc.newChannelBuilder(target, credentials).build();
         try {
@@ -131,7 +131,7 @@ final class SecureServeIT {
         assertThat(complaint("http", key, key)).startsWith("nereid serve: --http-server-cert: " + key + " (expected: ");
     }
 
-    /** Starts a server with wrong files, and returns the one line in which it says so. */
+    /** Starts a server with invalid files, and returns the line with the error. */
     private static String complaint(String protocol, Path certificate, Path key)
             throws IOException, InterruptedException {
         InstalledServer.Result result = InstalledServer.run(
@@ -153,7 +153,7 @@ final class SecureServeIT {
     }
 
     private String status(String url, String... options) throws IOException, InterruptedException {
-        return run("curl", "-s", "-o", directory.resolve("answer").toString(), "-w", "%{http_code}", "--cacert")
+        return run("curl", "-s", "-o", directory.resolve("response").toString(), "-w", "%{http_code}", "--cacert")
                 .with(certificate.toString(), url)
                 .with(options)
                 .succeeds();

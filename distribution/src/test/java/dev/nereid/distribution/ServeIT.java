@@ -16,7 +16,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The installed server in a process of its own, asked from outside. */
+/** The installed server in a process of its own, with requests from outside. */
 final class ServeIT {
     private static final String SUM = """
             {"inputs": [

@@ -25,7 +25,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How the installed server ends when it is told to, as by Ctrl-C. */
+/** Shutdown of the installed server, as by Ctrl-C. */
 final class StopIT {
     private static final String REQUEST =
             "{\"inputs\": [{\"name\": \"INPUT0\", \"datatype\": \"FP32\", \"shape\": [1, 2], \"data\": [1, 2]}]}";
@@ -74,13 +74,13 @@ final class StopIT {
         Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "60")) {
-            CompletableFuture<HttpResponse<String>> answer = infer(server, gate);
+            CompletableFuture<HttpResponse<String>> response = infer(server, gate);
 
             server.interrupt();
-            Eventually.holds("closed door", TIMEOUT_SECONDS, () -> isSentAway(server));
+            Eventually.holds("refusal", TIMEOUT_SECONDS, () -> isRefused(server));
             GatedPlugin.open(gate);
 
-            assertThat(answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
+            assertThat(response.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
             assertThat(server.awaitEnd().status()).isZero();
         }
     }
@@ -90,14 +90,14 @@ final class StopIT {
         Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "60")) {
-            CompletableFuture<HttpResponse<String>> answer = infer(server, gate);
+            CompletableFuture<HttpResponse<String>> response = infer(server, gate);
 
             server.interrupt();
-            Eventually.holds("closed door", TIMEOUT_SECONDS, () -> isSentAway(server));
+            Eventually.holds("refusal", TIMEOUT_SECONDS, () -> isRefused(server));
 
             assertThat(server.metrics("GET", "/metrics").statusCode()).isEqualTo(200);
             GatedPlugin.open(gate);
-            assertThat(answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
+            assertThat(response.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).body()).contains("[1.0,2.0]");
             assertThat(server.awaitEnd().status()).isZero();
         }
     }
@@ -107,13 +107,13 @@ final class StopIT {
         Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         try (InstalledServer server = serve(models, "1")) {
-            CompletableFuture<HttpResponse<String>> answer = infer(server, gate);
+            CompletableFuture<HttpResponse<String>> response = infer(server, gate);
 
             server.interrupt();
 
-            HttpResponse<String> told = answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-            assertThat(told.statusCode()).isEqualTo(503);
-            assertThat(told.body()).contains("Server is stopping, and could not wait for the end of the execution");
+            HttpResponse<String> refused = response.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+            assertThat(refused.statusCode()).isEqualTo(503);
+            assertThat(refused.body()).contains("Server is stopping, and could not wait for the end of the execution");
             InstalledServer.Result result = server.awaitEnd();
             assertThat(result.status()).isEqualTo(1);
             assertThat(result.err()).contains("nereid: Exit timeout expired. Exiting immediately.");
@@ -156,8 +156,8 @@ final class StopIT {
         }
     }
 
-    private static void assertReported(CompletableFuture<ModelInferResponse> answer, String text) {
-        assertThatThrownBy(() -> answer.get(TIMEOUT_SECONDS, TimeUnit.SECONDS))
+    private static void assertReported(CompletableFuture<ModelInferResponse> response, String text) {
+        assertThatThrownBy(() -> response.get(TIMEOUT_SECONDS, TimeUnit.SECONDS))
                 .cause()
                 .isInstanceOfSatisfying(StatusRuntimeException.class, error -> {
                     assertThat(error.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
@@ -171,9 +171,9 @@ final class StopIT {
                 models.directory(), "--backend-directory=" + plugins, "--exit-timeout-secs=" + exitTimeoutSeconds);
     }
 
-    /** Asks, and returns once the request is being executed. */
+    /** Sends a request, and returns once it is being executed. */
     private static CompletableFuture<HttpResponse<String>> infer(InstalledServer server, Path gate) {
-        CompletableFuture<HttpResponse<String>> answer = CompletableFuture.supplyAsync(
+        CompletableFuture<HttpResponse<String>> response = CompletableFuture.supplyAsync(
                 () -> {
                     try {
                         return server.post("/v2/models/gated/infer", REQUEST);
@@ -185,14 +185,14 @@ final class StopIT {
                 },
                 InstalledServer.BLOCKING);
         Eventually.holds("held request", TIMEOUT_SECONDS, () -> GatedPlugin.isWaitedAt(gate));
-        return answer;
+        return response;
     }
 
-    /** Says whether who connects now is told that the server exits. */
-    private static boolean isSentAway(InstalledServer server) {
+    /** Returns whether new connections are refused because the server exits. */
+    private static boolean isRefused(InstalledServer server) {
         try {
-            HttpResponse<String> answer = server.get("/v2/health/ready");
-            return answer.statusCode() == 503 && answer.body().contains("Server exiting");
+            HttpResponse<String> response = server.get("/v2/health/ready");
+            return response.statusCode() == 503 && response.body().contains("Server exiting");
         } catch (IOException e) {
             return false;
         } catch (InterruptedException e) {

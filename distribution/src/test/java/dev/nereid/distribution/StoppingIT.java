@@ -32,7 +32,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A server that stops answers what it has and refuses the rest, while its ports are still open. */
+/** A stopping server completes the requests that it has and refuses others, while its ports are still open. */
 class StoppingIT {
     private static final String STOPPING =
             "Server is stopping, scheduler for model has stopped accepting new inference requests";
@@ -57,7 +57,8 @@ class StoppingIT {
 
             CompletableFuture<Void> stopped = CompletableFuture.runAsync(server.server()::close);
             Eventually.holds("stopping", 10, () -> !server.server().isLive());
-            // the model's intake closes a moment after the server's state changes; what comes between is held as well
+            // the model closes to requests a moment after the server's state changes; requests in between are held as
+            // well
             Eventually.holds("refusing", 10, () -> isRefused(server.server()));
 
             RawHttpResponse overHttp = second.exchange(refused.overHttp());
@@ -72,15 +73,15 @@ class StoppingIT {
             assertThat(overGrpc.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
 
             GatedPlugin.open(gate);
-            RawHttpResponse answer = first.read();
-            assertThat(answer.status()).as(answer::text).isEqualTo(200);
-            assertThat(answer.binaryOutputs()).containsOnlyKeys("OUTPUT0");
+            RawHttpResponse response = first.read();
+            assertThat(response.status()).as(response::text).isEqualTo(200);
+            assertThat(response.binaryOutputs()).containsOnlyKeys("OUTPUT0");
             stopped.get(60, TimeUnit.SECONDS);
             channel.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
         }
     }
 
-    /** Asks without a port in between, where a refusal comes at once. */
+    /** Sends a request without a port in between, where a refusal arrives at once. */
     private static boolean isRefused(InferenceServer server) {
         TensorBuffer memory = server.memory().allocate(Float.BYTES);
         InputTensor input = InputTensor.of("INPUT0", "FP32", new long[] {1, 1}, memory.segment(), MemoryPlace.HOST);

@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** A process that remembers what was written to it. Confined to one test. */
+/** Creates the services of a process, and records their output. Confined to one test. */
 final class TestCommandContext {
     final ByteArrayOutputStream out = new ByteArrayOutputStream();
     final ByteArrayOutputStream err = new ByteArrayOutputStream();

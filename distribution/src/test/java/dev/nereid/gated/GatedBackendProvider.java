@@ -29,11 +29,11 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Brings the backend {@code gated}: {@code OUTPUT0} is {@code INPUT0}, but loading waits while there is a file
- * {@code load.gate} in the model's folder, and executing while there is a file {@code execute.gate}; a file
- * {@code ….gate.waiting} beside it tells that somebody waits, of whom there may be one. Executions fail while there is a
- * file {@code execute.fails}. The setting {@code order} names a file to which each execution adds the name of its
- * model. A decoupled model answers as often as it is told and reports its responses. Immutable.
+ * Provides the backend {@code gated}: {@code OUTPUT0} is {@code INPUT0}, but loading waits while there is a file {@code
+ * load.gate} in the model's directory, and executing while there is a file {@code execute.gate}; a file {@code
+ * ….gate.waiting} beside it reports a waiting thread, of which there may be one. Executions fail while there is a file
+ * {@code execute.fails}. The setting {@code order} names a file to which each execution adds the name of its model. A
+ * decoupled model sends as many responses as its input requests and reports them. Immutable.
  */
 public final class GatedBackendProvider implements BackendProvider {
     private static final long TIMEOUT_SECONDS = 300;
@@ -51,12 +51,12 @@ public final class GatedBackendProvider implements BackendProvider {
     }
 
     private static Model load(ModelContext context, @Nullable Path order) throws BackendException {
-        Path folder = context.modelDirectory();
-        await(folder.resolve("load.gate"));
+        Path directory = context.modelDirectory();
+        await(directory.resolve("load.gate"));
         boolean decoupled = context.settings().decoupled();
         String name = context.settings().name();
         ModelInstance instance = batch -> {
-            execute(batch, folder.resolve("execute.gate"), decoupled);
+            execute(batch, directory.resolve("execute.gate"), decoupled);
             if (order != null) {
                 add(order, name);
             }
@@ -72,7 +72,7 @@ public final class GatedBackendProvider implements BackendProvider {
         }
     }
 
-    /** A model of one instance, which says that it occupies {@value #BYTES} bytes. */
+    /** A model of one instance, which declares {@value #BYTES} bytes of memory. */
     private record Gated(ModelInstance instance) implements Model {
         private static final long BYTES = 1_234;
 
@@ -90,7 +90,7 @@ public final class GatedBackendProvider implements BackendProvider {
     private static void execute(Batch batch, Path gate, boolean decoupled) throws BackendException {
         await(gate);
         if (Files.exists(gate.resolveSibling("execute.fails"))) {
-            throw new BackendException(ErrorCode.INTERNAL, "told to fail");
+            throw new BackendException(ErrorCode.INTERNAL, "execution fails as configured");
         }
         for (InferenceRequest request : batch.requests()) {
             if (decoupled) {
@@ -102,9 +102,9 @@ public final class GatedBackendProvider implements BackendProvider {
     }
 
     /**
-     * Answers as often as the first number of the input says, and reports each response: it took 10 ns for the first, 20 for
-     * the second, and so on, and 1 ns for its outputs. Then ends the request and reports that, with 5 ns; or fails it with
-     * 7 ns if the number is below zero. A second number is the place, from 1, of a response that fails.
+     * Sends as many responses as the first number of the input, and reports each response: it took 10 ns for the first,
+     * 20 for the second, and so on, and 1 ns for its outputs. Then ends the request and reports that, with 5 ns; or
+     * fails it with 7 ns if the number is below zero. A second number is the place, from 1, of a response that fails.
      */
     private static void respond(InferenceRequest request) throws BackendException {
         ResponseSender sender = request.sender();
@@ -112,7 +112,7 @@ public final class GatedBackendProvider implements BackendProvider {
         float times = in.data().get(ValueLayout.JAVA_FLOAT_UNALIGNED, 0);
         if (times < 0) {
             sender.report(ResponseReport.failed(0, 7, ErrorCode.INTERNAL));
-            sender.fail(new BackendException(ErrorCode.INTERNAL, "told to fail"));
+            sender.fail(new BackendException(ErrorCode.INTERNAL, "execution fails as configured"));
             return;
         }
         float failing = in.shape().elementCount() > 1 ? in.data().getAtIndex(ValueLayout.JAVA_FLOAT_UNALIGNED, 1) : 0;
@@ -130,7 +130,7 @@ public final class GatedBackendProvider implements BackendProvider {
         sender.complete();
     }
 
-    /** Waits until somebody deletes a file, if it is there, and says so by another file. */
+    /** Waits until a file is deleted, if it exists, and reports the wait by another file. */
     private static void await(Path gate) throws BackendException {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
         if (!Files.exists(gate)) {

@@ -25,10 +25,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Brings the backend {@code hasty}, which says that its executions are short: {@code OUTPUT0} is {@code INPUT0}, and
- * {@code THREAD} the name of the thread that executes. The first number of the input may ask for more: -1 fails, -2
- * breaks, -3 takes 50 ms, and -4 waits as long as there is a file {@code gate} in the model's folder, beside which a file
- * {@code gate.waiting} tells of it. Immutable.
+ * Provides the backend {@code hasty}, which declares its executions short: {@code OUTPUT0} is {@code INPUT0}, and
+ * {@code THREAD} the name of the thread that executes. The first number of the input may select more: -1 fails, -2
+ * breaks, -3 takes 50 ms, and -4 waits as long as there is a file {@code gate} in the model's directory, and reports
+ * the wait by a file {@code gate.waiting} beside it. Immutable.
  */
 public final class HastyBackendProvider implements BackendProvider {
     private static final long LIE_MILLIS = 50;
@@ -88,7 +88,7 @@ public final class HastyBackendProvider implements BackendProvider {
             try {
                 Files.createFile(gate.resolveSibling("gate.waiting"));
             } catch (IOException e) {
-                throw new BackendException(ErrorCode.UNAVAILABLE, "somebody waits at the gate already", e);
+                throw new BackendException(ErrorCode.UNAVAILABLE, "a thread waits at the gate already", e);
             }
             while (Files.exists(gate)) {
                 pause(LOOK_MILLIS);

@@ -1,6 +1,6 @@
 /**
- * A backend that calls its executions short, and does what the test wants: packed as a plugin by {@code GatedPlugin},
- * never on a server's class path as such.
+ * A backend with short executions that tests control: packed as a plugin by {@code GatedPlugin}, never on a server's
+ * class path.
  *
  * <p>Starting point: {@link dev.nereid.hasty.HastyBackendProvider}.
  */

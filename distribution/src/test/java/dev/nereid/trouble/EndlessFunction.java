@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** The function {@code endless}, which never returns. */
 public final class EndlessFunction implements TensorFunction {
-    private static final AtomicLong TURNS = new AtomicLong();
+    private static final AtomicLong ROUNDS = new AtomicLong();
 
     @Override
     public String name() {
@@ -17,7 +17,7 @@ public final class EndlessFunction implements TensorFunction {
 
     @Override
     public void apply(InferenceRequest request, ModelContext model) throws BackendException {
-        while (TURNS.incrementAndGet() != 0) {
+        while (ROUNDS.incrementAndGet() != 0) {
             Thread.onSpinWait();
         }
     }

@@ -29,8 +29,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Brings the backend {@code trouble}: {@code OUTPUT0} is {@code INPUT0}, unless the first number of the input asks for
- * something else; executions of models whose parameter {@code short} is set are short by their word. Immutable.
+ * Provides the backend {@code trouble}: {@code OUTPUT0} is {@code INPUT0}, unless the first number of the input selects
+ * misbehavior; models with the parameter {@code short} declare their executions short. Immutable.
  */
 public final class TroubleBackendProvider implements BackendProvider {
     public static final int EXIT = -1;

@@ -1,6 +1,5 @@
 /**
- * Backends that do what no backend should: packed as plugins by {@code GatedPlugin}, never on a server's class path as
- * such.
+ * Misbehaving backends: packed as plugins by {@code GatedPlugin}, never on a server's class path.
  *
  * <p>Starting points: {@link dev.nereid.trouble.TroubleBackendProvider}, {@link dev.nereid.trouble.EndlessFunction}.
  */

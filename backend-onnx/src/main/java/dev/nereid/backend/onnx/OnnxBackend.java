@@ -52,7 +52,7 @@ final class OnnxBackend implements Backend {
         } catch (OrtException e) {
             throw OnnxErrors.of(e);
         } catch (IOException | UnsupportedOperationException | IllegalArgumentException | IllegalStateException e) {
-            // The reason names paths of the server's machine: it goes to the log alone.
+            // The reason names paths of the server's machine: only the log contains it.
             throw new BackendException(ErrorCode.UNAVAILABLE, "the library of ONNX Runtime could not be loaded", e);
         }
     }

@@ -12,7 +12,7 @@ import java.util.Optional;
  * @param intraOp threads for one operator, 0 to size them by the processors
  * @param interOp threads for operators that run at the same time, 0 to size them by the processors
  * @param globalThreadPool whether all models share one pool of threads
- * @param defaultMaxBatchSize the largest batch of a model that can batch and whose configuration does not say
+ * @param defaultMaxBatchSize the largest batch of a model that can batch and has no configured size
  */
 record OnnxBackendOptions(int processors, int intraOp, int interOp, boolean globalThreadPool, int defaultMaxBatchSize) {
     private static final int DEFAULT_MAX_BATCH_SIZE = 4;

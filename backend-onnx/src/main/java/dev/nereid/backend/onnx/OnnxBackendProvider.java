@@ -23,7 +23,7 @@ public final class OnnxBackendProvider implements BackendProvider {
         return Set.of("onnxruntime_onnx");
     }
 
-    /** Tells whether the artifact has a library for this platform, without loading or unpacking it. */
+    /** Returns whether the artifact has a library for this platform, without loading or unpacking it. */
     @Override
     public Optional<String> unavailable() {
         NativePlatform platform;

@@ -15,14 +15,14 @@ import java.util.List;
 final class OnnxCompletion {
     private OnnxCompletion() {}
 
-    /** Tells whether inputs or outputs are missing in a configuration; otherwise nothing at all is completed. */
+    /** Returns whether inputs or outputs are missing in a configuration; otherwise nothing is completed. */
     static boolean isNeeded(ModelSettings settings) {
         return (settings.inputs().isEmpty() && settings.batchInputs().isEmpty())
                 || settings.outputs().isEmpty();
     }
 
     /**
-     * Returns batching as far as the model allows it, and whichever of inputs and outputs the configuration lacks.
+     * Returns batching as far as the model allows it, and the inputs or outputs that the configuration lacks.
      *
      * @param context the model
      * @param defaultMaxBatchSize the largest batch where the configuration has none
@@ -60,7 +60,7 @@ final class OnnxCompletion {
         if (settings.batches()) {
             return settings.maxBatchSize();
         }
-        // Verbatim from the reference server, since scripts look for it.
+        // The reference server's text, since scripts search for it.
         context.logger()
                 .log(
                         System.Logger.Level.WARNING,
@@ -84,7 +84,7 @@ final class OnnxCompletion {
         return specs;
     }
 
-    /** A tensor without dimensions of its own is configured as [1], and in a batch reshaped to what the model wants. */
+    /** A tensor without dimensions of its own is configured as [1], and in a batch reshaped to the model's shape. */
     private static TensorSpec spec(OrtTensorInfo info, String role, boolean batches) throws BackendException {
         Shape shape = OnnxTensors.shape(info);
         Shape dims = batches ? shape.dropFirst() : shape;

@@ -8,18 +8,20 @@ import dev.nereid.spi.ErrorCode;
 final class OnnxErrors {
     private OnnxErrors() {}
 
-    /** Returns a failure of ONNX Runtime as clients of the reference server know it: number and text are its own. */
+    /**
+     * Returns a failure of ONNX Runtime in the form of the reference server, with ONNX Runtime's own number and text.
+     */
     static BackendException of(OrtException failure) {
         return new BackendException(
                 ErrorCode.INTERNAL, "onnx runtime error " + failure.code().number() + ": " + failure.getMessage());
     }
 
-    /** Returns what is wrong with a model or its configuration. */
+    /** Returns an exception about a model or its configuration. */
     static BackendException invalid(String message) {
         return new BackendException(ErrorCode.INVALID_ARGUMENT, message);
     }
 
-    /** Returns what is wrong with a model whose name the message begins with. */
+    /** Returns an exception with a message that begins with the model's name. */
     static BackendException cannotLoad(String model, String message) {
         return invalid("unable to load model '" + model + "', " + message);
     }

@@ -14,15 +14,15 @@ import dev.nereid.spi.Tensor;
 import java.util.Optional;
 
 /**
- * An instance of a model: executes one batch after another. Confined to the instance's thread, but for the withdrawal
- * of requests, which {@link RunCancellation} takes on any thread.
+ * An instance of a model: executes one batch after another. Confined to the instance's thread, except the cancellation
+ * of requests, which {@link RunCancellation} receives on any thread.
  *
- * <p>Inputs are passed where they lie. Outputs whose shape is known are written into memory of the server, others are
- * read in memory of ONNX Runtime, which is freed when the server has done so.
+ * <p>Inputs are passed without a copy. Outputs with a static shape are written into memory of the server, others are
+ * read from memory of ONNX Runtime, which is freed when the server has read them.
  *
- * <p>Only outputs that a request wants are fetched and answered. They are not the only ones that are computed: the
- * published builds of ONNX Runtime run the whole graph whatever is fetched, and only its builds for training can run
- * the part of it that leads to the fetched outputs.
+ * <p>Only requested outputs are fetched and returned. Others are computed too: the published builds of ONNX Runtime run
+ * the whole graph for any fetched outputs, and only its builds for training can run the part of it that leads to the
+ * fetched outputs.
  */
 final class OnnxInstance implements ModelInstance {
     private static final long[] NO_DIMENSIONS = {};
@@ -37,21 +37,21 @@ final class OnnxInstance implements ModelInstance {
 
     @Override
     public void execute(Batch batch) throws BackendException {
-        long ticket = execution.begin();
-        RunCancellation withdrawal = new RunCancellation(batch.requests(), execution, ticket);
+        long runId = execution.begin();
+        RunCancellation cancellation = new RunCancellation(batch.requests(), execution, runId);
         try {
-            withdrawal.watch();
-            if (!withdrawal.isComplete()) {
+            cancellation.watch();
+            if (!cancellation.isComplete()) {
                 run(batch);
             }
         } catch (OrtException e) {
-            if (!withdrawal.isComplete()) {
+            if (!cancellation.isComplete()) {
                 throw OnnxErrors.of(e);
             }
         } finally {
             execution.end();
         }
-        if (withdrawal.isComplete()) {
+        if (cancellation.isComplete()) {
             failCancelled(batch);
         }
     }

@@ -17,10 +17,10 @@ import java.util.function.Supplier;
 /**
  * Session and run options of one model. Immutable.
  *
- * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread works along with it.
- * So that n instances at work keep all processors busy and no more, the pool is sized for {@code processors - n + 1}
- * threads, the instance's own among them; with as many instances as processors there is no pool at all, and each
- * instance computes alone.
+ * <p>Threads: a session's pool serves all instances of its model, and each instance's own thread computes with it. So
+ * that n busy instances occupy exactly all processors, the pool is sized for {@code processors - n + 1} threads, the
+ * instance's own among them; with as many instances as processors there is no pool at all, and each instance computes
+ * alone.
  *
  * @param session the options of the session
  * @param run the run config entries of every execution
@@ -28,17 +28,16 @@ import java.util.function.Supplier;
 record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
     static final String INTRA_OP = "intra_op_thread_count";
     static final String INTER_OP = "inter_op_thread_count";
-    /** Whether the threads of a pool that all sessions share spin between runs: they would, whoever runs. */
+    /** Whether threads of a pool that all sessions share spin between runs. */
     static final boolean SHARED_POOL_SPINS = false;
 
     /**
-     * How idle threads of a session wait, unless the model says otherwise: for the next operator of a run they spin,
-     * for a tenth of a millisecond at most, and with the end of the run they sleep. A graph has dozens of operators,
-     * and waking a sleeping thread for each costs more than many of them; a thread that spins longer, as by ONNX
-     * Runtime's own default, keeps the processor from the threads that read requests and write answers. Measured with
-     * SqueezeNet and two threads on two processors, medians of a run: asleep 4.7 ms, spinning like this 4.1 ms; with
-     * two other busy processes 6.1 to 8.0 ms asleep, 7.5 to 7.8 ms like this, and 8.9 to 9.2 ms if the spinning is not
-     * bounded.
+     * The default wait of a session's idle threads: for the next operator of a run they spin, for a tenth of a
+     * millisecond at most, and with the end of the run they sleep. A graph has dozens of operators, and waking a
+     * sleeping thread for each costs more than many of them; a thread that spins longer, as by ONNX Runtime's own
+     * default, keeps the processor from the threads that read requests and write responses. Measured with SqueezeNet
+     * and two threads on two processors, medians of a run: asleep 4.7 ms, spinning like this 4.1 ms; with two other
+     * busy processes 6.1 to 8.0 ms asleep, 7.5 to 7.8 ms like this, and 8.9 to 9.2 ms if the spinning is not bounded.
      */
     private static final Map<String, String> WAITING = Map.of(
             "session.intra_op.allow_spinning", "1",
@@ -54,7 +53,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
     private static final String CPU_ARENA = "cpu:0";
     private static final String SESSION_PREFIX = "session.";
 
-    /** Reads the options, and refuses those that need a device or an accelerator that is not there. */
+    /** Reads the options, and refuses those that need an unavailable device or accelerator. */
     static OnnxModelOptions of(ModelContext context, OnnxBackendOptions backend) throws BackendException {
         ModelSettings settings = context.settings();
         OptionValues values =
@@ -78,7 +77,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         run = Map.copyOf(run);
     }
 
-    /** Returns the options of a session that is only asked for inputs and outputs: the quickest to open. */
+    /** Returns the options of a session that only serves to read inputs and outputs: the fastest to open. */
     OrtSessionOptions forReadingTheSignature() {
         Map<String, String> config = new HashMap<>(session.config());
         config.put("session.disable_prepacking", "1");
@@ -140,7 +139,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         return config;
     }
 
-    /** ONNX Runtime looks at the entry when a model is run, and fails each run if there is no such arena. */
+    /** ONNX Runtime checks the entry when a model is run, and fails each run if there is no such arena. */
     private static Map<String, String> runConfig(OptionValues values, boolean arena) throws BackendException {
         String shrinkage = values.values().get(SHRINKAGE);
         if (shrinkage == null || shrinkage.isBlank()) {
@@ -173,7 +172,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
                 (severity, location, message) -> logger.log(level(severity), message));
     }
 
-    /** An error is a failed call too, and told to its caller: the log has it for those who look closer. */
+    /** An error is also reported to the caller as a failed call; the log keeps it for diagnosis. */
     private static System.Logger.Level level(OrtLog.Severity severity) {
         return switch (severity) {
             case VERBOSE -> System.Logger.Level.TRACE;
@@ -183,7 +182,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         };
     }
 
-    /** Accelerators of GPUs are for instances on GPUs; the reference server does not look at them for others. */
+    /** Accelerators of GPUs are for instances on GPUs; the reference server ignores them for others. */
     private static void refuseAccelerators(ModelContext context) throws BackendException {
         boolean hasGpu = context.instances().stream().anyMatch(device -> device.kind() == Device.Kind.GPU);
         for (ModelSettings.Accelerator accelerator : context.settings().accelerators()) {
@@ -200,7 +199,7 @@ record OnnxModelOptions(OrtSessionOptions session, Map<String, String> run) {
         }
     }
 
-    /** Reports options in words that scripts look for. */
+    /** Reports options in texts that scripts search for. */
     private static void report(ModelContext context) {
         Map<String, String> parameters = context.settings().parameters();
         for (String name : List.of(ARENA, PATTERN, SHRINKAGE)) {

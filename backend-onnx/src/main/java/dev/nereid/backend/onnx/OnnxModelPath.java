@@ -15,7 +15,8 @@ final class OnnxModelPath {
     private OnnxModelPath() {}
 
     /**
-     * Returns the file to load: {@code default_model_filename} of the version, or the model in a folder of that name.
+     * Returns the file to load: {@code default_model_filename} of the version, or the model in a directory of that
+     * name.
      */
     static Path of(ModelContext context) throws BackendException {
         String model = context.settings().name();
@@ -49,7 +50,7 @@ final class OnnxModelPath {
         }
     }
 
-    /** Returns a library of operators ({@code op_library_filename}) in the model's folder. */
+    /** Returns a library of operators ({@code op_library_filename}) in the model's directory. */
     static Path operatorLibrary(ModelContext context, String filename) throws BackendException {
         String model = context.settings().name();
         Path file = within(context.modelDirectory(), filename, model, "op_library_filename");
@@ -57,17 +58,17 @@ final class OnnxModelPath {
             throw new BackendException(
                     ErrorCode.NOT_FOUND,
                     "unable to load model '" + model + "', op_library_filename: '" + filename
-                            + "' (expected: a file in the model's folder)");
+                            + "' (expected: a file in the model's directory)");
         }
         return file;
     }
 
-    private static Path within(Path folder, String filename, String model, String option) throws BackendException {
-        Path root = folder.toAbsolutePath().normalize();
+    private static Path within(Path directory, String filename, String model, String option) throws BackendException {
+        Path root = directory.toAbsolutePath().normalize();
         Path file = root.resolve(filename).normalize();
         if (!file.startsWith(root) || file.equals(root)) {
             throw OnnxErrors.cannotLoad(
-                    model, option + ": '" + filename + "' (expected: a path within the model's folder)");
+                    model, option + ": '" + filename + "' (expected: a path within the model's directory)");
         }
         return file;
     }

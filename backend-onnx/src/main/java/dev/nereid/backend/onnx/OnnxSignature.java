@@ -16,10 +16,10 @@ import java.util.Optional;
 /**
  * Maps inputs and outputs of a configuration to those of the model. Immutable.
  *
- * <p>The shape of an output is known before a run if the model fixes all its dimensions but that of the batch, and
- * those of every input too: a model that leaves a dimension of an input open cannot be trusted to know its outputs,
- * since exporters write down what one example gave. Nor can one whose inputs come flat or are derived from a batch:
- * what it gives follows from something else than the number of items.
+ * <p>The shape of an output is static if the model fixes all its dimensions except the batch, and those of every input
+ * too: the output shapes of a model with an open input dimension are not reliable, since exporters record the shapes of
+ * one example. The same holds for a model with ragged inputs or inputs derived from a batch: its output shapes do not
+ * follow from the number of items.
  */
 final class OnnxSignature {
     /**
@@ -36,8 +36,8 @@ final class OnnxSignature {
      * @param index its place in the model
      * @param name its name
      * @param type the type of its elements
-     * @param staticShape the shape to be answered, the batch dimension open, if it is known before a run
-     * @param scalarShape the shape that clients see if the model gives no dimensions
+     * @param staticShape the shape of the response, with an open batch dimension, if it does not depend on the run
+     * @param scalarShape the shape that clients see if the model declares no dimensions
      */
     record Output(int index, String name, DataType type, Optional<Shape> staticShape, Optional<Shape> scalarShape) {}
 
@@ -79,8 +79,8 @@ final class OnnxSignature {
     }
 
     /**
-     * Whether the model is given no dimensions. As on the reference server, it is given none as well if it does not say
-     * how many there are, unless it takes texts or batches.
+     * Whether tensors are passed to the model without dimensions. As on the reference server, this also holds if the
+     * model does not declare their number, unless it has texts or batches.
      */
     private static boolean hasNoDimensions(ModelSettings settings, OrtTensorInfo info) {
         return info.dims().isEmpty()
@@ -105,7 +105,7 @@ final class OnnxSignature {
         return output;
     }
 
-    /** Returns the shape of an output for a batch, if it is known before the run. */
+    /** Returns the shape of an output for a batch, if it is static. */
     Optional<Shape> shape(Output output, int batchSize) {
         return batches ? output.staticShape().map(shape -> shape.withFirst(batchSize)) : output.staticShape();
     }

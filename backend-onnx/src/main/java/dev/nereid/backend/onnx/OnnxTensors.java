@@ -66,7 +66,7 @@ final class OnnxTensors {
     /**
      * Returns the data type of a model's input or output.
      *
-     * @param role what it is called in the error: {@code input} or {@code output}
+     * @param role the tensor's role in the error text: {@code input} or {@code output}
      * @throws BackendException {@link ErrorCode#INVALID_ARGUMENT} if its type has no name on the wire
      */
     static DataType dataType(OrtTensorInfo info, String role) throws BackendException {
@@ -76,7 +76,7 @@ final class OnnxTensors {
                         + ")"));
     }
 
-    /** Returns the dimensions of a model's input or output; none where the model does not say how many there are. */
+    /** Returns the dimensions of a model's input or output; none where the model does not declare their number. */
     static Shape shape(OrtTensorInfo info) {
         return Shape.of(info.dims().stream().mapToLong(Long::longValue).toArray());
     }

@@ -61,7 +61,7 @@ final class OnnxValidation {
             checkType(spec, info, "output");
             boolean isCut = settings.batchOutputs().stream()
                     .anyMatch(output -> output.names().contains(spec.name()));
-            if (!isCut) { // what is cut comes from the model in any shape
+            if (!isCut) { // the model may produce any shape of a tensor that is cut
                 checkDims(spec, info, true);
             }
         }
@@ -87,7 +87,7 @@ final class OnnxValidation {
         }
     }
 
-    /** Returns the names of the inputs that every execution has: those that are not optional, and derived ones. */
+    /** Returns the names of the inputs of every execution: those that are not optional, and derived ones. */
     private List<String> configuredInputs() {
         return Stream.concat(
                         settings.inputs().stream()
@@ -114,8 +114,8 @@ final class OnnxValidation {
     }
 
     /**
-     * Refuses a model with an input that nothing would be passed to. Control and state tensors of sequences stand
-     * elsewhere in the configuration than inputs: whatever a configuration of sequences names is taken for provided.
+     * Refuses a model with an input that would receive no value. Control and state tensors of sequences are configured
+     * elsewhere than inputs: every tensor named by a configuration of sequences counts as provided.
      */
     private void checkComplete() throws BackendException {
         List<String> configured = configuredInputs();
@@ -188,7 +188,7 @@ final class OnnxValidation {
     /**
      * Compares dimensions.
      *
-     * @param exact whether the configuration must leave open what the model leaves open, as for outputs
+     * @param exact whether dimensions that are open in the model must be open in the configuration, as for outputs
      */
     private void checkDims(TensorSpec spec, OrtTensorInfo info, boolean exact) throws BackendException {
         Shape model = OnnxTensors.shape(info);
@@ -196,7 +196,7 @@ final class OnnxValidation {
         if (model.rank() == 0) {
             checkScalar(spec, configured);
             if (info.hasShape() && settings.batches()) {
-                throw hasNoBatch(spec, model); // it would give one item, whatever the size of the batch
+                throw hasNoBatch(spec, model); // it would produce one item for any size of the batch
             }
         } else if (settings.batches()) {
             checkBatch(spec, model, configured, exact);
@@ -205,7 +205,7 @@ final class OnnxValidation {
         }
     }
 
-    /** A model that does not say how many dimensions there are counts as one without, as ONNX Runtime reports it. */
+    /** A model that does not declare the number of dimensions counts as one without, as ONNX Runtime reports it. */
     private void checkScalar(TensorSpec spec, Shape configured) throws BackendException {
         for (int i = 0; i < configured.rank(); i++) {
             if (configured.dim(i) != 1) {

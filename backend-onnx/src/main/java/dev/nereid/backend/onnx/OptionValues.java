@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
  * Parses options that are given as text. Immutable.
  *
  * @param values the options by name
- * @param where what the options belong to, as the beginning of messages: empty, or ending in a blank
+ * @param where the owner of the options, as a prefix of messages: empty, or ending in a blank
  */
 record OptionValues(Map<String, String> values, String where) {
     private static final Pattern NUMBER = Pattern.compile("\\s*([+-]?\\d+)");
@@ -36,7 +36,7 @@ record OptionValues(Map<String, String> values, String where) {
                 return OptionalInt.of(Integer.parseInt(matcher.group(1)));
             }
         } catch (NumberFormatException e) {
-            // said below
+            // reported below
         }
         throw refused("failed to convert '" + text + "' to integral number", name, "a whole number");
     }
@@ -54,12 +54,12 @@ record OptionValues(Map<String, String> values, String where) {
         };
     }
 
-    /** Returns what is wrong with the value of an option, the text of the reference server first. */
+    /** Returns an exception about the value of an option, the text of the reference server first. */
     BackendException refused(String text, String name, String expected) {
         return OnnxErrors.invalid(text + "; " + where + name + " (expected: " + expected + ")");
     }
 
-    /** Returns what is wrong with the value of an option. */
+    /** Returns an exception about the value of an option. */
     BackendException refused(String name, String expected) {
         return OnnxErrors.invalid(where + name + ": '" + values.get(name) + "' (expected: " + expected + ")");
     }

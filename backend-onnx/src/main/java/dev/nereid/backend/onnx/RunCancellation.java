@@ -8,40 +8,41 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * Terminates a run when all of its requests are cancelled. Lock-free: one counter.
  *
- * <p>Owner threads: {@link #watch} and {@link #isComplete} belong to the instance, {@link #run} to whoever withdraws a
- * request. Each request counts down once at most; whoever brings the counter to zero stops the run. That may come after
- * the run has ended, or even while the next one runs: the ticket names the run, so that another one is never stopped.
+ * <p>Owner threads: {@link #watch} and {@link #isComplete} belong to the instance, {@link #run} to the thread that
+ * cancels a request. Each request counts down at most once; the thread that brings the counter to zero stops the run.
+ * That may happen after the run has ended, or even during the next one: the run's id ensures that another run is never
+ * stopped.
  */
 final class RunCancellation implements Runnable {
     private final List<InferenceRequest> requests;
     private final OrtExecution execution;
     private final long runId;
-    private final AtomicInteger wanted;
+    private final AtomicInteger remaining;
 
-    RunCancellation(List<InferenceRequest> requests, OrtExecution execution, long ticket) {
+    RunCancellation(List<InferenceRequest> requests, OrtExecution execution, long runId) {
         this.requests = requests;
         this.execution = execution;
-        this.runId = ticket;
-        this.wanted = new AtomicInteger(requests.size());
+        this.runId = runId;
+        this.remaining = new AtomicInteger(requests.size());
     }
 
-    /** Asks every request to tell when it is withdrawn. */
+    /** Registers for the cancellation of every request. */
     void watch() {
         for (InferenceRequest request : requests) {
             request.onCancel(this);
         }
     }
 
-    /** Counts one withdrawn request. */
+    /** Counts one cancelled request. */
     @Override
     public void run() {
-        if (wanted.decrementAndGet() == 0) {
+        if (remaining.decrementAndGet() == 0) {
             execution.terminate(runId);
         }
     }
 
-    /** Tells whether every request was withdrawn. */
+    /** Returns whether every request was cancelled. */
     boolean isComplete() {
-        return wanted.get() == 0;
+        return remaining.get() == 0;
     }
 }

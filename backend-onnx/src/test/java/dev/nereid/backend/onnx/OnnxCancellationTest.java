@@ -79,10 +79,10 @@ class OnnxCancellationTest {
 
     @Test
     void finishesARunWithARequestThatIsNotCancelled() throws Exception {
-        FakeRequest withdrawn = request(3);
+        FakeRequest cancelled = request(3);
         FakeRequest live = request(20_000);
-        try (FakeBatch batch = new FakeBatch(settings.build(), memory, withdrawn, live)) {
-            withdrawn.cancel();
+        try (FakeBatch batch = new FakeBatch(settings.build(), memory, cancelled, live)) {
+            cancelled.cancel();
 
             execute(batch);
 
@@ -107,17 +107,17 @@ class OnnxCancellationTest {
     @Test
     void servesOnAfterARunThatWasStopped() throws Exception {
         for (int round = 0; round < 20; round++) {
-            FakeRequest withdrawn = request(FOREVER);
+            FakeRequest cancelled = request(FOREVER);
             FakeRequest next = request(5);
-            try (FakeBatch stopped = new FakeBatch(settings.build(), memory, withdrawn);
+            try (FakeBatch stopped = new FakeBatch(settings.build(), memory, cancelled);
                     FakeBatch batch = new FakeBatch(settings.build(), memory, next)) {
                 Future<Void> run = threads.submit(() -> execute(stopped));
-                threads.submit(withdrawn::cancel).get();
+                threads.submit(cancelled::cancel).get();
                 run.get();
 
                 execute(batch);
 
-                assertCancelled(withdrawn);
+                assertCancelled(cancelled);
                 assertThat(next.failure()).isEmpty();
                 assertThat(batch.outputs().get("output").data().get(ValueLayout.JAVA_LONG, 0))
                         .isEqualTo(5);

@@ -31,8 +31,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Runs, withdrawals, releases of outputs and closing, in every order: a native handle used after its release would end
- * the process.
+ * Runs, cancellations, releases of outputs and closing, in every order: a native handle used after its release would
+ * end the process.
  */
 @Timeout(120)
 class OnnxLifetimeTest {
@@ -63,17 +63,17 @@ class OnnxLifetimeTest {
         Backend backend = new OnnxBackendProvider().create(TestBackend.context(Map.of()));
         Model model = backend.load(TestBackend.model(settings, INSTANCES));
         List<AutoCloseable> closing = new ArrayList<>(List.of(backend, model));
-        Queue<FakeRequest> withdrawable = new ConcurrentLinkedQueue<>();
+        Queue<FakeRequest> cancellable = new ConcurrentLinkedQueue<>();
         Queue<FakeBatch> unread = new ConcurrentLinkedQueue<>();
         List<Future<Integer>> runs = new ArrayList<>();
         for (int i = 0; i < INSTANCES; i++) {
             ModelInstance instance = model.newInstance(new FakeInstanceContext("m_0_" + i));
             closing.add(instance);
-            runs.add(threads.submit(() -> runUntilClosed(instance, memory, arena, withdrawable, unread)));
+            runs.add(threads.submit(() -> runUntilClosed(instance, memory, arena, cancellable, unread)));
         }
-        Future<?> withdrawals = threads.submit(() -> {
-            while (runs.stream().anyMatch(run -> !run.isDone()) || !withdrawable.isEmpty()) {
-                FakeRequest request = withdrawable.poll();
+        Future<?> cancellations = threads.submit(() -> {
+            while (runs.stream().anyMatch(run -> !run.isDone()) || !cancellable.isEmpty()) {
+                FakeRequest request = cancellable.poll();
                 if (request != null) {
                     request.cancel();
                 }
@@ -88,7 +88,7 @@ class OnnxLifetimeTest {
         for (Future<Integer> run : runs) {
             assertThat(run.get()).isNotNegative();
         }
-        withdrawals.get();
+        cancellations.get();
         // Outputs that the server still reads after all else is gone.
         for (FakeBatch batch : unread) {
             check(batch);
@@ -96,12 +96,12 @@ class OnnxLifetimeTest {
         }
     }
 
-    /** Returns the number of batches that were answered. */
+    /** Returns the number of completed batches. */
     private int runUntilClosed(
             ModelInstance instance,
             LeakCheckingMemory memory,
             Arena arena,
-            Queue<FakeRequest> withdrawable,
+            Queue<FakeRequest> cancellable,
             Queue<FakeBatch> unread)
             throws BackendException {
         for (int run = 0; ; run++) {
@@ -109,8 +109,8 @@ class OnnxLifetimeTest {
             FakeRequest other = new FakeRequest(1, List.of("output")).with("input", input(arena));
             FakeBatch batch = new FakeBatch(settings, memory, request, other);
             if (run % 3 == 0) {
-                withdrawable.add(request);
-                withdrawable.add(other);
+                cancellable.add(request);
+                cancellable.add(other);
             }
             try {
                 instance.execute(batch);
@@ -130,7 +130,7 @@ class OnnxLifetimeTest {
 
     private static void check(FakeBatch batch) {
         Tensor output = batch.outputs().get("output");
-        if (output != null) { // else withdrawn
+        if (output != null) { // else cancelled
             assertThat(output.shape()).isEqualTo(Shape.of(2, ITEMS));
             assertThat(output.data().getAtIndex(ValueLayout.JAVA_FLOAT, ITEMS)).isEqualTo(7);
         }

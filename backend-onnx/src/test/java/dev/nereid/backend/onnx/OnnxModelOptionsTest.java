@@ -216,18 +216,18 @@ class OnnxModelOptionsTest {
 
     @Test
     void refusesLibrariesOfOperatorsThatLieElsewhere(@TempDir Path directory) throws IOException {
-        Path folder = Files.createDirectory(directory.resolve("model"));
+        Path modelDirectory = Files.createDirectory(directory.resolve("model"));
         Files.createFile(directory.resolve("operators.so"));
 
         assertRefused(
                 new FakeModelContext(
-                        settings().operatorLibrary("../operators.so").build(), folder),
+                        settings().operatorLibrary("../operators.so").build(), modelDirectory),
                 ErrorCode.INVALID_ARGUMENT,
-                "op_library_filename: '../operators.so' (expected: a path within the model's folder)");
+                "op_library_filename: '../operators.so' (expected: a path within the model's directory)");
         assertRefused(
-                new FakeModelContext(settings().operatorLibrary("operators.so").build(), folder),
+                new FakeModelContext(settings().operatorLibrary("operators.so").build(), modelDirectory),
                 ErrorCode.NOT_FOUND,
-                "op_library_filename: 'operators.so' (expected: a file in the model's folder)");
+                "op_library_filename: 'operators.so' (expected: a file in the model's directory)");
     }
 
     private static void assertRefused(ModelSettingsBuilder settings, String message) {

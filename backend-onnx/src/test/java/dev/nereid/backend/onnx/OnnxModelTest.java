@@ -108,7 +108,7 @@ class OnnxModelTest {
                 new FakeModelContext(addSub("../model.onnx").build(), directory),
                 ErrorCode.INVALID_ARGUMENT,
                 "unable to load model 'm', default_model_filename: '../model.onnx' (expected: a path within the model's"
-                        + " folder)");
+                        + " directory)");
     }
 
     @Test

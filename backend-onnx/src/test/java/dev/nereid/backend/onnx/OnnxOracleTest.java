@@ -104,7 +104,7 @@ class OnnxOracleTest {
         }
     }
 
-    /** Returns settings that hold what the backend found out about the model, as the server would fill them in. */
+    /** Returns settings completed by the backend, as the server would complete them. */
     private static ModelSettingsBuilder completed(TestBackend backend, Path model) throws BackendException {
         String file = model.toAbsolutePath().toString();
         ModelSettings empty = ModelSettings.builder("m", 1).modelFilename(file).build();

@@ -172,7 +172,7 @@ class OnnxValidationTest {
                         + " the model doesn't support batching. Model configuration provided: [1,2].");
     }
 
-    /** ONNX Runtime says of both that they have 0 dimensions, and the reference server asks for no more. */
+    /** ONNX Runtime reports 0 dimensions for both, and the reference server does not check further. */
     @ParameterizedTest
     @CsvSource({"2", "-1"})
     void takesAModelWithoutDimensionsForScalar(long dim) throws BackendException {

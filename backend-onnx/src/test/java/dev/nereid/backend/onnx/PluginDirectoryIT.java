@@ -10,7 +10,7 @@ import java.util.jar.JarFile;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Looks at the folder that becomes the plugin, after it was packaged. */
+/** Checks the directory of the packaged plugin. */
 class PluginDirectoryIT {
     private static final Path DIRECTORY = Path.of("target", "plugin");
 

@@ -19,7 +19,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 
-/** A backend as the server opens it, and what was loaded with it. Confined to the test's thread; closes all. */
+/** A backend as the server opens it, and the models loaded with it. Confined to the test's thread; closes all. */
 final class TestBackend implements AutoCloseable {
     private static final int PROCESSORS = 4;
 
@@ -41,10 +41,10 @@ final class TestBackend implements AutoCloseable {
     /** Returns a model among the resources of the tests, or anywhere else by its whole path. */
     static FakeModelContext model(ModelSettings settings, Device... instances) {
         Path file = Path.of(settings.modelFilename());
-        Path folder = file.isAbsolute()
+        Path directory = file.isAbsolute()
                 ? file.getParent()
                 : TestModels.model("add_sub.onnx").getParent();
-        return new FakeModelContext(settings, folder, folder, List.of(instances), new RecordedLog());
+        return new FakeModelContext(settings, directory, directory, List.of(instances), new RecordedLog());
     }
 
     static FakeModelContext model(ModelSettings settings, int instances) {

@@ -8,7 +8,7 @@ import dev.nereid.spi.ErrorCode;
 import java.util.Optional;
 import java.util.Set;
 
-/** Holds the place of the TensorRT backend: models that ask for it fail with a reason that says so. Immutable. */
+/** Placeholder of the TensorRT backend: its models fail to load with that reason. Immutable. */
 public final class TensorRtBackendProvider implements BackendProvider {
     private static final String REASON = "not available: this version of Nereid has no TensorRT runtime";
 

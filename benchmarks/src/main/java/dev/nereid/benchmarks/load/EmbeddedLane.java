@@ -9,14 +9,14 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * Sends one request after another to a server within this process. The next one starts on the thread that tells the
- * answer to the last one; the first one starts on the thread that measures. Confined to them in this order: the
- * server hands each call on safely.
+ * Sends one request after another to a server within this process. The next one starts on the thread that completes the
+ * last one; the first one starts on the measuring thread. Confined to them in this order: the server publishes each
+ * request safely.
  */
 public final class EmbeddedLane {
     /** Outcomes of a request that are counted. */
     public enum Ending {
-        /** It is answered. */
+        /** Called at each completion. */
         RESPONSE,
         /** It waited too long. */
         TIMEOUT
@@ -35,28 +35,28 @@ public final class EmbeddedLane {
     /**
      * Creates a lane.
      *
-     * @param server who is asked
-     * @param call what it is asked, over and over; its release does nothing
+     * @param server the server under load
+     * @param request the request that is sent repeatedly; its release does nothing
      * @param counted which calls count
      */
-    EmbeddedLane(InferenceServer server, InferRequest call, Ending counted) {
+    EmbeddedLane(InferenceServer server, InferRequest request, Ending counted) {
         this.server = server;
-        this.request = call;
+        this.request = request;
         this.counted = counted;
     }
 
     /**
      * Begins a period of load.
      *
-     * @param end when no further call is counted nor started, on the scale of {@link System#nanoTime()}
-     * @param ended counted down when the last call has ended
+     * @param end when no further request is counted nor started, on the scale of {@link System#nanoTime()}
+     * @param ended counted down when the last request has ended
      */
     void start(long end, CountDownLatch ended) {
         latencies.clear();
         failure = "";
         endNanos = end;
         done = ended;
-        request();
+        next();
     }
 
     /** Returns the latencies of the period. To be read when the period has ended. */
@@ -64,12 +64,12 @@ public final class EmbeddedLane {
         return latencies;
     }
 
-    /** Returns what made the lane stop before its time. To be read when the period has ended. */
+    /** Returns the error that stopped the lane early. To be read when the period has ended. */
     Optional<String> failure() {
         return failure.isEmpty() ? Optional.empty() : Optional.of(failure);
     }
 
-    private void request() {
+    private void next() {
         server.infer(request, new Observer(System.nanoTime()));
     }
 
@@ -82,7 +82,7 @@ public final class EmbeddedLane {
         if (ending == counted) {
             latencies.record(now - startNanos);
         }
-        request();
+        next();
     }
 
     private void fail(String reason) {

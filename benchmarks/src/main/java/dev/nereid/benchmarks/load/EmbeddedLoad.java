@@ -32,10 +32,10 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
     /**
      * Prepares a load.
      *
-     * @param name what the table calls it
-     * @param server who is asked
+     * @param name the row of the table
+     * @param server the server under load
      * @param model which model
-     * @param body what it is asked
+     * @param body the body of the requests
      * @param inFlight how many calls are in flight
      * @param counted which calls count
      */
@@ -69,7 +69,7 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
         lanes.forEach(lane -> lane.start(end, ended));
         if (!ended.await(time.toSeconds() + GRACE_SECONDS, TimeUnit.SECONDS)) {
             throw new IOException(
-                    name + ": " + ended.getCount() + " calls not answered within " + GRACE_SECONDS + " s");
+                    name + ": " + ended.getCount() + " requests not completed within " + GRACE_SECONDS + " s");
         }
         LatencyHistogram latencies = new LatencyHistogram();
         lanes.forEach(lane -> latencies.add(lane.latencies()));
@@ -78,7 +78,7 @@ public final class EmbeddedLoad implements Workload, AutoCloseable {
                 .flatMap(Optional::stream)
                 .findFirst();
         if (failure.isPresent() || latencies.total() == 0) {
-            throw new IOException(name + ": " + failure.orElse("no call was answered in time"));
+            throw new IOException(name + ": " + failure.orElse("no request completed in time"));
         }
         double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
         return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));

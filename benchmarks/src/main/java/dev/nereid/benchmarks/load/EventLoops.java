@@ -8,7 +8,7 @@ import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.internal.VertxInternal;
 
-/** The event loops of one process, native ones where available. Owned by whoever started them. */
+/** The event loops of one process, native ones where available. Owned by the code that started them. */
 public final class EventLoops implements AutoCloseable {
     private final VertxInternal vertx;
     private final int count;
@@ -43,12 +43,12 @@ public final class EventLoops implements AutoCloseable {
         return vertx.nettyEventLoopGroup();
     }
 
-    /** Returns what makes the sockets of servers. */
+    /** Returns the factory of server sockets. */
     public ChannelFactory<? extends ServerChannel> serverChannels() {
         return vertx.transport().serverChannelFactory(false);
     }
 
-    /** Returns what makes the sockets of clients. */
+    /** Returns the factory of client sockets. */
     ChannelFactory<? extends Channel> clientChannels() {
         return vertx.transport().channelFactory(false);
     }

@@ -18,29 +18,29 @@ public final class Exchange {
 
     private Exchange() {}
 
-    /** Returns a question for a path. */
+    /** Returns a request for a path. */
     public static byte[] get(String path) {
         return bytes("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     }
 
-    /** Returns a question with a JSON body. */
+    /** Returns a request with a JSON body. */
     public static byte[] post(String path, String json) {
         return bytes("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                 + "Content-Type: application/json\r\nContent-Length: " + bytes(json).length + "\r\n\r\n" + json);
     }
 
     /**
-     * Asks. Blocks.
+     * Sends a request and waits for the response. Blocks.
      *
-     * @param sockets makes the connection
+     * @param sockets creates the connection
      * @param port where on this machine
-     * @param question what
-     * @return the status of the answer; empty if nobody listens or the connection ends without one
+     * @param request the request
+     * @return the status of the response; empty if the port is closed or the connection ends without a response
      */
-    public static OptionalInt status(SocketFactory sockets, int port, byte[] question) throws IOException {
+    public static OptionalInt status(SocketFactory sockets, int port, byte[] request) throws IOException {
         try (Socket socket = sockets.createSocket(InetAddress.getLoopbackAddress(), port)) {
             socket.setSoTimeout(TIMEOUT_MILLIS);
-            socket.getOutputStream().write(question);
+            socket.getOutputStream().write(request);
             BufferedReader reader =
                     new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
             String line = reader.readLine();

@@ -11,9 +11,9 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * Sends one gRPC call after another. The next one starts where the answer to the last one ended, on the channel's
- * event loop; the first one starts on the thread that measures. Confined to them in this order: each call is started
- * by one thread and ends, by way of the channel's queue, on the other.
+ * Sends one gRPC call after another. The next one starts at the end of the last one, on the channel's event loop; the
+ * first one starts on the measuring thread. Confined to them in this order: each call is started by one thread and
+ * ends, through the channel's queue, on the other.
  */
 final class GrpcLane {
     private final Channel channel;
@@ -29,9 +29,9 @@ final class GrpcLane {
     /**
      * Creates a lane.
      *
-     * @param channel what the calls go through; executes on its event loop
-     * @param method what is called
-     * @param requests what is sent, in turn
+     * @param channel the channel of the calls; executes on its event loop
+     * @param method the method of the calls
+     * @param requests the requests, sent in rotation
      * @param first the number of its first request, by which its ids differ from those of other lanes
      */
     GrpcLane(Channel channel, MethodDescriptor<byte[], Integer> method, List<GrpcRequest> requests, long first) {
@@ -60,7 +60,7 @@ final class GrpcLane {
         return latencies;
     }
 
-    /** Returns what made the lane stop before its time. To be read when the period has ended. */
+    /** Returns the error that stopped the lane early. To be read when the period has ended. */
     Optional<Status> failure() {
         return failure.isOk() ? Optional.empty() : Optional.of(failure);
     }
@@ -69,7 +69,7 @@ final class GrpcLane {
         GrpcRequest request = requests.get((int) (count % requests.size()));
         ClientCall<byte[], Integer> call = channel.newCall(method, CallOptions.DEFAULT);
         call.start(new Listener(System.nanoTime(), request.responseSize()), new Metadata());
-        // One more than there is: a missing end of the answers would otherwise show only at the end of the call.
+        // One more than expected: else a missing end of the responses would show only at the end of the call.
         call.request(2);
         call.sendMessage(request.bytes(count++));
         call.halfClose();

@@ -39,12 +39,12 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /**
-     * Connects, and checks by one call that the server answers with the contents that it was sent.
+     * Connects, and checks by one call that the server returns the contents of the request.
      *
-     * @param name what the server is called in the table
-     * @param loops the client's event loops; as many connections are made, or fewer if there are fewer calls
+     * @param name the server's name in the table
+     * @param loops the client's event loops; as many connections are opened, or fewer if there are fewer calls
      * @param port where the server listens
-     * @param request what it is asked
+     * @param request the request
      * @param inFlight how many calls are in flight
      * @return the load, to be closed by the caller
      */
@@ -54,13 +54,13 @@ public final class GrpcLoad implements Workload, AutoCloseable {
     }
 
     /**
-     * Connects, and checks by one call of each kind that the server answers with the contents that it was sent.
+     * Connects, and checks by one call of each kind that the server returns the contents of the request.
      *
-     * @param name what the server is called in the table
-     * @param loops the client's event loops; as many connections are made, or fewer if there are fewer calls
+     * @param name the server's name in the table
+     * @param loops the client's event loops; as many connections are opened, or fewer if there are fewer calls
      * @param port where the server listens
-     * @param requests what it is asked, in turn
-     * @param id what stands in requests where a number is written anew each time; empty for none
+     * @param requests the requests, sent in rotation
+     * @param id the placeholder in requests that is replaced by a new number each time; empty for none
      * @param inFlight how many calls are in flight
      * @return the load, to be closed by the caller
      */
@@ -105,14 +105,14 @@ public final class GrpcLoad implements Workload, AutoCloseable {
         lanes.forEach(lane -> lane.start(end, ended));
         if (!ended.await(time.toSeconds() + GRACE_SECONDS, TimeUnit.SECONDS)) {
             throw new IOException(
-                    name + ": " + ended.getCount() + " calls not answered within " + GRACE_SECONDS + " s");
+                    name + ": " + ended.getCount() + " calls not completed within " + GRACE_SECONDS + " s");
         }
         LatencyHistogram latencies = new LatencyHistogram();
         lanes.forEach(lane -> latencies.add(lane.latencies()));
         Optional<Status> failure =
                 lanes.stream().map(GrpcLane::failure).flatMap(Optional::stream).findFirst();
         if (failure.isPresent() || latencies.total() == 0) {
-            throw new IOException(name + ": " + failure.map(Status::toString).orElse("no call was answered in time"));
+            throw new IOException(name + ": " + failure.map(Status::toString).orElse("no call completed in time"));
         }
         double seconds = (double) time.toNanos() / TimeUnit.SECONDS.toNanos(1);
         return new Sample(latencies.total() / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
@@ -138,13 +138,13 @@ public final class GrpcLoad implements Workload, AutoCloseable {
                 .build();
     }
 
-    /** Returns the size of a right answer. */
+    /** Returns the size of a correct response. */
     private static int check(ManagedChannel channel, ModelInferRequest request) throws IOException {
         try {
             ModelInferResponse response =
                     GRPCInferenceServiceGrpc.newBlockingStub(channel).modelInfer(request);
             if (!response.getRawOutputContentsList().equals(request.getRawInputContentsList())) {
-                throw new IOException("ModelInfer: answered other contents (expected: those of the request)");
+                throw new IOException("ModelInfer: other contents (expected: those of the request)");
             }
             return response.getSerializedSize();
         } catch (StatusRuntimeException e) {

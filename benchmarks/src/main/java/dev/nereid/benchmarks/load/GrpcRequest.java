@@ -8,7 +8,7 @@ final class GrpcRequest {
 
     private final byte[] message;
 
-    /** Where the id stands, which is written anew each time; negative if there is none. */
+    /** Offset of the id, which is written for each call; negative if there is none. */
     private final int idAt;
 
     private final int idLength;
@@ -21,7 +21,7 @@ final class GrpcRequest {
         this.responseSize = responseSize;
     }
 
-    /** Takes a message in which an id stands, unless that is empty. */
+    /** Creates a request of a message that contains an id, unless that is empty. */
     static GrpcRequest of(byte[] message, String id, int responseSize) {
         int at = id.isEmpty() ? -1 : new String(message, StandardCharsets.ISO_8859_1).indexOf(id);
         return new GrpcRequest(message, at, id.length(), responseSize);

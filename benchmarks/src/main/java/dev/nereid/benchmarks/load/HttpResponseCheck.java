@@ -16,22 +16,22 @@ public final class HttpResponseCheck {
     private static final String HEADER_LENGTH = "Inference-Header-Content-Length";
     private static final int OK = 200;
 
-    /** Sums come out a little different when they are added in another order, as in another batch. */
+    /** Sums differ slightly when they are added in another order, as in another batch. */
     private static final float TOLERANCE = 1e-3f;
 
     private HttpResponseCheck() {}
 
     /**
-     * Throws unless a model answers with the given content.
+     * Throws unless a model returns the given content.
      *
-     * @param url where the model is asked
-     * @param body what it is asked
+     * @param url the URL of the model
+     * @param body the body of the request
      * @param expected FP32 content of its only output
      */
     public static void check(String url, InferBody body, ByteBuffer expected) throws IOException, InterruptedException {
         ByteBuffer content = content(url, body);
         if (content.remaining() != expected.remaining()) {
-            throw new IOException(url + ": answered " + content.remaining() + " bytes (expected: "
+            throw new IOException(url + ": response of " + content.remaining() + " bytes (expected: "
                     + expected.remaining() + " bytes)");
         }
         for (int at = 0; at < content.remaining(); at += Float.BYTES) {
@@ -58,10 +58,13 @@ public final class HttpResponseCheck {
                 throw new IOException(url + ": " + response.statusCode() + " "
                         + new String(response.body(), StandardCharsets.UTF_8) + " (expected: " + OK + ")");
             }
-            int head = (int) response.headers()
+            int headerLength = (int) response.headers()
                     .firstValueAsLong(HEADER_LENGTH)
                     .orElseThrow(() -> new IOException(url + ": no " + HEADER_LENGTH + " (expected: binary output)"));
-            return ByteBuffer.wrap(response.body()).position(head).slice().order(ByteOrder.LITTLE_ENDIAN);
+            return ByteBuffer.wrap(response.body())
+                    .position(headerLength)
+                    .slice()
+                    .order(ByteOrder.LITTLE_ENDIAN);
         }
     }
 }

@@ -26,7 +26,7 @@ public final class InferBody {
     }
 
     /**
-     * Makes a request with content that looks like data: zeros would be cheap for some operators.
+     * Creates a request with realistic content: zeros would be cheap for some operators.
      *
      * @param input the name of the input
      * @param shape its shape, with batch dimension
@@ -65,8 +65,7 @@ public final class InferBody {
 
     private String header() {
         return (id.isEmpty() ? "{" : "{\"id\":\"" + id + "\",")
-                + ("\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],"
-                                + "\"parameters\":{\"binary_data_output\":true}}")
+                + ("\"inputs\":[{\"name\":\"%s\",\"datatype\":\"%s\",\"shape\":%s,\"parameters\":{\"binary_data_size\":%d}}],\"parameters\":{\"binary_data_output\":true}}")
                         .formatted(input, TYPE, shape.toString().replace(" ", ""), tensor.length);
     }
 
@@ -77,9 +76,9 @@ public final class InferBody {
 
     /** Returns the whole body over HTTP: the JSON part, then the content. */
     public byte[] http() {
-        byte[] head = header().getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(head.length + tensor.length)
-                .put(head)
+        byte[] header = header().getBytes(StandardCharsets.UTF_8);
+        return ByteBuffer.allocate(header.length + tensor.length)
+                .put(header)
                 .put(tensor)
                 .array();
     }

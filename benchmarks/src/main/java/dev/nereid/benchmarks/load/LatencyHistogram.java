@@ -5,7 +5,7 @@ import java.util.Arrays;
 /**
  * Counts latencies in buckets each 1/64 wider than the one before. Confined to one thread at a time.
  *
- * <p>A latency is told to within 1.6 %, whatever its size, from a fixed 32 KB: recording allocates nothing.
+ * <p>Latencies of any size are accurate to 1.6 %, in a fixed 32 KB: recording allocates nothing.
  */
 final class LatencyHistogram {
     /** A power of two is cut into this many buckets. */
@@ -45,11 +45,11 @@ final class LatencyHistogram {
      * @return the latency in microseconds; 0 if nothing was counted
      */
     double percentileMicros(double percent) {
-        long wanted = (long) Math.ceil(total * percent / 100);
+        long rank = (long) Math.ceil(total * percent / 100);
         long seen = 0;
         for (int i = 0; i < counts.length && total > 0; i++) {
             seen += counts[i];
-            if (seen >= wanted) {
+            if (seen >= rank) {
                 return (lower(i) + lower(i + 1)) / 2.0 / 1_000;
             }
         }

@@ -16,7 +16,7 @@ public final class Loopback {
         return new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
     }
 
-    /** Returns a port that nobody listens at just now. */
+    /** Returns a port that is currently free. */
     public static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();

@@ -89,7 +89,7 @@ public final class OnnxLoop implements Workload, AutoCloseable {
                 latencies.total() * batch / seconds, latencies.percentileMicros(50), latencies.percentileMicros(99));
     }
 
-    /** Returns what the model answers: FP32 content of its only output. */
+    /** Returns the model's only output: FP32 content. */
     public ByteBuffer output() throws IOException {
         try (OrtSession.Result result = session.run(inputs)) {
             FloatBuffer output = ((OnnxTensor) result.get(0)).getFloatBuffer();

@@ -9,7 +9,7 @@ import java.util.stream.LongStream;
  * Requests that differ, sent round robin, so that header caches do not help. Immutable.
  *
  * @param bodies the requests; all of one input
- * @param id what stands in each of them where a number is written anew each time; empty if they have no id
+ * @param id the placeholder in each of them that is replaced by a new number each time; empty if they have no id
  */
 public record VariedBodies(List<InferBody> bodies, String id) {
     /** Of the length of the numbers that are written over it. */
@@ -34,14 +34,16 @@ public record VariedBodies(List<InferBody> bodies, String id) {
         bodies = List.copyOf(bodies);
     }
 
-    /** Returns all bodies over HTTP, one behind the other. */
+    /** Returns all bodies over HTTP, one after the other. */
     byte[] http() {
         ByteArrayOutputStream all = new ByteArrayOutputStream();
         bodies.forEach(body -> all.writeBytes(body.http()));
         return all.toByteArray();
     }
 
-    /** Returns the arguments of {@code varied.lua}: the id, then for each body how long it is and how long its JSON is. */
+    /**
+     * Returns the arguments of {@code varied.lua}: the id, then for each body how long it is and how long its JSON is.
+     */
     List<String> arguments() {
         List<String> arguments = new ArrayList<>(List.of(id.isEmpty() ? "-" : id));
         bodies.forEach(body -> {

@@ -20,7 +20,7 @@ public final class Wrk implements Workload {
     private static final String VARIED = "varied.lua";
     private static final String MINUTE = "minute.lua";
 
-    /** An answer that takes longer than this counts as none. */
+    /** Timeout of a response, in seconds. */
     private static final String TIMEOUT = "30s";
 
     private final String name;
@@ -38,10 +38,10 @@ public final class Wrk implements Workload {
     /**
      * Prepares a load.
      *
-     * @param name what is asked, as the table names it
+     * @param name the row of the table
      * @param bench where files are put and processes are started
-     * @param connections how many connections ask, each one request after the other
-     * @param body what is posted
+     * @param connections the number of connections, each with one request at a time
+     * @param body the posted body
      * @param url where to
      * @return the load
      */
@@ -53,10 +53,10 @@ public final class Wrk implements Workload {
     /**
      * Prepares a load of JSON.
      *
-     * @param name what is asked, as the table names it
+     * @param name the row of the table
      * @param bench where files are put and processes are started
-     * @param connections how many connections ask, each one request after the other
-     * @param json what is posted
+     * @param connections the number of connections, each with one request at a time
+     * @param json the posted body
      * @param url where to
      * @return the load
      */
@@ -68,10 +68,10 @@ public final class Wrk implements Workload {
     /**
      * Prepares a load of requests that differ.
      *
-     * @param name what is asked, as the table names it
+     * @param name the row of the table
      * @param bench where files are put and processes are started
-     * @param connections how many connections ask, each one request after the other
-     * @param bodies what is posted, in turn
+     * @param connections the number of connections, each with one request at a time
+     * @param bodies the posted bodies, in rotation
      * @param url where to
      * @return the load
      */
@@ -87,8 +87,8 @@ public final class Wrk implements Workload {
      * Puts the address of a server that was just started under load. Blocks.
      *
      * @param bench where files are put and processes are started
-     * @param connections how many connections ask, each one request after the other
-     * @param body what is posted
+     * @param connections the number of connections, each with one request at a time
+     * @param body the posted body
      * @param url where to
      * @param age how long ago the server's process was started
      * @param time how long
@@ -112,7 +112,7 @@ public final class Wrk implements Workload {
                         String.format(Locale.ROOT, "%.3f", started),
                         "" + tenths));
         String output = wrk.output(time);
-        WrkOutcome.in(output).sample(wrk.name); // throws if a request was not answered well
+        WrkOutcome.in(output).sample(wrk.name); // throws if a request failed
         return FirstMinute.in(output);
     }
 
@@ -151,7 +151,7 @@ public final class Wrk implements Workload {
         return WrkOutcome.in(output(time)).sample(name);
     }
 
-    /** Puts the address under load for a while, and returns what wrk printed. Blocks. */
+    /** Puts the address under load for a while, and returns the output of wrk. Blocks. */
     private String output(Duration time) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of(COMMAND, "-d", time.toSeconds() + "s"));
         command.addAll(flags);

@@ -8,18 +8,18 @@ import java.util.concurrent.TimeUnit;
 /**
  * The line of figures that {@code post.lua} prints. Immutable.
  *
- * @param requests how many were answered
+ * @param requests the number of completed requests
  * @param micros how long it took
  * @param p50Micros the median latency
  * @param p99Micros the latency that 99 of 100 kept
- * @param refused how many answers had a status of 400 or above
- * @param broken how many connections could not be made, read or written in time
+ * @param refused the number of responses with a status of 400 or above
+ * @param broken the number of connections that could not be opened, read or written in time
  */
 record WrkOutcome(long requests, long micros, long p50Micros, long p99Micros, long refused, long broken) {
     private static final String MARK = "outcome ";
     private static final int NUMBERS = 9;
 
-    /** Finds the line in what wrk printed. */
+    /** Finds the line in the output of wrk. */
     static WrkOutcome in(String output) throws IOException {
         String line = output.lines()
                 .filter(candidate -> candidate.startsWith(MARK))
@@ -35,12 +35,11 @@ record WrkOutcome(long requests, long micros, long p50Micros, long p99Micros, lo
         return new WrkOutcome(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], broken);
     }
 
-    /** Returns the figures, if every request was answered well. */
+    /** Returns the figures, if every request succeeded. */
     Sample sample(String name) throws IOException {
         if (refused > 0 || broken > 0 || requests == 0) {
-            throw new IOException(
-                    name + ": of " + requests + " requests " + refused + " were answered by an error, and " + broken
-                            + " connections or answers failed (expected: none of either)");
+            throw new IOException(name + ": of " + requests + " requests " + refused + " failed, and " + broken
+                    + " connections or responses broke (expected: none of either)");
         }
         return new Sample((double) requests * TimeUnit.SECONDS.toMicros(1) / micros, p50Micros, p99Micros);
     }

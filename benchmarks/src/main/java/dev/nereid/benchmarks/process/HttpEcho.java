@@ -13,10 +13,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** HTTP ceiling: echoes the body of each request. Confined to its event loop. */
 public final class HttpEcho extends VerticleBase {
-    /** Answers when the body is there as a whole. */
+    /** Responds when the whole body has arrived. */
     public static final String WHOLE = "/whole";
 
-    /** Answers chunk by chunk. */
+    /** Responds chunk by chunk. */
     public static final String CHUNKS = "/chunks";
 
     /** Any port that is free, the same for all event loops. */

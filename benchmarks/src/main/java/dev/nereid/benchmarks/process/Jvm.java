@@ -8,7 +8,7 @@ import java.util.List;
  * Command and options of a server's JVM, reused for the ceilings. Immutable.
  *
  * @param command the path of {@code java}
- * @param options its options, but those for the server alone
+ * @param options its options, without those specific to the server
  */
 record Jvm(String command, List<String> options) {
     Jvm {
@@ -33,7 +33,7 @@ record Jvm(String command, List<String> options) {
         return new Jvm(command, options);
     }
 
-    /** Caches of classes and log settings are tied to the server's own jars and say nothing about speed when warm. */
+    /** AOT caches and log settings are specific to the server's own jars and do not affect warm speed. */
     private static boolean isForAll(String option) {
         return option.startsWith("--")
                 || (option.startsWith("-X") && !option.startsWith("-XX:AOT") && !option.startsWith("-Xlog"));

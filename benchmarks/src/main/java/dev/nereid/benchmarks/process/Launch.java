@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 /**
  * Launch options of a server. Immutable.
  *
- * @param home the folder of the installed server
- * @param repository what it serves
+ * @param home the directory of the installed server
+ * @param repository the model repository
  * @param flags its flags, but those for repository and ports
  */
 public record Launch(Path home, Path repository, List<String> flags) {
@@ -19,12 +19,12 @@ public record Launch(Path home, Path repository, List<String> flags) {
         flags = List.copyOf(flags);
     }
 
-    /** Serves a repository with the example backends, as many event loops as the ceilings have, and more flags. */
+    /** Serves a repository with the example backends, the ceilings' number of event loops, and more flags. */
     public static Launch withExamples(BenchmarkRun bench, Path repository, String... more) {
         return withExamples(bench, bench.installed(), repository, more);
     }
 
-    /** The same with a server that is installed elsewhere, and with its own example backends if they are there. */
+    /** The same with a server that is installed elsewhere, and with its own example backends if they exist. */
     public static Launch withExamples(BenchmarkRun bench, Path home, Path repository, String... more) {
         Path plugins = Stream.of(home.resolve("examples/plugins"), home.resolve("../../../examples/plugins"))
                 .filter(Files::isDirectory)

@@ -8,7 +8,7 @@ import java.util.Optional;
 
 /** Creates model repositories for a run. */
 public final class ModelRepositories {
-    /** The model of the example plugin: answers with its input. */
+    /** The model of the example plugin: returns its input. */
     public static final String IDENTITY = "identity";
 
     private ModelRepositories() {}
@@ -27,7 +27,7 @@ public final class ModelRepositories {
     }
 
     /**
-     * Writes a repository with a model whose file is linked, and returns its path.
+     * Writes a repository with a linked model file, and returns its path.
      *
      * @param bench where to write
      * @param name the model's name
@@ -39,7 +39,7 @@ public final class ModelRepositories {
     }
 
     /**
-     * Adds a model whose file is linked to a repository, and returns the path of the repository.
+     * Adds a model with a linked file to a repository, and returns the path of the repository.
      *
      * @param repository where to write
      * @param name the model's name
@@ -68,7 +68,7 @@ public final class ModelRepositories {
         return Optional.of(model).filter(Files::isRegularFile);
     }
 
-    /** Writes the configuration of a model, and returns the folder of its only version. */
+    /** Writes the configuration of a model, and returns the directory of its only version. */
     public static Path write(Path repository, String name, String config) throws IOException {
         Path version = Files.createDirectories(repository.resolve(name).resolve("1"));
         Files.writeString(repository.resolve(name).resolve("config.pbtxt"), config);

@@ -55,7 +55,7 @@ public final class NereidProcess implements AutoCloseable {
         return start(bench, launch, SocketFactory.getDefault());
     }
 
-    /** Starts a server, and waits until it is ready, asking by connections of the given kind. Blocks. */
+    /** Starts a server, and waits until it is ready, by requests on connections of the given kind. Blocks. */
     public static NereidProcess start(BenchmarkRun bench, Launch launch, SocketFactory sockets)
             throws IOException, InterruptedException {
         NereidProcess server = new NereidProcess(bench, launch, sockets);
@@ -74,19 +74,18 @@ public final class NereidProcess implements AutoCloseable {
     }
 
     /**
-     * Asks until the server answers well. Blocks.
+     * Sends requests until the server responds with success. Blocks.
      *
-     * @param question what to ask over HTTP
-     * @return the time from the start of the process to the answer
+     * @param request the request over HTTP
+     * @return the time from the start of the process to the response
      */
-    public Duration awaitOk(byte[] question) throws IOException, InterruptedException {
-        while (Exchange.status(sockets, httpPort, question).orElse(0) != OK) {
+    public Duration awaitOk(byte[] request) throws IOException, InterruptedException {
+        while (Exchange.status(sockets, httpPort, request).orElse(0) != OK) {
             if (process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
                 throw new IOException("server: ended at its start:\n" + lastLines());
             }
             if (age().compareTo(START_TIMEOUT) > 0) {
-                throw new IOException(
-                        "server: no good answer within " + START_TIMEOUT.toSeconds() + " s:\n" + lastLines());
+                throw new IOException("server: not ready within " + START_TIMEOUT.toSeconds() + " s:\n" + lastLines());
             }
         }
         return age();
@@ -114,17 +113,17 @@ public final class NereidProcess implements AutoCloseable {
         return Jvm.of(process.toHandle());
     }
 
-    /** Returns where a model is asked over HTTP. */
+    /** Returns the URL of a model's inference over HTTP. */
     public String inferUrl(String model) {
         return "http://" + Loopback.ADDRESS + ":" + httpPort + inferPath(model);
     }
 
-    /** Returns where a model is asked over HTTP if that is encrypted. */
+    /** Returns the URL of a model's inference over encrypted HTTP. */
     public String encryptedInferUrl(String model) {
         return inferUrl(model).replace("http:", "https:");
     }
 
-    /** Returns the path by which a model is asked over HTTP. */
+    /** Returns the path of a model's inference over HTTP. */
     public static String inferPath(String model) {
         return "/v2/models/" + model + "/infer";
     }

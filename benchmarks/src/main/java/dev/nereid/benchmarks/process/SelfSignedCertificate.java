@@ -17,11 +17,11 @@ import javax.net.ssl.TrustManagerFactory;
 /**
  * A self-signed certificate, created by openssl for a run. Immutable.
  *
- * @param file where it lies, in PEM
- * @param key where its private key lies, in PEM
+ * @param file the file of the certificate, in PEM
+ * @param key the file of its private key, in PEM
  */
 public record SelfSignedCertificate(Path file, Path key) {
-    /** Makes a certificate for this machine. Blocks. */
+    /** Creates a certificate for this machine. Blocks. */
     public static SelfSignedCertificate create(BenchmarkRun bench) throws IOException, InterruptedException {
         Path file = bench.workspace().path("certificate.pem");
         Path key = bench.workspace().path("key.pem");
@@ -53,7 +53,7 @@ public record SelfSignedCertificate(Path file, Path key) {
         return new SelfSignedCertificate(file, key);
     }
 
-    /** Returns what makes connections to a server that has this certificate. */
+    /** Returns a factory of connections to a server with this certificate. */
     public SocketFactory clients() throws IOException {
         try (InputStream pem = Files.newInputStream(file)) {
             KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());

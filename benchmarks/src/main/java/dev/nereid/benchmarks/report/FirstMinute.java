@@ -16,7 +16,7 @@ public record FirstMinute(List<Integer> tenths) {
     private static final String MARK = "tenths ";
     private static final int PER_SECOND = 10;
 
-    /** Seconds at the end whose median is the final rate. */
+    /** Number of last seconds; their median is the final rate. */
     private static final int LAST = 10;
 
     private static final double SHARE = 0.9;
@@ -32,7 +32,7 @@ public record FirstMinute(List<Integer> tenths) {
         }
     }
 
-    /** Finds the line in what wrk printed, and leaves out the last second, in which the load ended. */
+    /** Finds the line in the output of wrk, and omits the last second, in which the load ended. */
     public static FirstMinute in(String output) throws IOException {
         String line = output.lines()
                 .filter(candidate -> candidate.startsWith(MARK))
@@ -65,9 +65,9 @@ public record FirstMinute(List<Integer> tenths) {
 
     /** Returns the end of the first half second at nine tenths of the final rate, in seconds since the start. */
     public double secondsToSpeed() {
-        double wanted = SHARE * finalRate() * WINDOW / PER_SECOND;
+        double threshold = SHARE * finalRate() * WINDOW / PER_SECOND;
         int at = firstTenth();
-        while (at < tenths.size() - WINDOW && sum(at, WINDOW) < wanted) {
+        while (at < tenths.size() - WINDOW && sum(at, WINDOW) < threshold) {
             at++;
         }
         return (double) (at + WINDOW) / PER_SECOND;

@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 
 /** The goal of a workload relative to a ceiling. Immutable. */
 public sealed interface Goal {
-    /** The ceiling is there for orientation. */
+    /** The ceiling is for orientation. */
     Goal NONE = new None();
 
     /** Returns how the subject compares with the ceiling, in this goal's own measure. */
@@ -18,7 +18,7 @@ public sealed interface Goal {
     /** Returns the goal as the table shows it. */
     String target();
 
-    /** Returns what the table says about a comparison. */
+    /** Returns the table's cell for a comparison. */
     String verdict(double comparison);
 
     /** No goal: the ratio is only shown. */
@@ -74,7 +74,7 @@ public sealed interface Goal {
     /**
      * The ceiling's latency and a little more, at the median.
      *
-     * @param extra the most that will do
+     * @param extra the maximum that meets the goal
      */
     record LatencyWithin(Duration extra) implements Goal {
         @Override

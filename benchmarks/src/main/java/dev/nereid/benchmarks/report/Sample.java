@@ -3,7 +3,7 @@ package dev.nereid.benchmarks.report;
 /**
  * Throughput and latencies of one period of load. Immutable.
  *
- * @param perSecond inferences answered in a second
+ * @param perSecond inferences completed per second
  * @param p50Micros the latency that half of the calls kept, in microseconds
  * @param p99Micros the latency that 99 of 100 calls kept, in microseconds
  */

@@ -41,7 +41,7 @@ public final class Table {
         StringBuilder text = new StringBuilder(title).append('\n');
         text.append(line(headers, widths));
         rows.forEach(row -> text.append(line(row, widths)));
-        footnotes.forEach(note -> text.append(note).append('\n'));
+        footnotes.forEach(footnote -> text.append(footnote).append('\n'));
         return text.toString();
     }
 
@@ -54,7 +54,7 @@ public final class Table {
             rows.forEach(row -> text.append(markdown(row)));
             text.append('\n');
         }
-        footnotes.forEach(note -> text.append(note).append("\n\n"));
+        footnotes.forEach(footnote -> text.append(footnote).append("\n\n"));
         return text.toString();
     }
 
@@ -72,7 +72,7 @@ public final class Table {
     }
 
     private static String markdown(List<String> cells) {
-        // Leading spaces, which set a ceiling off from what is measured, would be lost.
+        // Leading spaces, which distinguish a ceiling from its subject, would be lost.
         return cells.stream()
                 .map(cell -> cell.startsWith("  ") ? "&nbsp;&nbsp;" + cell.strip() : cell)
                 .collect(Collectors.joining(" | ", "| ", " |\n"));

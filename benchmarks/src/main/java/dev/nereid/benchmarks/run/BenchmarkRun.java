@@ -8,12 +8,12 @@ import java.util.function.Consumer;
 /**
  * Context of a benchmark run: options, workspace, processes and progress. Immutable.
  *
- * @param options what was asked for
- * @param checkout the folder that holds the sources and what was built
+ * @param options the options of the run
+ * @param checkout the directory of the sources and build results
  * @param classPath the class path of the ceilings
  * @param workspace where files go
- * @param children who starts and ends processes
- * @param progress told what is going on
+ * @param children starts and ends processes
+ * @param progress receives progress messages
  */
 public record BenchmarkRun(
         Options options,
@@ -22,12 +22,12 @@ public record BenchmarkRun(
         Workspace workspace,
         ChildProcesses children,
         Consumer<String> progress) {
-    /** Returns the folder of the installed server. */
+    /** Returns the directory of the installed server. */
     public Path installed() {
         return checkout.resolve("distribution/target/nereid");
     }
 
-    /** Runs a contest, and says so. */
+    /** Runs a comparison, and reports progress. */
     public void run(CeilingComparison contest, Table table) throws IOException, InterruptedException {
         progress.accept(contest.subject().name());
         contest.run(options.pace(), table);

@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
  * @param again another process of the old build
  */
 public record BuildComparison(Workload fresh, Workload old, Workload again) {
-    /** What a figure may fall by, if the old build differs from itself by less. */
+    /** Allowed loss of a figure, if the old build differs from itself by less. */
     private static final double ALLOWED = 0.03;
 
     /** A table that takes comparisons. */
@@ -27,7 +27,7 @@ public record BuildComparison(Workload fresh, Workload old, Workload again) {
                 "New build beside the old one", "WHAT", "OLD", "NEW", "NEW/OLD", "OLD/OLD", "P99 OLD", "P99 NEW", "");
     }
 
-    /** Warms all up, then measures them in turn, each round beginning with another one. Blocks. */
+    /** Warms all up, then measures them in rotation, each round starting with another one. Blocks. */
     public void run(Pace pace, Table table) throws IOException, InterruptedException {
         List<Workload> all = List.of(fresh, old, again);
         for (Workload contender : all) {
@@ -37,8 +37,8 @@ public record BuildComparison(Workload fresh, Workload old, Workload again) {
                 .map(contender -> (List<Sample>) new ArrayList<Sample>())
                 .toList();
         for (int round = 0; round < pace.rounds(); round++) {
-            for (int turn = 0; turn < all.size(); turn++) {
-                int at = (round + turn) % all.size();
+            for (int i = 0; i < all.size(); i++) {
+                int at = (round + i) % all.size();
                 samples.get(at).add(all.get(at).load(pace.measured()));
             }
         }
@@ -55,12 +55,12 @@ public record BuildComparison(Workload fresh, Workload old, Workload again) {
                 Figures.verdict(isKept(change, chance)));
     }
 
-    /** Says whether a figure is kept, given how the old build compares with itself. */
+    /** Returns whether a figure is kept, given how the old build compares with itself. */
     static boolean isKept(double change, double chance) {
         return 1 - change <= Math.max(ALLOWED, Math.abs(1 - chance));
     }
 
-    /** Compared within a round, not across: what slows the machine down slows both. */
+    /** Compared within a round, not across: a slow period of the machine affects both. */
     private static double ratio(List<Sample> subject, List<Sample> reference) {
         return Figures.median(IntStream.range(0, subject.size())
                 .mapToObj(round ->

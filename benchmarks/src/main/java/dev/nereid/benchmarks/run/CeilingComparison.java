@@ -12,15 +12,15 @@ import java.util.stream.IntStream;
 /**
  * Compares a workload with the ceilings that bound it. Immutable; run on the thread that measures.
  *
- * @param subject what is measured
- * @param ceilings what it is compared with
+ * @param subject the measured workload
+ * @param ceilings the upper bounds for comparison
  */
 public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
     /**
      * A ceiling, and the goal of the workload relative to it.
      *
-     * @param contender what bounds the subject
-     * @param goal what the subject is to reach
+     * @param contender the workload that bounds the subject
+     * @param goal the goal of the subject
      */
     public record Ceiling(Workload contender, Goal goal) {}
 
@@ -34,8 +34,8 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
     }
 
     /**
-     * Warms everything up, then measures all in turn, round after round, so that a slow period of the machine hits all
-     * alike. Blocks.
+     * Warms everything up, then measures all in rotation, round after round, so that a slow period of the machine
+     * affects all equally. Blocks.
      *
      * @param pace how long
      * @param table takes a row for the subject, and one for each ceiling
@@ -64,7 +64,7 @@ public record CeilingComparison(Workload subject, List<Ceiling> ceilings) {
         for (int i = 0; i < ceilings.size(); i++) {
             Ceiling ceiling = ceilings.get(i);
             List<Sample> bound = samples.get(i + 1);
-            // Compared within a round, not across: what slows the machine down slows both.
+            // Compared within a round, not across: a slow period of the machine affects both.
             double comparison = Figures.median(IntStream.range(0, own.size())
                     .mapToObj(round -> ceiling.goal().compare(own.get(round), bound.get(round)))
                     .toList());

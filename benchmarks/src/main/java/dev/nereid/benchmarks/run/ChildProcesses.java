@@ -7,12 +7,12 @@ import java.util.concurrent.TimeUnit;
 
 /** Child processes of a run, ended with it. Safe for use by any thread, so that an interrupt can end them. */
 public final class ChildProcesses implements AutoCloseable {
-    /** How long a process may take to end when it is asked to. */
+    /** Timeout for a process to end on request. */
     private static final long END_SECONDS = 15;
 
     private final List<Process> running = new CopyOnWriteArrayList<>();
 
-    /** Set before the processes are ended: whoever adds one later sees it, and ends that one itself. */
+    /** Set before the processes are ended: a thread that adds one later sees it, and ends that process itself. */
     private volatile boolean closed;
 
     /** Starts a process, which ends with this object at the latest. */

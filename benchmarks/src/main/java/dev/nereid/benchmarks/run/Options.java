@@ -14,13 +14,13 @@ import java.util.Set;
 /**
  * Command-line options of a run. Immutable.
  *
- * @param sections what is measured
+ * @param sections the sections to measure
  * @param pace how long
  * @param eventLoops the event loops of the server, of each ceiling, and of the clients
  * @param onnxThreads the threads of ONNX Runtime where server and ceiling must have the same
  * @param compared the directory of another installed server, to be compared with the one of this checkout
  * @param save whether the tables are also written to {@code benchmarks/results}
- * @param help whether only the usage is wanted
+ * @param help whether only the usage is printed
  */
 public record Options(
         Set<Section> sections,
@@ -35,13 +35,13 @@ public record Options(
             Measures the packaged server beside its ceilings, and prints tables.
 
               --only=LIST          some of http,json,codec,scheduler,waiting,shm,tls,grpc,mlp,batching,squeezenet,start,minute; default: all
-              --quick              3 s of warm-up and 3 s measured: shows that everything runs, not how fast it is
-              --warm-up=SECONDS    load before each contest, for each that takes part; default: 10
+              --quick              3 s of warm-up and 3 s measured: checks that everything runs; figures are not valid
+              --warm-up=SECONDS    load before each comparison, for each workload; default: 10
               --measure=SECONDS    load that is measured; default: 10
-              --rounds=N           how often each is measured, in turn with the others; the median counts; default: 1
+              --rounds=N           how often each is measured, in rotation; the median counts; default: 1
               --event-loops=N      of the server, of the ceilings and of the clients; default: half the processors
               --onnx-threads=N     of ONNX Runtime for squeezenet, server and ceiling alike; default: the processors
-              --compare=DIR        in place of all that: the server installed in DIR beside this checkout's, in turns of two
+              --compare=DIR        instead: the server installed in DIR against this checkout's, alternating every two
                                    seconds; --only takes http,grpc,json,mlp
               --save               also writes benchmarks/results/DATE-PROCESSOR.md
               --help               prints this text
@@ -58,8 +58,8 @@ public record Options(
      *
      * @param arguments flags, with their values after {@code =} or as the next argument
      * @param processors how many processors there are
-     * @return what was asked for
-     * @throws IllegalArgumentException naming the flag, its value and what was expected
+     * @return the options
+     * @throws IllegalArgumentException naming the flag, its value and the expected form
      */
     public static Options parse(List<String> arguments, int processors) {
         Deque<String> rest = new ArrayDeque<>(arguments);

@@ -7,16 +7,16 @@ import java.time.Duration;
  *
  * @param warmUp the load that is not counted, once for each contender of a contest
  * @param measured the load that is counted, in each round
- * @param rounds how often each contender of a contest is measured, in turn with the others
+ * @param rounds how often each workload of a comparison is measured, in rotation with the others
  */
 public record Pace(Duration warmUp, Duration measured, int rounds) {
     /** A cold JVM needs some ten seconds of load to reach its speed. */
     static final Pace DEFAULT = new Pace(Duration.ofSeconds(10), Duration.ofSeconds(10), 1);
 
-    /** Shows that everything runs; the figures are those of servers that are still warming up. */
+    /** Checks that everything runs; the figures are those of servers that are still warming up. */
     static final Pace QUICK = new Pace(Duration.ofSeconds(3), Duration.ofSeconds(3), 1);
 
-    /** Two builds in turns of two seconds: all of a comparison takes less than ten minutes. */
+    /** Two builds, alternating every two seconds: a whole comparison takes less than ten minutes. */
     static final Pace COMPARED = new Pace(Duration.ofSeconds(5), Duration.ofSeconds(2), 7);
 
     /** Returns how long a server is watched after its start. */

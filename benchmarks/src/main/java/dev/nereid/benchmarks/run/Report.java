@@ -12,15 +12,15 @@ import java.util.stream.Stream;
  *
  * @param date the day of the run
  * @param machine where it ran
- * @param options what it was asked for
- * @param tables what it measured
+ * @param options the options of the run
+ * @param tables the results
  */
 public record Report(LocalDate date, Machine machine, Options options, List<Table> tables) {
     public Report {
         tables = List.copyOf(tables);
     }
 
-    /** Describes the run in lines: what the tables' figures depend on. */
+    /** Describes the conditions of the run in lines. */
     public static List<String> circumstances(Machine machine, Options options) {
         Pace pace = options.pace();
         return Stream.concat(

@@ -10,7 +10,7 @@ public enum Section {
     HTTP(true),
     /** Tensors over HTTP as JSON. */
     JSON(true),
-    /** What reads and writes JSON, by itself. */
+    /** The JSON reader and writer in isolation. */
     CODEC(false),
     /** Requests in process, without a server. */
     SCHEDULER(false),
@@ -39,7 +39,7 @@ public enum Section {
         this.needsWrk = needsWrk;
     }
 
-    /** Whether wrk makes the load. */
+    /** Whether wrk generates the load. */
     public boolean needsWrk() {
         return needsWrk;
     }

@@ -6,15 +6,15 @@ import java.time.Duration;
 
 /** A workload that can be run for a period of time. Confined to the thread that measures. */
 public interface Workload {
-    /** Returns what is put under load, as the table names it. */
+    /** Returns the name in the table. */
     String name();
 
     /**
      * Puts it under load for a while. Blocks.
      *
      * @param time how long
-     * @return what the load showed
-     * @throws IOException if any call failed: a figure with failures in it says nothing
+     * @return the result
+     * @throws IOException if any request failed: a figure with failures is invalid
      */
     Sample load(Duration time) throws IOException, InterruptedException;
 }

@@ -9,19 +9,19 @@ import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.stream.Stream;
 
-/** Temporary directory of a run, deleted at its end. Owned by whoever made it. */
+/** Temporary directory of a run, deleted at its end. Owned by the code that created it. */
 public final class Workspace implements AutoCloseable {
     private final Path directory;
 
-    private Workspace(Path folder) {
-        this.directory = folder;
+    private Workspace(Path directory) {
+        this.directory = directory;
     }
 
     public static Workspace create() throws IOException {
         return new Workspace(Files.createTempDirectory("nereid-benchmarks"));
     }
 
-    /** Returns the path of a file or folder of the given name, which may not be there yet. */
+    /** Returns the path of a file or directory of the given name, which need not exist. */
     public Path path(String name) {
         return directory.resolve(name);
     }
@@ -31,7 +31,7 @@ public final class Workspace implements AutoCloseable {
         return Files.write(path(name), content);
     }
 
-    /** Copies a file that lies beside a class, and returns the path of the copy. */
+    /** Copies a resource of a class, and returns the path of the copy. */
     public Path copyOf(Class<?> beside, String resource) throws IOException {
         try (InputStream content = beside.getResourceAsStream(resource)) {
             if (content == null) {
@@ -47,7 +47,7 @@ public final class Workspace implements AutoCloseable {
             return;
         }
         try (Stream<Path> content = Files.walk(directory)) {
-            // What lies deepest goes first; links go, what they point at stays.
+            // The deepest files are deleted first; of links only the link is deleted.
             for (Path path : content.sorted(Comparator.reverseOrder()).toList()) {
                 Files.deleteIfExists(path);
             }

@@ -20,14 +20,14 @@ import org.openjdk.jmh.annotations.TearDown;
 public class CodecBenchmark {
     private static final int VALUES = 1_000_000;
 
-    /** What the tensor holds. */
+    /** The values of the tensor. */
     @Param
     public JsonCodec.Values values = JsonCodec.Values.UNIFORM;
 
     @SuppressWarnings("NullAway.Init") // By open().
     private JsonCodec codec;
 
-    /** Counts bytes besides runs. */
+    /** Counts bytes in addition to runs. */
     @AuxCounters
     @State(Scope.Thread)
     public static class Counters {
@@ -41,7 +41,7 @@ public class CodecBenchmark {
         codec = new JsonCodec(values, VALUES);
     }
 
-    /** Gives the tensor back. */
+    /** Releases the tensor. */
     @TearDown
     public void close() {
         codec.close();

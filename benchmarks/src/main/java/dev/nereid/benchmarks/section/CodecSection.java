@@ -30,14 +30,14 @@ final class CodecSection {
 
     private static void measure(BenchmarkRun bench, String method, JsonCodec.Values values, Table table)
             throws IOException {
-        String what = method + ", " + values.text();
-        bench.progress().accept(what);
+        String row = method + ", " + values.text();
+        bench.progress().accept(row);
         Statistics rates = run(bench.options().pace(), method, values);
         double median = rates.getPercentile(MEDIAN);
-        // The goal is for floats that need all their digits; the others show what else there is.
+        // The goal is for floats that need all their digits; the others are for information.
         boolean counts = values == JsonCodec.Values.UNIFORM;
         table.add(
-                what,
+                row,
                 rate(median),
                 rate(rates.getMin()),
                 counts ? ">= " + rate(MIN_MB) : "",

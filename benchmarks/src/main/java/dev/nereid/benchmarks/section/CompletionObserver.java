@@ -4,12 +4,12 @@ import dev.nereid.api.InferResponse;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ResponseObserver;
 
-/** Observer that signals a successful response and throws on any other outcome. As thread-safe as what it runs. */
+/** Observer that signals a successful response and throws on any other outcome. As thread-safe as its action. */
 final class CompletionObserver implements ResponseObserver {
     private final Runnable completed;
 
-    CompletionObserver(Runnable answered) {
-        this.completed = answered;
+    CompletionObserver(Runnable completed) {
+        this.completed = completed;
     }
 
     @Override

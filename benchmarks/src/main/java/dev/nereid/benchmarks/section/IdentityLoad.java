@@ -7,16 +7,16 @@ import java.util.List;
 /**
  * Sizes, concurrency and goals of workloads on the identity model. Immutable.
  *
- * @param body what is sent
+ * @param body the body of the requests
  * @param size its size in words
  * @param concurrency how many requests are under way at any time
- * @param httpGoal what the server is to reach over HTTP, beside an echo that waits for the whole body
- * @param grpcGoal what the server is to reach over gRPC, beside an echo of generated messages
+ * @param httpGoal the goal of the server over HTTP, beside an echo that waits for the whole body
+ * @param grpcGoal the goal of the server over gRPC, beside an echo of generated messages
  */
 record IdentityLoad(InferBody body, String size, int concurrency, Goal httpGoal, Goal grpcGoal) {
     private static final InferBody SMALL = InferBody.of("INPUT0", 1L, 256L);
 
-    /** As much as an image of 224 x 224 pixels. */
+    /** The size of an image of 224 x 224 pixels. */
     private static final InferBody LARGE = InferBody.of("INPUT0", 1L, 150_528L);
 
     /** All that are measured. */
@@ -36,12 +36,12 @@ record IdentityLoad(InferBody body, String size, int concurrency, Goal httpGoal,
         return new IdentityLoad(LARGE, "600 KB", concurrency, httpGoal, grpcGoal);
     }
 
-    /** Returns what the table calls it. */
+    /** Returns the name in the table. */
     String label() {
         return size + " x " + concurrency;
     }
 
-    /** Whether the body comes in many chunks. */
+    /** Whether the body arrives in many chunks. */
     boolean isLarge() {
         return body == LARGE;
     }

@@ -76,7 +76,7 @@ final class MlpSection {
             Table table)
             throws IOException, InterruptedException {
         String echoUrl = echo.url(HttpEcho.WHOLE);
-        // A pool of ONNX Runtime spins for a while after its last run: it is there only while it is measured.
+        // A pool of ONNX Runtime spins for a while after its last run: it exists only while it is measured.
         try (OnnxLoop batch = OnnxLoop.load(file, BATCH, 1)) {
             bench.run(
                     new CeilingComparison(

@@ -20,10 +20,10 @@ import org.openjdk.jmh.annotations.Threads;
 /** Measures the cost of a request through the scheduler of an idle model. Run by {@link SchedulerSection}. */
 @OutputTimeUnit(TimeUnit.SECONDS)
 public class SchedulerBenchmark {
-    /** So many threads submit at once. */
+    /** The number of submitting threads. */
     static final int SUBMITTERS = 8;
 
-    /** So many requests each of them has under way. */
+    /** The number of requests in flight of each thread. */
     static final int WINDOW = 64;
 
     /** State: a dynamically batched model with one instance thread. */
@@ -152,7 +152,7 @@ public class SchedulerBenchmark {
         target.model.scheduler().submit(target.model.request(), window.observer);
     }
 
-    /** Submits a request and waits for its answer. */
+    /** Submits a request and waits for its completion. */
     @Benchmark
     @BenchmarkMode(Mode.SampleTime)
     public void synchronous(Batched target, Waiter waiter) {
@@ -166,7 +166,7 @@ public class SchedulerBenchmark {
         threads.ping();
     }
 
-    /** Submits a request that is answered before the submission returns. */
+    /** Submits a request that completes before the submission returns. */
     @Benchmark
     @BenchmarkMode(Mode.SampleTime)
     public void direct(Direct target, Waiter waiter) {

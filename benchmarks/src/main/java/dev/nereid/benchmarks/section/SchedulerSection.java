@@ -49,8 +49,8 @@ final class SchedulerSection {
         return table;
     }
 
-    private static void addTimes(Table table, String what, Statistics times, String target, boolean met) {
-        table.add(what, "", micros(times, MEDIAN), micros(times, NEARLY_ALL), target, Figures.verdict(met));
+    private static void addTimes(Table table, String row, Statistics times, String target, boolean met) {
+        table.add(row, "", micros(times, MEDIAN), micros(times, NEARLY_ALL), target, Figures.verdict(met));
     }
 
     private static String micros(Statistics seconds, int percentile) {

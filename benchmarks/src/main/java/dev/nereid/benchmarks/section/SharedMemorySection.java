@@ -77,8 +77,8 @@ final class SharedMemorySection {
     }
 
     private static void check(ByteBuffer shared, ByteBuffer expected) throws IOException {
-        ByteBuffer answer = shared.slice((int) BYTES, (int) BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        if (!answer.equals(expected)) {
+        ByteBuffer output = shared.slice((int) BYTES, (int) BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        if (!output.equals(expected)) {
             throw new IOException("shared memory: another tensor than was sent");
         }
     }

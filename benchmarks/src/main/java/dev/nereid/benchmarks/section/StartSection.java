@@ -30,7 +30,7 @@ final class StartSection {
     private static final double BYTES_PER_MB = 1e6;
     private static final double MAX_MB = 200;
 
-    /** A classifier of the bundled repository, asked for one blank image of 8 x 8 pixels. */
+    /** A classifier of the bundled repository, with a request for one blank image of 8 x 8 pixels. */
     private static final byte[] REQUEST = Exchange.post(
             "/v2/models/digits/infer",
             "{\"inputs\":[{\"name\":\"image\",\"datatype\":\"FP32\",\"shape\":[1,1,8,8],\"data\":["
@@ -58,8 +58,8 @@ final class StartSection {
     }
 
     /**
-     * Makes a second installation of the same files but the cache: what its start costs is also a matter of what the
-     * launcher does where there is none.
+     * Creates a second installation of the same files without the AOT cache: its start includes the launcher's behavior
+     * without a cache.
      */
     static Path withoutCache(BenchmarkRun bench, String name) throws IOException {
         Path home = bench.workspace().path(name);
@@ -82,23 +82,23 @@ final class StartSection {
         return home;
     }
 
-    private static List<Path> content(Path folder) throws IOException {
-        try (Stream<Path> content = Files.list(folder)) {
+    private static List<Path> content(Path directory) throws IOException {
+        try (Stream<Path> content = Files.list(directory)) {
             return content.toList();
         }
     }
 
-    private static void measure(BenchmarkRun bench, String how, double mostSeconds, Launch launch, Table table)
+    private static void measure(BenchmarkRun bench, String how, double maxSeconds, Launch launch, Table table)
             throws IOException, InterruptedException {
         bench.progress().accept("start " + how);
         List<Double> seconds = new ArrayList<>();
         List<Double> megabytes = new ArrayList<>();
-        // Not counted: it brings the files into the memory of the machine.
+        // Not counted: it loads the files into the page cache.
         startOnce(bench, launch, new ArrayList<>(), new ArrayList<>());
         for (int i = 0; i < STARTS; i++) {
             startOnce(bench, launch, seconds, megabytes);
         }
-        table.add(row("exec to first answer, " + how, "%.2f s", seconds, mostSeconds));
+        table.add(row("exec to first response, " + how, "%.2f s", seconds, maxSeconds));
         table.add(row("resident memory idle, " + how, "%.0f MB", megabytes, MAX_MB));
     }
 
@@ -112,14 +112,14 @@ final class StartSection {
         }
     }
 
-    private static String[] row(String what, String format, List<Double> numbers, double most) {
+    private static String[] row(String row, String format, List<Double> numbers, double max) {
         double median = Figures.median(numbers);
         return new String[] {
-            what,
+            row,
             String.format(Locale.ROOT, format, median),
             String.format(Locale.ROOT, format, Collections.max(numbers)),
-            "<= " + String.format(Locale.ROOT, format, most),
-            Figures.verdict(median <= most)
+            "<= " + String.format(Locale.ROOT, format, max),
+            Figures.verdict(median <= max)
         };
     }
 }

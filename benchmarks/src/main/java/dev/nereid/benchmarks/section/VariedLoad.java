@@ -7,8 +7,8 @@ import java.util.List;
 /**
  * Concurrency and goals of workloads with differing requests on the identity model. Immutable.
  *
- * @param name what the table calls the requests
- * @param bodies what is sent
+ * @param name the name of the requests in the table
+ * @param bodies the bodies of the requests
  * @param concurrency how many requests are under way at any time
  */
 record VariedLoad(String name, VariedBodies bodies, int concurrency) {
@@ -22,12 +22,12 @@ record VariedLoad(String name, VariedBodies bodies, int concurrency) {
             new VariedLoad(SHAPES, VariedBodies.MANY_SHAPES, 8),
             new VariedLoad(SHAPES, VariedBodies.MANY_SHAPES, 64));
 
-    /** Returns what the server is to reach beside an echo. */
+    /** Returns the goal of the server beside an echo. */
     Goal goal() {
         return new Goal.RateAtLeast(0.7);
     }
 
-    /** Returns what the table calls it. */
+    /** Returns the name in the table. */
     String label() {
         return name + " x " + concurrency;
     }

@@ -43,7 +43,7 @@ final class WaitingSection {
 
     static Table measure(BenchmarkRun bench) throws IOException, InterruptedException {
         Table table = new Table(
-                "In process: identity that sleeps 100 ms, 64 calls in flight, 20 s", "WHAT", "FOUND", "TARGET", "");
+                "In process: identity that sleeps 100 ms, 64 requests in flight, 20 s", "WHAT", "FOUND", "TARGET", "");
         Path repository = bench.workspace().path("models-waiting");
         ModelRepositories.write(repository, SLEEPING, TENSORS + "instance_group [ { kind: KIND_CPU count: 4 } ]");
         ModelRepositories.write(repository, IMPATIENT, TENSORS + """
@@ -93,14 +93,20 @@ final class WaitingSection {
             load.load(Duration.ofSeconds(1));
             Sample sample = load.load(TIME);
             double late = sample.p99Micros() - TimeUnit.MILLISECONDS.toMicros(TIMEOUT_MILLIS);
-            add(table, "time-outs of 50 ms, p99 after due, ms", "%.2f", late / 1000, "<=", MAX_LATE_MICROS / 1000);
+            add(
+                    table,
+                    "timeouts of 50 ms, p99 after the deadline," + " ms",
+                    "%.2f",
+                    late / 1000,
+                    "<=",
+                    MAX_LATE_MICROS / 1000);
         }
     }
 
-    private static void add(Table table, String what, String format, double found, String relation, double target) {
+    private static void add(Table table, String row, String format, double found, String relation, double target) {
         boolean met = relation.equals("<=") ? found <= target : found >= target;
         table.add(
-                what,
+                row,
                 String.format(Locale.ROOT, format, found),
                 relation + " " + String.format(Locale.ROOT, format, target),
                 Figures.verdict(met));

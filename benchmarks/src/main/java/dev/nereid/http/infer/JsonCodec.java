@@ -67,7 +67,7 @@ public final class JsonCodec implements AutoCloseable {
     /**
      * Draws a tensor.
      *
-     * @param values what it holds
+     * @param values the values of the tensor
      * @param count how many elements
      */
     public JsonCodec(Values values, int count) {

@@ -15,8 +15,8 @@ final class InferBodyTest {
     void putsTheContentBehindTheJsonPartOverHttp() {
         byte[] http = body.http();
 
-        String head = new String(http, 0, body.headerLength(), StandardCharsets.UTF_8);
-        assertThat(head)
+        String header = new String(http, 0, body.headerLength(), StandardCharsets.UTF_8);
+        assertThat(header)
                 .isEqualTo("{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1,3],"
                         + "\"parameters\":{\"binary_data_size\":12}}],\"parameters\":{\"binary_data_output\":true}}");
         assertThat(ByteBuffer.wrap(Arrays.copyOfRange(http, body.headerLength(), http.length)))

@@ -23,7 +23,7 @@ final class WrkOutcomeTest {
 
         assertThatThrownBy(() -> outcome.sample("echo"))
                 .isInstanceOf(IOException.class)
-                .hasMessage("echo: of 5000 requests 3 were answered by an error, and 0 connections or answers failed"
+                .hasMessage("echo: of 5000 requests 3 failed, and 0 connections or responses broke"
                         + " (expected: none of either)");
     }
 
@@ -31,7 +31,7 @@ final class WrkOutcomeTest {
     void refusesFiguresWithBrokenConnectionsInThem() throws IOException {
         WrkOutcome outcome = WrkOutcome.in("outcome 5000 2000000 310 4200 0 1 2 3 4");
 
-        assertThatThrownBy(() -> outcome.sample("echo")).hasMessageContaining("and 10 connections or answers failed");
+        assertThatThrownBy(() -> outcome.sample("echo")).hasMessageContaining("and 10 connections or responses broke");
     }
 
     @Test

@@ -97,7 +97,7 @@ final class EchoIT {
                 StoppingServer server = StoppingServer.of(loops, new Empty())) {
             assertThatThrownBy(() -> GrpcLoad.connect("empty", loops, server.port(), request(), 1))
                     .isInstanceOf(IOException.class)
-                    .hasMessage("ModelInfer: answered other contents (expected: those of the request)");
+                    .hasMessage("ModelInfer: other contents (expected: those of the request)");
         }
     }
 
@@ -118,7 +118,7 @@ final class EchoIT {
         return InferBody.of("INPUT0", 1L, 256L).grpc("identity");
     }
 
-    /** Answers nothing. */
+    /** Never responds. */
     private static final class Empty extends GRPCInferenceServiceImplBase {
         @Override
         public void modelInfer(ModelInferRequest request, StreamObserver<ModelInferResponse> observer) {
@@ -127,7 +127,7 @@ final class EchoIT {
         }
     }
 
-    /** Counts what it echoes. */
+    /** Counts the echoed bodies. */
     private static final class Counting extends GRPCInferenceServiceImplBase {
         private final AtomicInteger calls = new AtomicInteger();
         private final GrpcEcho echo = new GrpcEcho();

@@ -56,7 +56,7 @@ final class CeilingComparisonTest {
                                 .containsSubsequence("1,000/s", "0.50 x", ">= 0.50 x", "met"));
     }
 
-    /** Answers with the given rates, the first one for the warm-up. */
+    /** Returns the given rates, the first one for the warm-up. */
     private Workload contender(String name, double... rates) {
         Deque<Sample> samples = new ArrayDeque<>();
         for (double rate : rates) {

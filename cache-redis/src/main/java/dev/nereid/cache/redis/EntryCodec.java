@@ -19,7 +19,7 @@ final class EntryCodec implements RedisCodec<CacheKey, MemorySegment> {
         return ByteBuffer.wrap((PREFIX + key.text()).getBytes(StandardCharsets.US_ASCII));
     }
 
-    /** Not used by the commands that are sent: no answer to them holds a key. */
+    /** Not used by the commands of this cache: none of their responses contains a key. */
     @Override
     public CacheKey decodeKey(ByteBuffer bytes) {
         String digits = StandardCharsets.US_ASCII.decode(bytes).toString().substring(PREFIX.length());
@@ -33,7 +33,7 @@ final class EntryCodec implements RedisCodec<CacheKey, MemorySegment> {
         return value.asByteBuffer();
     }
 
-    /** The memory is freed when nobody refers to it: who reads it, and for how long, only the server knows. */
+    /** The memory is freed when it is unreachable: only the server knows its readers and how long they read. */
     @Override
     public MemorySegment decodeValue(ByteBuffer bytes) {
         MemorySegment content = MemorySegment.ofBuffer(bytes);

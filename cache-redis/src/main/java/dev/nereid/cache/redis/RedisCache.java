@@ -32,15 +32,14 @@ import org.jspecify.annotations.Nullable;
  * Response cache in Redis, over one connection that all threads share. Safe for use by any thread: so is the
  * connection.
  *
- * <p>How long responses stay and which are dropped is Redis' own affair ({@code maxmemory-policy}). While the
- * connection is lost every lookup fails at once, and the connection is made again in the background; an answer that
- * takes too long is a failure too.
+ * <p>Redis decides how long responses stay and which are evicted ({@code maxmemory-policy}). Without a connection every
+ * lookup fails at once, and the cache reconnects in the background; a command timeout is a failure too.
  */
 final class RedisCache implements ResponseCache {
-    /** The least that Lettuce takes. */
+    /** The minimum that Lettuce accepts. */
     private static final int THREADS = 2;
 
-    /** Beyond so many commands under way Redis is too slow to be of use. */
+    /** Maximum commands in flight; beyond that Redis is too slow to be useful. */
     private static final int MAX_COMMANDS = 4096;
 
     /** The largest value that Redis takes, in bytes. */
@@ -63,7 +62,7 @@ final class RedisCache implements ResponseCache {
         this.connection = connection;
     }
 
-    /** Connects to Redis; blocks meanwhile. */
+    /** Connects to Redis. Blocks. */
     static RedisCache connect(RedisSettings settings) throws BackendException {
         ClientResources resources = DefaultClientResources.builder()
                 .ioThreadPoolSize(THREADS)

@@ -12,7 +12,7 @@ import java.util.TreeSet;
  * Connection settings of Redis. Immutable.
  *
  * @param address where it is
- * @param credentials who the server says it is
+ * @param credentials the user and password for Redis
  * @param timeouts how long connections and commands may take
  * @param tls how connections are encrypted
  */
@@ -79,7 +79,7 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
         return Duration.ofMillis(number(settings, name, DEFAULT_TIMEOUT_MILLIS, 1, Integer.MAX_VALUE));
     }
 
-    private static int number(Map<String, String> settings, String name, int ifMissing, int least, int most)
+    private static int number(Map<String, String> settings, String name, int ifMissing, int min, int max)
             throws BackendException {
         String text = settings.get(name);
         if (text == null) {
@@ -87,13 +87,13 @@ record RedisSettings(RedisAddress address, RedisCredentials credentials, RedisTi
         }
         try {
             int number = Integer.parseInt(text.strip());
-            if (number >= least && number <= most) {
+            if (number >= min && number <= max) {
                 return number;
             }
         } catch (NumberFormatException e) {
-            // told below
+            // reported below
         }
-        throw wrong(name + ": '" + text + "' (expected: a whole number from " + least + " to " + most + ")");
+        throw wrong(name + ": '" + text + "' (expected: a whole number from " + min + " to " + max + ")");
     }
 
     private static boolean truth(Map<String, String> settings, String name) throws BackendException {

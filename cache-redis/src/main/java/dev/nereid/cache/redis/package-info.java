@@ -1,5 +1,5 @@
 /**
- * A response cache in Redis, shared by several servers. Knows the SPI and Lettuce.
+ * A response cache in Redis, shared by several servers. Depends on the SPI and Lettuce.
  *
  * <p>Starting point: {@link dev.nereid.cache.redis.RedisCacheProvider}.
  */

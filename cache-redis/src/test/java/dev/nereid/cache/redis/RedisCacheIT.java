@@ -58,14 +58,14 @@ final class RedisCacheIT {
         try (RedisServer redis = RedisServer.start(RedisServer.freePort(), directory);
                 ResponseCache cache = open(redis, Map.of())) {
             insert(cache, 3);
-            List<RecordingObserver> told = new ArrayList<>();
+            List<RecordingObserver> outcome = new ArrayList<>();
             for (int i = 0; i < 1000; i++) {
                 RecordingObserver each = new RecordingObserver();
-                told.add(each);
+                outcome.add(each);
                 cache.lookup(KEY, each);
             }
 
-            for (RecordingObserver each : told) {
+            for (RecordingObserver each : outcome) {
                 assertThat(each.await()).isEqualTo("found 3");
             }
         }
@@ -124,11 +124,11 @@ final class RedisCacheIT {
         RedisServer redis = RedisServer.start(port, directory);
         try (ResponseCache cache = open(redis, Map.of())) {
             redis.close();
-            String told = lookup(cache);
-            while (told.equals("missing")) { // the connection breaks a moment later
-                told = lookup(cache);
+            String outcome = lookup(cache);
+            while (outcome.equals("missing")) { // the connection breaks a moment later
+                outcome = lookup(cache);
             }
-            assertThat(told).startsWith("failed ");
+            assertThat(outcome).startsWith("failed ");
             assertThat(insert(cache, 1)).startsWith("failed ");
 
             try (RedisServer again = RedisServer.start(port, directory)) {
@@ -153,17 +153,17 @@ final class RedisCacheIT {
         }
     }
 
-    /** Also those that never get an answer: the end of the server waits for them. */
+    /** Also requests that never get a response: the end of the server waits for them. */
     @Test
     void failsPendingLookupsWhenItIsClosed() throws Exception {
         try (RedisServer redis = RedisServer.start(RedisServer.freePort(), directory)) {
             ResponseCache cache = open(redis, Map.of("socket_timeout", "60000"));
             redis.signal("STOP");
-            RecordingObserver told = new RecordingObserver();
-            cache.lookup(KEY, told);
+            RecordingObserver outcome = new RecordingObserver();
+            cache.lookup(KEY, outcome);
             cache.close();
 
-            assertThat(told.await()).startsWith("failed ");
+            assertThat(outcome.await()).startsWith("failed ");
             redis.signal("CONT");
         }
     }
@@ -179,8 +179,8 @@ final class RedisCacheIT {
 
     private void makeCertificate() throws IOException, InterruptedException {
         int status = new ProcessBuilder(
-                        ("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj /CN=localhost"
-                                        + " -addext subjectAltName=DNS:localhost,IP:127.0.0.1")
+                        ("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout key.pem -out cert.pem -subj"
+                                        + " /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1")
                                 .split(" "))
                 .directory(directory.toFile())
                 .redirectErrorStream(true)
@@ -211,21 +211,21 @@ final class RedisCacheIT {
     }
 
     private static String lookup(ResponseCache cache) throws Exception {
-        RecordingObserver told = new RecordingObserver();
-        cache.lookup(KEY, told);
-        return told.await();
+        RecordingObserver outcome = new RecordingObserver();
+        cache.lookup(KEY, outcome);
+        return outcome.await();
     }
 
     private static String insert(ResponseCache cache, int value) throws Exception {
-        RecordingObserver told = new RecordingObserver();
+        RecordingObserver outcome = new RecordingObserver();
         try (Arena arena = Arena.ofShared()) {
             MemorySegment content = arena.allocate(100).fill((byte) value);
-            cache.insert(KEY, content.asReadOnly(), told);
-            return told.await();
+            cache.insert(KEY, content.asReadOnly(), outcome);
+            return outcome.await();
         }
     }
 
-    /** What an observer is told, as text. */
+    /** Records the notifications of an observer as text. */
     private static final class RecordingObserver implements LookupObserver, InsertObserver {
         private final CompletableFuture<String> text = new CompletableFuture<>();
 

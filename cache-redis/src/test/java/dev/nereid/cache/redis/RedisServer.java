@@ -49,12 +49,12 @@ final class RedisServer implements AutoCloseable {
     }
 
     /** Starts Redis and waits until it listens. */
-    static RedisServer start(int port, Path folder, String... options) throws IOException {
+    static RedisServer start(int port, Path directory, String... options) throws IOException {
         List<String> command = new ArrayList<>(List.of("redis-server", "--port", String.valueOf(port)));
         command.addAll(List.of("--bind", "127.0.0.1", "--save", "", "--appendonly", "no"));
         command.addAll(Arrays.asList(options));
         Process process = new ProcessBuilder(command)
-                .directory(folder.toFile())
+                .directory(directory.toFile())
                 .redirectErrorStream(true)
                 .start();
         RedisServer server = new RedisServer(process, port);

@@ -19,7 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** Clients of the model {@code digits} over HTTP and gRPC. Waits for the answers: not for event loops. */
+/** Clients of the model {@code digits} over HTTP and gRPC. Blocks until the response: not for event loops. */
 public final class DigitClients {
     private static final String MODEL = "digits";
     private static final String INPUT = "image";
@@ -31,10 +31,10 @@ public final class DigitClients {
     private DigitClients() {}
 
     /**
-     * Sends a picture over HTTP, as binary data behind a JSON header.
+     * Sends an image over HTTP, as binary data behind a JSON header.
      *
      * @param address the server, {@code http://host:port}
-     * @param image the picture
+     * @param image the image
      * @return the probabilities: FP32, little-endian
      */
     public static ByteBuffer overHttp(String address, DigitImage image) throws IOException, InterruptedException {
@@ -63,10 +63,10 @@ public final class DigitClients {
     }
 
     /**
-     * Sends a picture over gRPC.
+     * Sends an image over gRPC.
      *
      * @param target the server, {@code host:port}
-     * @param image the picture
+     * @param image the image
      * @return the probabilities: FP32, little-endian
      */
     public static ByteBuffer overGrpc(String target, DigitImage image) throws IOException, InterruptedException {

@@ -8,17 +8,17 @@ import java.nio.file.Path;
 import javax.imageio.ImageIO;
 
 /**
- * Image of a handwritten digit, as input of the model {@code digits}. Immutable as long as nobody writes the pixels.
+ * Image of a handwritten digit, as input of the model {@code digits}. Immutable as long as the pixels are not written.
  *
- * @param name the name of its file
- * @param width its width
- * @param height its height
+ * @param name the file name
+ * @param width the width in pixels
+ * @param height the height in pixels
  * @param pixels FP32, little-endian, row by row, from 0 (paper) to 1 (ink)
  */
 public record DigitImage(String name, int width, int height, ByteBuffer pixels) {
     private static final float WHITE = 255;
 
-    /** Reads a picture in gray. */
+    /** Reads a grayscale image. */
     public static DigitImage read(Path file) throws IOException {
         Raster raster = ImageIO.read(file.toFile()).getRaster();
         ByteBuffer pixels = ByteBuffer.allocate(raster.getWidth() * raster.getHeight() * Float.BYTES)
@@ -31,7 +31,7 @@ public record DigitImage(String name, int width, int height, ByteBuffer pixels) 
         return new DigitImage(file.getFileName().toString(), raster.getWidth(), raster.getHeight(), pixels.flip());
     }
 
-    /** Returns the pixels from the start, whoever read them before. */
+    /** Returns a new view of the pixels, from the start. */
     @Override
     public ByteBuffer pixels() {
         return pixels.asReadOnlyBuffer().order(ByteOrder.LITTLE_ENDIAN);

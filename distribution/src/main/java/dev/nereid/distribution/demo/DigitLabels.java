@@ -8,7 +8,7 @@ import java.util.Locale;
 /**
  * Labels of the outputs of the model {@code digits}. Immutable.
  *
- * @param labels the words for its outputs, in order
+ * @param labels the labels of the outputs, in order
  */
 public record DigitLabels(List<String> labels) {
     public DigitLabels {
@@ -16,11 +16,11 @@ public record DigitLabels(List<String> labels) {
     }
 
     /** Returns the most probable label and its probability. */
-    public String best(ByteBuffer answer) {
-        ByteBuffer probabilities = answer.slice().order(ByteOrder.LITTLE_ENDIAN);
+    public String best(ByteBuffer response) {
+        ByteBuffer probabilities = response.slice().order(ByteOrder.LITTLE_ENDIAN);
         if (probabilities.remaining() != labels.size() * Float.BYTES) {
-            throw new IllegalArgumentException(
-                    "answer: " + probabilities.remaining() + " bytes (expected: " + labels.size() * Float.BYTES + ")");
+            throw new IllegalArgumentException("response: " + probabilities.remaining() + " bytes (expected: "
+                    + labels.size() * Float.BYTES + ")");
         }
         int best = 0;
         for (int i = 1; i < labels.size(); i++) {

@@ -8,16 +8,16 @@ import java.util.OptionalLong;
  * Flags of admission: limits of requests and bytes in flight. Written by the command line reader, then only read.
  */
 final class AdmissionFlags {
-    /** The most requests in flight; 0 for any number. */
+    /** Maximum requests in flight; 0 for no limit. */
     long requests = NereidServerBuilder.defaultMaxRequestsInFlight();
 
-    /** The most bytes of their inputs; 0 for any number, empty for a part of the memory. */
+    /** Maximum input bytes in flight; 0 for no limit, empty for a part of the memory. */
     OptionalLong bytes = OptionalLong.empty();
 
-    /** The most requests in flight to each version of a model; 0 for any number. */
+    /** Maximum requests in flight to each version of a model; 0 for no limit. */
     long modelRequests;
 
-    /** The most bytes of their inputs; 0 for any number. */
+    /** Maximum input bytes in flight to each version of a model; 0 for no limit. */
     long modelBytes;
 
     /** Adds the flags that set these fields. */
@@ -26,8 +26,8 @@ final class AdmissionFlags {
                 Flag.of(
                         "--max-inflight-requests",
                         FlagValue.AMOUNT,
-                        "How many requests may be in flight at a time, to all models together: received, and not yet"
-                                + " answered. More are refused at once with 503 or UNAVAILABLE, and told when to try again."
+                        "How many requests may be in flight at a time, to all models together: received and not yet"
+                                + " completed. More are refused at once with 503 or UNAVAILABLE and a retry time."
                                 + " 0: any number. Default: one for each 16 KiB of the largest heap, at most"
                                 + " 100000.",
                         value -> requests = value),
@@ -51,12 +51,12 @@ final class AdmissionFlags {
                         value -> modelBytes = value));
     }
 
-    /** Returns the most bytes of the inputs in flight; 0 for any number. */
+    /** Returns the maximum of input bytes in flight; 0 for no limit. */
     long inFlightBytes(TensorMemoryBound memory) {
         return bytes.orElse(memory.inFlightBytes());
     }
 
-    /** Gives a server its bounds. */
+    /** Sets the limits of a server. */
     void apply(NereidServerBuilder builder, TensorMemoryBound memory) {
         builder.maxInFlight(requests, inFlightBytes(memory)).maxInFlightOfModel(modelRequests, modelBytes);
     }

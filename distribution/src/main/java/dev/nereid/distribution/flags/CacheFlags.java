@@ -21,14 +21,14 @@ final class CacheFlags {
                 Flag.of(
                         "--cache-config",
                         FlagValue.CACHE_SETTING,
-                        "A setting of the cache that keeps responses for models with response_cache, as in"
-                                + " local,size=1048576 or redis,host=127.0.0.1. May be given several times, for one cache."
-                                + " Default: no cache.",
+                        "A setting of the response cache, for models with response_cache, as in local,size=1048576 or"
+                                + " redis,host=127.0.0.1. May be given several times, for one cache. Default: no"
+                                + " cache.",
                         settings::add),
                 Flag.of(
                         "--cache-directory",
                         FlagValue.DIRECTORY,
-                        "A folder of plugins with caches besides the server's own.",
+                        "A directory of cache plugins besides the server's own.",
                         directories::add),
                 Flag.of(
                         "--response-cache-byte-size",
@@ -38,9 +38,9 @@ final class CacheFlags {
     }
 
     /**
-     * Returns which cache is asked for.
+     * Returns the options of the response cache; empty without a cache.
      *
-     * @param own the folder of the caches that come with the server
+     * @param own the directory of the caches that come with the server
      */
     Optional<CacheOptions> options(Path own) throws StartException {
         if (localBytes.isPresent()) {
@@ -64,8 +64,8 @@ final class CacheFlags {
             }
             values.put(setting.key(), setting.value());
         }
-        List<Path> folders = new ArrayList<>(directories);
-        folders.add(own);
-        return Optional.of(new CacheOptions(cache, values, folders));
+        List<Path> searched = new ArrayList<>(directories);
+        searched.add(own);
+        return Optional.of(new CacheOptions(cache, values, searched));
     }
 }

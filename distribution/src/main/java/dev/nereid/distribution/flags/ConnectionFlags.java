@@ -18,10 +18,10 @@ public final class ConnectionFlags {
     private static final HttpTimeouts DEFAULT = HttpTimeouts.DEFAULT;
     private static final int DEFAULT_MAX_CONNECTIONS = 16_384;
 
-    /** How many file descriptors the process needs besides those of connections. */
+    /** File descriptors reserved for purposes other than connections. */
     private static final long OTHER_DESCRIPTORS = 128;
 
-    /** The part of the file descriptors that the port for metrics may have. */
+    /** Divisor of the file descriptors that the metrics port may use. */
     private static final int METRICS_DIVISOR = 8;
 
     private int max = DEFAULT_MAX_CONNECTIONS;
@@ -36,9 +36,9 @@ public final class ConnectionFlags {
                 Flag.of(
                         "--max-connections",
                         FlagValue.NUMBER,
-                        "How many connections HTTP and gRPC may have together, and the port for metrics by itself; 0 for"
-                                + " any. Fewer if the process may not open so many files. An idle connection of HTTP makes"
-                                + " room for a new one. Default: 16384.",
+                        "How many connections HTTP and gRPC may have together, and the port for metrics by itself; 0"
+                                + " for any. Fewer if the process may not open so many files. An idle HTTP connection"
+                                + " is closed for a new one. Default: 16384.",
                         value -> max = value),
                 Flag.of(
                         "--max-connections-per-address",
@@ -48,20 +48,20 @@ public final class ConnectionFlags {
                 Flag.of(
                         "--tls-handshake-timeout-secs",
                         FlagValue.SECONDS,
-                        "How long the handshake of a connection, of TLS and HTTP/2, may take; 0 for any time. Default: 10.",
+                        "How long the handshake of a connection, of TLS and HTTP/2, may take; 0 for any time."
+                                + " Default: 10.",
                         value -> timeouts = timeouts.withTlsHandshake(value)),
                 Flag.of(
                         "--response-stall-timeout-secs",
                         FlagValue.SECONDS,
-                        "How long a client may read nothing of a response that waits for it; 0 for any time."
-                                + " Default: 60.",
+                        "How long a client may read nothing of a pending response; 0 for any time. Default: 60.",
                         value -> timeouts = timeouts.withResponseStall(value)));
         declareHttp(flags);
         flags.add(Flag.of(
                 "--exit-delay-secs",
                 FlagValue.SECONDS,
-                "How long the server says that it is not ready, and serves as ever, before it begins to stop; counts as"
-                        + " part of --exit-timeout-secs. Default: 0.",
+                "How long the server reports that it is not ready but continues to serve, before it stops receiving"
+                        + " requests; part of --exit-timeout-secs. Default: 0.",
                 value -> exitDelay = value));
     }
 
@@ -75,8 +75,8 @@ public final class ConnectionFlags {
                 Flag.of(
                         "--http-min-body-rate",
                         FlagValue.AMOUNT_OF_BYTES,
-                        "How many bytes of a body must arrive in each second, on average over 10 seconds; 0 for any rate."
-                                + " Default: 1024.",
+                        "How many bytes of a body must arrive in each second, on average over 10 seconds; 0 for any"
+                                + " rate. Default: 1024.",
                         value -> timeouts = timeouts.withBodyRate(value, DEFAULT.bodyGrace())),
                 Flag.of(
                         "--http-idle-timeout-secs",
@@ -86,25 +86,25 @@ public final class ConnectionFlags {
                 Flag.of(
                         "--http-drain-secs",
                         FlagValue.SECONDS,
-                        "How long HTTP goes on to answer when the server stops, with Connection: close in each response."
+                        "How long HTTP continues to respond during shutdown, with Connection: close in each response."
                                 + " Default: 2.",
                         value -> drainWindow = value));
     }
 
-    /** Returns the time-outs of HTTP; that of the TLS handshake is for gRPC too. */
+    /** Returns the timeouts of HTTP; the timeout of the TLS handshake applies to gRPC too. */
     HttpTimeouts timeouts() {
         return timeouts;
     }
 
-    /** Returns how long the server serves on after it said that it is not ready. */
+    /** Returns how long the server continues to serve after it reports that it is not ready. */
     public Duration exitDelay() {
         return exitDelay;
     }
 
     /** Returns a new limiter for HTTP and gRPC together. */
     public ConnectionLimiter limiter(long descriptors) {
-        long most = Math.max(1, descriptors - OTHER_DESCRIPTORS);
-        int bound = limitedBy(most - most / METRICS_DIVISOR);
+        long available = Math.max(1, descriptors - OTHER_DESCRIPTORS);
+        int bound = limitedBy(available - available / METRICS_DIVISOR);
         if (max != 0 && bound < max) {
             LOG.atInfo()
                     .addKeyValue("connections", bound)
@@ -121,15 +121,15 @@ public final class ConnectionFlags {
     }
 
     private int limitedBy(long descriptors) {
-        int most = Math.clamp(descriptors, 1, Integer.MAX_VALUE);
-        return max == 0 ? most : Math.min(max, most);
+        int available = Math.clamp(descriptors, 1, Integer.MAX_VALUE);
+        return max == 0 ? available : Math.min(max, available);
     }
 
     /**
-     * Returns the bounds on the connections of HTTP.
+     * Returns the connection options of HTTP.
      *
-     * @param limiter bounds their number
-     * @param closeTimeout what closing the port may take in all
+     * @param limiter limits the number of connections
+     * @param closeTimeout the time for closing the port
      */
     public HttpConnectionOptions http(ConnectionLimiter limiter, Duration closeTimeout) {
         Duration half = closeTimeout.dividedBy(2);
@@ -138,10 +138,10 @@ public final class ConnectionFlags {
     }
 
     /**
-     * Returns the bounds on the connections of gRPC.
+     * Returns the connection limits of gRPC.
      *
-     * @param others those that other flags set
-     * @param limiter bounds their number
+     * @param others the limits that other flags set
+     * @param limiter limits the number of connections
      */
     public GrpcOptions.Limits grpc(GrpcOptions.Limits others, ConnectionLimiter limiter) {
         return others.withOpenConnections(limiter)
@@ -153,7 +153,7 @@ public final class ConnectionFlags {
         return duration.isZero() ? Optional.empty() : Optional.of(duration);
     }
 
-    /** Returns the bounds on the connections of the port for metrics. */
+    /** Returns the connection options of the metrics port. */
     public HttpConnectionOptions metrics(ConnectionLimiter limiter) {
         return new HttpConnectionOptions(limiter, timeouts, Duration.ZERO, Duration.ZERO);
     }

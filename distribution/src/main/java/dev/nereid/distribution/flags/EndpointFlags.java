@@ -19,29 +19,29 @@ public final class EndpointFlags {
         connections.declare(flags);
     }
 
-    /** Returns where metrics are served. */
+    /** Returns the address of the metrics port. */
     public String metricsAddress() {
         return metrics.address(http);
     }
 
-    /** Checks what depends on several flags, above all that no two ports of one address are the same. */
+    /** Checks what depends on several flags: contradictions, and two ports with the same number and address. */
     public void check() throws StartException {
         http.check();
         grpc.check();
-        List<PortBinding> claims = new ArrayList<>(); // an endpoint that is off may have any port
+        List<PortBinding> bindings = new ArrayList<>(); // a disabled endpoint may have any port
         if (http.allow) {
-            claims.add(new PortBinding("--http-port", http.address, http.port));
+            bindings.add(new PortBinding("--http-port", http.address, http.port));
         }
         if (grpc.allow) {
-            claims.add(new PortBinding("--grpc-port", grpc.address, grpc.port));
+            bindings.add(new PortBinding("--grpc-port", grpc.address, grpc.port));
         }
         if (metrics.allow) {
-            claims.add(new PortBinding("--metrics-port", metricsAddress(), metrics.port));
+            bindings.add(new PortBinding("--metrics-port", metricsAddress(), metrics.port));
         }
-        for (int i = 0; i < claims.size(); i++) {
-            FlagValue.checkPort(claims.get(i).flag, claims.get(i).port);
-            for (PortBinding earlier : claims.subList(0, i)) {
-                claims.get(i).checkAgainst(earlier);
+        for (int i = 0; i < bindings.size(); i++) {
+            FlagValue.checkPort(bindings.get(i).flag, bindings.get(i).port);
+            for (PortBinding earlier : bindings.subList(0, i)) {
+                bindings.get(i).checkAgainst(earlier);
             }
         }
     }

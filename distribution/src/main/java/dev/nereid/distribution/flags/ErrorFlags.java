@@ -11,12 +11,12 @@ final class ErrorFlags {
         flags.add(Flag.of(
                 "--client-errors-as-bad-request",
                 FlagValue.TRUTH,
-                "Whether mistakes of clients that the reference server answers with 500 and INTERNAL, such as broken JSON,"
-                        + " are answered with 400 and INVALID_ARGUMENT. Default: false.",
+                "Whether client errors that the reference server reports as 500 and INTERNAL, such as broken JSON,"
+                        + " are reported as 400 and INVALID_ARGUMENT. Default: false.",
                 value -> clientErrorsAsBadRequest = value));
     }
 
-    /** Sets what was given. */
+    /** Sets the option of a server. */
     void apply(NereidServerBuilder builder) {
         builder.clientErrorsAsBadRequest(clientErrorsAsBadRequest);
     }

@@ -7,12 +7,12 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * A flag of a command. Immutable; what it sets belongs to whoever declared it.
+ * A flag of a command. Immutable; the target of its setter belongs to the code that declared it.
  *
- * @param names its name, then its other names, each with its dashes
- * @param label what stands for its value in the help text; empty for a switch, which has none
- * @param description what it does, for the help text
- * @param setter takes a value as written; returns what was expected if it cannot be used
+ * @param names the name, then other names, each with its dashes
+ * @param label the placeholder of the value in the help text; empty for a toggle, which has no value
+ * @param description the effect, for the help text
+ * @param setter parses and sets a value; returns the expected form if the value is invalid
  */
 public record Flag(List<String> names, String label, String description, Function<String, Optional<String>> setter) {
     private static final String VARIABLE_PREFIX = "NEREID_";
@@ -26,7 +26,7 @@ public record Flag(List<String> names, String label, String description, Functio
         return new Flag(List.of(name), value.label(), description, text -> read(value, text, setter));
     }
 
-    /** Declares a flag that has no value. */
+    /** Declares a flag without a value. */
     public static Flag toggle(String name, String description, Runnable setter) {
         return new Flag(List.of(name), "", description, text -> {
             setter.run();
@@ -39,22 +39,22 @@ public record Flag(List<String> names, String label, String description, Functio
         return new Flag(List.of(name(), name), label, description, setter);
     }
 
-    /** Returns the name that errors use. */
+    /** Returns the name used in errors. */
     String name() {
         return names.getFirst();
     }
 
-    /** Says whether it is given without a value. */
+    /** Returns whether the flag has no value. */
     boolean isToggle() {
         return label.isEmpty();
     }
 
-    /** Returns the variable of the environment that stands in for the flag: {@code NEREID_HTTP_PORT}. */
+    /** Returns the environment variable that supplies the flag's value: {@code NEREID_HTTP_PORT}. */
     String variable() {
         return VARIABLE_PREFIX + name().substring(2).replace('-', '_').toUpperCase(Locale.ROOT);
     }
 
-    /** Takes a value. */
+    /** Parses and sets a value. */
     void set(String text) throws UsageException {
         Optional<String> expected = setter.apply(text);
         if (expected.isPresent()) {

@@ -17,10 +17,10 @@ import java.util.regex.PatternSyntaxException;
 /**
  * A type of flag values, with its parser. Immutable.
  *
- * @param label what stands for the value in a help text
- * @param expected what values look like, for the error that tells of another one
- * @param reader reads a value; empty if it is not of this kind
- * @param <T> what is read
+ * @param label the placeholder of the value in the help text
+ * @param expected the form of values, for errors
+ * @param reader parses a value; empty if it is invalid
+ * @param <T> the parsed type
  */
 public record FlagValue<T>(String label, String expected, Function<String, Optional<T>> reader) {
     /** The default address of a port. */
@@ -29,7 +29,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     private static final int MAX_PORT = 65_535;
     private static final String PORT_EXPECTED = "a port from 0 to " + MAX_PORT + ", 0 for any that is free";
 
-    /** A truth value as the reference server writes it. */
+    /** A boolean in the forms of the reference server. */
     static final FlagValue<Boolean> TRUTH =
             new FlagValue<>("BOOL", "true, on, 1, false, off or 0", text -> switch (text.toLowerCase(Locale.ROOT)) {
                 case "true", "on", "1" -> Optional.of(true);
@@ -37,19 +37,19 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
                 default -> Optional.empty();
             });
 
-    /** A port; {@link #checkPort} tells whether there is one of that number. */
+    /** A port; {@link #checkPort} checks its range. */
     static final FlagValue<Integer> PORT =
             new FlagValue<>("PORT", PORT_EXPECTED, text -> whole(text, Integer.MIN_VALUE, Integer.MAX_VALUE));
 
-    /** A number of something that there must be. */
+    /** A count of at least 1. */
     static final FlagValue<Integer> COUNT =
             new FlagValue<>("N", "a whole number, 1 or more", text -> whole(text, 1, Integer.MAX_VALUE));
 
-    /** The size of a text. */
+    /** A number of bytes up to 2 GiB. */
     static final FlagValue<Integer> TEXT_BYTES = new FlagValue<>(
             "BYTES", "a number of bytes from 1 to " + Integer.MAX_VALUE, text -> whole(text, 1, Integer.MAX_VALUE));
 
-    /** The size of a request that is not all text. */
+    /** A number of bytes, at least 1. */
     static final FlagValue<Long> BODY_BYTES = new FlagValue<>("BYTES", "a number of bytes, 1 or more", text -> {
         try {
             return Optional.of(Long.parseLong(text.strip())).filter(bytes -> bytes >= 1);
@@ -58,41 +58,41 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
         }
     });
 
-    /** A number of seconds; less than none is none. */
+    /** A number of seconds; negative numbers mean 0. */
     public static final FlagValue<Duration> SECONDS = new FlagValue<>(
             "N",
             "a whole number of seconds",
             text -> whole(text, Integer.MIN_VALUE, Integer.MAX_VALUE)
                     .map(seconds -> Duration.ofSeconds(Math.max(0, seconds))));
 
-    /** A time in milliseconds. */
+    /** A duration in milliseconds, at least 1. */
     static final FlagValue<Duration> MILLIS = new FlagValue<>(
             "MS",
             "a whole number of milliseconds, 1 or more",
             text -> whole(text, 1, Integer.MAX_VALUE).map(Duration::ofMillis));
 
-    /** A time in milliseconds that may be none. */
+    /** A duration in milliseconds, 0 included. */
     static final FlagValue<Duration> MILLIS_OR_NONE = new FlagValue<>(
             "MS",
             "a whole number of milliseconds, 0 or more",
             text -> whole(text, 0, Integer.MAX_VALUE).map(Duration::ofMillis));
 
-    /** A number of something that there need not be. */
+    /** A count, 0 included. */
     static final FlagValue<Integer> NUMBER =
             new FlagValue<>("N", "a whole number, 0 or more", text -> whole(text, 0, Integer.MAX_VALUE));
 
-    /** How much of something there may be; 0 for any. */
+    /** A limit; 0 for none. */
     static final FlagValue<Long> AMOUNT = new FlagValue<>("N", "a whole number, 0 or more", text -> nonNegative(text));
 
-    /** How many bytes there may be; 0 for any. */
+    /** A limit in bytes; 0 for none. */
     static final FlagValue<Long> AMOUNT_OF_BYTES =
             new FlagValue<>("BYTES", "a number of bytes, 0 or more", text -> nonNegative(text));
 
-    /** A number of threads for inferences over gRPC. */
+    /** The number of gRPC threads for inference. */
     static final FlagValue<Integer> INFER_THREADS =
             new FlagValue<>("N", "a whole number from 2 to 128", text -> whole(text, 2, 128));
 
-    /** How much responses are compressed. */
+    /** The compression level of responses. */
     static final FlagValue<ResponseCompression> COMPRESSION =
             new FlagValue<>("LEVEL", "none, low, medium or high", text -> switch (text.toLowerCase(Locale.ROOT)) {
                 case "none" -> Optional.of(ResponseCompression.NONE);
@@ -102,7 +102,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
                 default -> Optional.empty();
             });
 
-    /** How much more than usual is logged; truth values stand for 1 and 0. */
+    /** The verbosity of the log; booleans mean 1 and 0. */
     static final FlagValue<Integer> VERBOSITY =
             new FlagValue<>("N", "a whole number, 0 or more", text -> switch (text.toLowerCase(Locale.ROOT)) {
                 case "true", "on" -> Optional.of(1);
@@ -110,7 +110,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
                 default -> whole(text, 0, Integer.MAX_VALUE);
             });
 
-    /** The one way to control models that there is. */
+    /** The only model control mode. */
     static final FlagValue<String> CONTROL_MODE = new FlagValue<>(
             "MODE",
             "none, the only mode that this version has",
@@ -122,18 +122,18 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
             "--backend-config option format is '<backend name>,<setting>=<value>' or '<setting>=<value>'",
             BackendSetting::read);
 
-    /** A setting of something. */
+    /** A setting. */
     static final FlagValue<Setting> SETTING = new FlagValue<>("KEY=VALUE", "key=value", Setting::read);
 
-    /** A setting of the cache of responses. */
+    /** A setting of the response cache. */
     static final FlagValue<CacheSetting> CACHE_SETTING = new FlagValue<>(
             "CACHE,KEY=VALUE", "--cache-config option format is '<cache name>,<setting>=<value>'", CacheSetting::read);
 
-    /** Where threads of instances run. */
+    /** The processors of instance threads. */
     static final FlagValue<HostSetting> HOST_SETTING =
             new FlagValue<>("POLICY,SETTING=VALUE", HostSetting.EXPECTED, HostSetting::parse);
 
-    /** Whether instances take turns. */
+    /** Whether the rate limiter schedules executions. */
     static final FlagValue<Boolean> RATE_LIMIT =
             new FlagValue<>("MODE", "off or execution_count", text -> switch (text.toLowerCase(Locale.ROOT)) {
                 case "off" -> Optional.of(false);
@@ -141,14 +141,14 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
                 default -> Optional.empty();
             });
 
-    /** How much there is of a resource. */
+    /** The available count of a rate limiter resource. */
     static final FlagValue<RateLimitOptions.Resource> RATE_RESOURCE = new FlagValue<>(
             "NAME:COUNT[:DEVICE]",
             "name:count or name:count:device, both numbers whole and 0 or more",
             FlagValue::rateResource);
 
-    /** A folder; whether it exists is found out by whoever looks into it. */
-    static final FlagValue<Path> DIRECTORY = new FlagValue<>("DIR", "the name of a folder", text -> {
+    /** A directory; its existence is checked where it is used. */
+    static final FlagValue<Path> DIRECTORY = new FlagValue<>("DIR", "a directory", text -> {
         try {
             return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
         } catch (InvalidPathException e) {
@@ -156,7 +156,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
         }
     });
 
-    /** A regular expression that heeds no case. */
+    /** A case-insensitive regular expression. */
     static final FlagValue<Pattern> PATTERN = new FlagValue<>("REGEX", "a regular expression", text -> {
         try {
             return Optional.of(Pattern.compile(text, Pattern.CASE_INSENSITIVE));
@@ -164,25 +164,25 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
             return Optional.empty();
         }
     });
-    /** A file; whether it exists is found out by whoever reads it. */
+    /** A file; its existence is checked where it is read. */
     static final FlagValue<Path> FILE = new FlagValue<>("FILE", "the name of a file", DIRECTORY.reader());
 
-    /** Refuses a number that no port has; to be called for the ports that are to be opened. */
+    /** Refuses a number outside of the range of ports; to be called for the ports that are opened. */
     static void checkPort(String flag, int port) throws StartException {
         if (port < 0 || port > MAX_PORT) {
             throw new StartException(flag + ": '" + port + "' (expected: " + PORT_EXPECTED + ")");
         }
     }
 
-    /** Any text that is not empty. */
+    /** A non-empty text. */
     static FlagValue<String> text(String label) {
         return new FlagValue<>(label, "a text", text -> text.isEmpty() ? Optional.empty() : Optional.of(text));
     }
 
-    private static Optional<Integer> whole(String text, int least, int most) {
+    private static Optional<Integer> whole(String text, int min, int max) {
         try {
             int number = Integer.parseInt(text.strip());
-            return number >= least && number <= most ? Optional.of(number) : Optional.empty();
+            return number >= min && number <= max ? Optional.of(number) : Optional.empty();
         } catch (NumberFormatException e) {
             return Optional.empty();
         }
@@ -198,8 +198,8 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
         if (count.isEmpty() || device.isEmpty()) {
             return Optional.empty();
         }
-        OptionalInt where = parts.length == 3 ? OptionalInt.of(device.get()) : OptionalInt.empty();
-        return Optional.of(new RateLimitOptions.Resource(parts[0], count.get(), where));
+        OptionalInt onDevice = parts.length == 3 ? OptionalInt.of(device.get()) : OptionalInt.empty();
+        return Optional.of(new RateLimitOptions.Resource(parts[0], count.get(), onDevice));
     }
 
     private static Optional<Long> nonNegative(String text) {
@@ -231,7 +231,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     }
 
     /**
-     * A setting of the cache of responses.
+     * A setting of the response cache. Immutable.
      *
      * @param cache the cache's name
      * @param key the setting
@@ -251,7 +251,7 @@ public record FlagValue<T>(String label, String expected, Function<String, Optio
     /**
      * A key and a value.
      *
-     * @param key which setting
+     * @param key the name of the setting
      * @param value its value
      */
     record Setting(String key, String value) {

@@ -10,8 +10,8 @@ import java.util.Set;
 /**
  * The flags of one command, and their parser. Confined to the thread that reads the command line.
  *
- * <p>Read by hand: the classes of the usual library have a format too old for the JVM's cache of loaded classes, and
- * took a third of the time that a server needs to start.
+ * <p>Hand-written: the class files of the usual library are too old for the JVM's AOT cache, and took a third of the
+ * server's start-up time.
  */
 public final class Flags {
     private static final int HELP_WIDTH = 110;
@@ -25,32 +25,32 @@ public final class Flags {
     }
 
     /**
-     * Reads a command line: {@code --name=value} or {@code --name value}. Of a flag that is given several times the last
-     * value counts, unless it is a list, to which each adds. What is not given is taken from the environment, if it is
-     * there.
+     * Reads a command line: {@code --name=value} or {@code --name value}. If a flag is repeated, the last value
+     * applies; repeatable flags add each value to a list. A flag that is not on the command line is read from the
+     * environment, if set.
      *
-     * @param arguments the command line behind the command
-     * @param environment the variables of the environment
-     * @throws UsageException if anything is wrong with it
+     * @param arguments the command line after the command
+     * @param environment the environment variables
+     * @throws UsageException if a flag is unknown or its value invalid
      */
     public void read(List<String> arguments, Map<String, String> environment) throws UsageException {
-        Set<Flag> given = new HashSet<>();
-        for (Iterator<String> rest = arguments.iterator(); rest.hasNext(); ) {
-            String argument = rest.next();
+        Set<Flag> present = new HashSet<>();
+        for (Iterator<String> remaining = arguments.iterator(); remaining.hasNext(); ) {
+            String argument = remaining.next();
             int equal = argument.indexOf('=');
             Flag flag = find(equal < 0 ? argument : argument.substring(0, equal), argument);
-            given.add(flag);
-            flag.set(equal < 0 ? next(flag, rest) : value(flag, argument.substring(equal + 1)));
+            present.add(flag);
+            flag.set(equal < 0 ? next(flag, remaining) : value(flag, argument.substring(equal + 1)));
         }
         for (Flag flag : all) {
             String value = environment.get(flag.variable());
-            if (value != null && !given.contains(flag) && !flag.isToggle()) {
+            if (value != null && !present.contains(flag) && !flag.isToggle()) {
                 flag.set(value);
             }
         }
     }
 
-    /** Returns what the flags do, for the reader of a terminal. */
+    /** Returns the help text of the flags. */
     public String help() {
         StringBuilder text = new StringBuilder();
         for (Flag flag : all) {
@@ -88,13 +88,13 @@ public final class Flags {
         return value;
     }
 
-    private static String next(Flag flag, Iterator<String> rest) throws UsageException {
+    private static String next(Flag flag, Iterator<String> remaining) throws UsageException {
         if (flag.isToggle()) {
             return "";
         }
-        if (!rest.hasNext()) {
+        if (!remaining.hasNext()) {
             throw new UsageException(flag.name() + ": missing (expected: " + flag.name() + "=" + flag.label() + ")");
         }
-        return rest.next();
+        return remaining.next();
     }
 }

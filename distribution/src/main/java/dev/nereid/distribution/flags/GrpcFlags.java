@@ -21,10 +21,10 @@ public final class GrpcFlags {
     private static final GrpcOptions.KeepAlive KEEP_ALIVE =
             DEFAULT.connections().keepAlive();
 
-    /** What gRPC takes for no time at all. */
+    /** The timeout that gRPC treats as none. */
     private static final Duration NO_TIME = Duration.ofMillis(1);
 
-    /** Not a flag, as it is none in the reference server. */
+    /** An environment variable without a flag, as in the reference server. */
     static final String DELAY = "TRITONSERVER_SERVER_DELAY_GRPC_RESPONSE_SEC";
 
     private static final Logger LOG = LoggerFactory.getLogger(GrpcFlags.class);
@@ -67,7 +67,7 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-address",
                         FlagValue.text("ADDRESS"),
-                        "The address to listen at; 0.0.0.0 for all. Default: 127.0.0.1.",
+                        "The address to bind; 0.0.0.0 for all. Default: 127.0.0.1.",
                         value -> address = value),
                 Flag.of(
                         "--grpc-port",
@@ -86,15 +86,16 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-header-forward-pattern",
                         FlagValue.PATTERN,
-                        "Found in the names of headers that become parameters of inference requests. Default: none.",
+                        "Headers with this pattern in their names become parameters of inference requests. Default:"
+                                + " none.",
                         value -> forwardedHeaders = Optional.of(value)),
                 Flag.of(
                         "--grpc-restricted-protocol",
                         FlagValue.text("PART[,PART]:KEY=VALUE"),
-                        "Parts of the protocol that only clients may use which send the header"
-                                + " triton-grpc-protocol-KEY with this value. May be repeated. The parts: health,"
-                                + " metadata, inference, shared-memory, model-config, model-repository, statistics,"
-                                + " trace, logging.",
+                        "Parts of the protocol that are restricted to clients that send the header"
+                                + " triton-grpc-protocol-KEY with this value. May be given several times. The parts:"
+                                + " health, metadata, inference, shared-memory, model-config, model-repository,"
+                                + " statistics, trace, logging.",
                         restrictions::add));
     }
 
@@ -108,14 +109,14 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-infer-response-compression-level",
                         FlagValue.COMPRESSION,
-                        "How much inference responses are compressed, with gzip or deflate, for clients that take"
+                        "How much inference responses are compressed, with gzip or deflate, for clients that accept"
                                 + " these. Default: none.",
                         value -> compression = value),
                 Flag.of(
                         "--grpc-max-response-pool-size",
                         FlagValue.COUNT,
-                        "How many responses of a stream may wait for a client that reads slowly; then no more requests"
-                                + " are read from it until it has caught up. Default: 1024.",
+                        "How many responses of a stream may wait for a slow client; then no more requests are read"
+                                + " from it until it has caught up. Default: 1024.",
                         value -> maxWaitingResponses = value),
                 Flag.of(
                         "--grpc-infer-thread-count",
@@ -139,7 +140,7 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-use-ssl-mutual",
                         FlagValue.TRUTH,
-                        "Whether clients must have a certificate too, that --grpc-root-cert vouches for. Any value turns"
+                        "Whether clients must present a certificate issued by --grpc-root-cert. Any value turns"
                                 + " --grpc-use-ssl on. Default: false.",
                         value -> {
                             useSsl = true;
@@ -148,8 +149,8 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-server-cert",
                         FlagValue.FILE,
-                        "The server's certificate in PEM, then those that vouch for it. Looked at every 5 seconds, as the"
-                                + " key and the root are.",
+                        "The server's certificate chain in PEM. Checked for changes every 5 seconds, as are the key"
+                                + " and the root.",
                         value -> certificate = Optional.of(value)),
                 Flag.of(
                         "--grpc-server-key",
@@ -159,7 +160,7 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-root-cert",
                         FlagValue.FILE,
-                        "The certificates in PEM that vouch for clients.",
+                        "The certificate authorities of clients, in PEM.",
                         value -> root = Optional.of(value)));
     }
 
@@ -173,12 +174,12 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-keepalive-timeout",
                         FlagValue.MILLIS,
-                        "How long the answer to a ping may take. Default: 20000.",
+                        "How long a ping response may take. Default: 20000.",
                         value -> keepAliveTimeout = value),
                 Flag.of(
                         "--grpc-keepalive-permit-without-calls",
                         FlagValue.TRUTH,
-                        "Whether clients may ping while they ask nothing. Default: false.",
+                        "Whether clients may ping without calls in progress. Default: false.",
                         value -> keepAliveWithoutCalls = value),
                 Flag.of(
                         "--grpc-http2-min-recv-ping-interval-without-data",
@@ -203,23 +204,23 @@ public final class GrpcFlags {
                 Flag.of(
                         "--grpc-max-connection-idle-ms",
                         FlagValue.MILLIS_OR_NONE,
-                        "How long a connection may have no call, until the server closes it; 0 for any time."
+                        "How long a connection may be without calls before the server closes it; 0 for any time."
                                 + " Default: 620000.",
                         value -> maxIdle = value),
                 Flag.of(
                         "--grpc-max-connection-age",
                         FlagValue.MILLIS_OR_NONE,
-                        "How old a connection gets; 0 for any age. Default: 0.",
+                        "The maximum age of a connection; 0 for any age. Default: 0.",
                         value -> maxAge = value),
                 Flag.of(
                         "--grpc-max-connection-age-grace",
                         FlagValue.MILLIS_OR_NONE,
-                        "How long calls in progress may take on a connection that is too old; 0 for as long as they like."
+                        "How long calls in progress may take on a connection past its maximum age; 0 for any time."
                                 + " Default: 0.",
                         value -> maxAgeGrace = value));
     }
 
-    /** Checks what no flag can check alone. */
+    /** Checks what depends on several flags. */
     void check() throws StartException {
         access();
         if (!allow || !useSsl) {
@@ -233,9 +234,9 @@ public final class GrpcFlags {
     }
 
     /**
-     * Reads what no flag asks for.
+     * Reads the environment variable {@value #DELAY}.
      *
-     * @throws StartException if that makes no sense
+     * @throws StartException if the value is invalid
      */
     public void readEnvironment(Map<String, String> environment) throws StartException {
         String value = environment.getOrDefault(DELAY, "");
@@ -251,20 +252,20 @@ public final class GrpcFlags {
         if (seconds > 0) {
             LOG.atWarn()
                     .addKeyValue("seconds", seconds)
-                    .log(DELAY + " is set: gRPC responses wait, but for those to inferences (only for tests)");
+                    .log(DELAY + " is set: gRPC responses are delayed, except for inferences (for tests only)");
         }
     }
 
     private static void require(Optional<Path> file, String flag) throws StartException {
         if (file.isEmpty()) {
-            throw new StartException(flag + ": missing (expected: " + flag + "=FILE, since gRPC is to be encrypted)");
+            throw new StartException(flag + ": missing (expected: " + flag + "=FILE, required by --grpc-use-ssl)");
         }
     }
 
     /**
      * Returns the options.
      *
-     * @param closeTimeout how long calls in progress may take when the port closes
+     * @param closeTimeout the time for calls in progress when the port closes
      * @throws StartException if the flags contradict each other
      */
     public GrpcOptions options(Duration closeTimeout) throws StartException {
@@ -287,7 +288,7 @@ public final class GrpcFlags {
                         tls()));
     }
 
-    /** Reads all restrictions together, since two can contradict each other. */
+    /** Parses all restrictions together, since two can contradict each other. */
     private ApiAccess access() throws StartException {
         try {
             return ApiAccess.parse(restrictions);

@@ -10,7 +10,7 @@ import java.util.Map;
 
 /** Flags of host policies and of parallel instance loading. Written by the command line reader, then only read. */
 final class HostFlags {
-    /** Not a flag, as it is none in the reference server. */
+    /** An environment variable without a flag, as in the reference server. */
     static final String PARALLEL = "TRITON_PARALLEL_INSTANCE_LOADING";
 
     private final List<HostSetting> settings = new ArrayList<>();
@@ -20,21 +20,21 @@ final class HostFlags {
         flags.add(Flag.of(
                 "--host-policy",
                 FlagValue.HOST_SETTING,
-                "The processors that threads of instances run on, as in cpu,cpu-cores=0-3,8 or gpu_0,numa-node=1. Policies"
-                        + " are cpu, gpu_0 and so on, model, and those that an instance_group names. May be given several"
-                        + " times. Default: any processor.",
+                "The processors that threads of instances run on, as in cpu,cpu-cores=0-3,8 or gpu_0,numa-node=1."
+                        + " Policies are cpu, gpu_0 and so on, model, and those that an instance_group names. May be"
+                        + " given several times. Default: any processor.",
                 settings::add));
     }
 
-    /** Returns the settings of all policies, in the order in which they were given. */
+    /** Returns the settings of all policies, in the order of the command line. */
     List<HostSetting> settings() {
         return settings;
     }
 
     /**
-     * Sets what the flags and the environment ask for.
+     * Sets the host policies and the parallel loading of a server.
      *
-     * @throws StartException if that names what the machine does not have
+     * @throws StartException if a policy names processors that the machine does not have
      */
     void set(NereidServerBuilder builder, Map<String, String> environment) throws StartException {
         builder.parallelInstanceLoading(parallel(environment));
@@ -48,7 +48,7 @@ final class HostFlags {
         }
     }
 
-    /** Says whether the environment asks for instances of one model to be made at once, whatever their backend says. */
+    /** Returns whether instances of one model are created in parallel, regardless of the backend's own declaration. */
     static boolean parallel(Map<String, String> environment) throws StartException {
         String value = environment.getOrDefault(PARALLEL, "");
         if (value.isEmpty()) {

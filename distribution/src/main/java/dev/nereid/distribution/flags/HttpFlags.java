@@ -25,7 +25,7 @@ public final class HttpFlags {
     public String address = FlagValue.LOOPBACK;
     public int port = 8000;
 
-    /** 0 stands for the default, which depends on the machine. */
+    /** Number of event loops; 0 for the default, which depends on the machine. */
     private int eventLoops;
 
     private OptionalInt maxInputSize = OptionalInt.empty();
@@ -52,7 +52,7 @@ public final class HttpFlags {
                 Flag.of(
                         "--http-address",
                         FlagValue.text("ADDRESS"),
-                        "The address to listen at; 0.0.0.0 for all. Default: 127.0.0.1.",
+                        "The address to bind; 0.0.0.0 for all. Default: 127.0.0.1.",
                         value -> address = value),
                 Flag.of(
                         "--http-port",
@@ -67,20 +67,20 @@ public final class HttpFlags {
                 Flag.of(
                         "--http-max-input-size",
                         FlagValue.TEXT_BYTES,
-                        "The largest request, inflated if it is coded. Default: 67108864, which bounds JSON alone; see"
+                        "The largest request, decompressed if it is compressed. Default: 67108864, for JSON only; see"
                                 + " --http-max-request-size.",
                         value -> maxInputSize = OptionalInt.of(value)),
                 Flag.of(
                         "--http-max-request-size",
                         FlagValue.BODY_BYTES,
-                        "The largest request with its binary tensors, inflated if it is coded; at least as large as"
-                                + " JSON may be. Default: --http-max-input-size if that is given, otherwise"
+                        "The largest request with its binary tensors, decompressed if it is compressed; at least the"
+                                + " limit of JSON. Default: --http-max-input-size if that is given, otherwise"
                                 + " 2147483648.",
                         value -> maxRequestSize = OptionalLong.of(value)),
                 Flag.of(
                         "--http-header-forward-pattern",
                         FlagValue.PATTERN,
-                        "Headers whose names this is found in, in whatever case, become parameters of an inference."
+                        "Headers with this pattern in their names, in any case, become parameters of inference requests."
                                 + " Default: none.",
                         value -> forwardedHeaders = Optional.of(value)),
                 Flag.of(
@@ -108,17 +108,17 @@ public final class HttpFlags {
                 Flag.of(
                         CERTIFICATE_FLAG,
                         FlagValue.text("FILE"),
-                        "The server's certificate in PEM, with those that vouch for it. Used anew when it changes.",
+                        "The server's certificate chain in PEM. Reloaded when the file changes.",
                         value -> certificate = value),
                 Flag.of(
                         KEY_FLAG,
                         FlagValue.text("FILE"),
-                        "The private key of the server's certificate in PEM. Used anew when it changes.",
+                        "The private key of the server's certificate in PEM. Reloaded when the file changes.",
                         value -> key = value),
                 Flag.of(
                         ROOTS_FLAG,
                         FlagValue.text("FILE"),
-                        "Who vouches for the certificates of clients, in PEM. Used anew when it changes.",
+                        "The certificate authorities of clients, in PEM. Reloaded when the file changes.",
                         value -> root = value));
     }
 
@@ -137,7 +137,7 @@ public final class HttpFlags {
         }
     }
 
-    /** Says whether HTTP is encrypted. */
+    /** Returns whether HTTP is encrypted. */
     public boolean isEncrypted() {
         return useSsl || useMutualSsl;
     }
@@ -158,12 +158,12 @@ public final class HttpFlags {
         return Path.of(name);
     }
 
-    /** Returns how many event loops serve all ports. */
+    /** Returns the number of event loops for all ports. */
     public int eventLoops(int processors) {
         return eventLoops == 0 ? HttpOptions.eventLoops(processors) : eventLoops;
     }
 
-    /** Returns the options, with any number of connections. */
+    /** Returns the options, without connection limits. */
     public HttpOptions options(int loops) {
         long json = maxInputSize.isPresent() ? maxInputSize.getAsInt() : BodyLimits.DEFAULT.maxJsonBytes();
         long all = maxRequestSize.orElse(maxInputSize.isPresent() ? json : BodyLimits.DEFAULT.maxRequestBytes());

@@ -35,7 +35,10 @@ public final class LogFlags {
                         value -> error = value));
     }
 
-    /** Sets the levels of the log. The log has one least level, so what is off must not be worse than what is on. */
+    /**
+     * Sets the levels of the log. The log has one minimum level, so a level that is off must not be above one that is
+     * on.
+     */
     public void apply(CommandContext.LogLevels levels) throws StartException {
         if (info && !warning) {
             throw new StartException("--log-warning: false (expected: true while --log-info is true)");

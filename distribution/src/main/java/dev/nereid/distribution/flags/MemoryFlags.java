@@ -16,24 +16,24 @@ final class MemoryFlags {
                         "--tensor-memory-pool-byte-size",
                         FlagValue.BODY_BYTES,
                         "How much memory inputs and outputs may take at a time, those of requests that are arriving"
-                                + " included. Requests beyond that are refused with 503 or UNAVAILABLE, and told when to"
-                                + " try again. Default: half of the memory that the machine or the container has beside"
+                                + " included. Requests beyond that are refused with 503 or UNAVAILABLE and a retry"
+                                + " time. Default: half of the memory that the machine or the container has beside"
                                 + " the heap, at least 67108864.",
                         value -> poolBytes = OptionalLong.of(value)),
                 Flag.of(
                         "--poison-freed-memory",
                         FlagValue.TRUTH,
-                        "Whether memory of tensors is overwritten when it is given back, so that backends that use it"
-                                + " afterwards are noticed. For debugging. Default: false.",
+                        "Whether tensor memory is overwritten when it is released, so that backends that use it"
+                                + " afterwards are detected. For debugging. Default: false.",
                         value -> poisonFreed = value));
     }
 
-    /** Returns how much memory tensors may take. */
+    /** Returns the limit of tensor memory. */
     TensorMemoryBound bound() {
         return poolBytes.isPresent() ? TensorMemoryBound.of(poolBytes.getAsLong()) : TensorMemoryBound.ofProcess();
     }
 
-    /** Gives a server its memory. */
+    /** Sets the memory options of a server. */
     void apply(NereidServerBuilder builder) {
         builder.memoryLimit(bound().bytes()).poisonFreedMemory(poisonFreed);
     }

@@ -7,13 +7,13 @@ public final class MetricsFlags {
     public boolean allow = true;
     public int port = 8002;
 
-    /** Whether there are metrics of the machine's processors and memory. */
+    /** Whether metrics include processors and memory of the machine. */
     public boolean allowCpu = true;
 
-    /** Whether counters tell how long requests take. */
+    /** Whether metrics include counters of request durations. */
     public boolean countLatencies = true;
 
-    /** How old a figure may be that is not made when it is asked for. */
+    /** Maximum age of values that are not computed per request. */
     public Duration interval = Duration.ofSeconds(2);
 
     private String address = "";
@@ -29,7 +29,7 @@ public final class MetricsFlags {
                 Flag.of(
                         "--metrics-address",
                         FlagValue.text("ADDRESS"),
-                        "The address to listen at; 0.0.0.0 for all. Default: that of HTTP, or 127.0.0.1 without HTTP.",
+                        "The address to bind; 0.0.0.0 for all. Default: that of HTTP, or 127.0.0.1 without HTTP.",
                         value -> address = value),
                 Flag.of(
                         "--metrics-port",
@@ -39,35 +39,38 @@ public final class MetricsFlags {
                 Flag.of(
                         "--metrics-interval-ms",
                         FlagValue.MILLIS,
-                        "How often the use of the machine is looked at, at least. Default: 2000.",
+                        "The maximum interval between measurements of the machine. Default: 2000.",
                         value -> interval = value),
                 Flag.of(
                         "--allow-cpu-metrics",
                         FlagValue.TRUTH,
-                        "Whether metrics tell of the machine's processors and memory. Default: true.",
+                        "Whether metrics include processors and memory of the machine. Default: true.",
                         value -> allowCpu = value),
                 Flag.of(
                         "--allow-gpu-metrics",
                         FlagValue.TRUTH,
-                        "Whether metrics tell of graphics processors. Without effect: they do not yet. Default: true.",
+                        "Whether metrics include graphics processors. No effect: not supported yet. Default: true.",
                         value -> {}),
                 Flag.of(
                         "--metrics-config",
                         FlagValue.SETTING,
-                        "A setting of the metrics. counter_latencies=false: counters do not tell how long requests take."
-                                + " histogram_latencies, summary_latencies, summary_quantiles: without effect yet; others"
-                                + " are ignored. May be given several times.",
+                        "A setting of the metrics. counter_latencies=false: no counters of request durations."
+                                + " histogram_latencies, summary_latencies, summary_quantiles: without effect yet;"
+                                + " others are ignored. May be given several times.",
                         this::configure));
     }
 
-    /** As the reference server: one exact word counts, wherever it stands among others, and unknown settings do not. */
+    /**
+     * Reads a setting as the reference server does: only this exact text has an effect, and unknown settings are
+     * ignored.
+     */
     private void configure(FlagValue.Setting setting) {
         if (setting.key().equals("counter_latencies") && setting.value().equals("false")) {
             countLatencies = false;
         }
     }
 
-    /** Returns where metrics are served: where HTTP is, if it is, unless that was said. */
+    /** Returns the address of the metrics port: by default that of HTTP, or the loopback address without HTTP. */
     String address(HttpFlags http) {
         if (!address.isEmpty()) {
             return address;

@@ -16,7 +16,7 @@ final class PluginCacheFlags {
     private static final Set<PosixFilePermission> OWNER_ALONE = EnumSet.of(
             PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
 
-    private Optional<Path> given = Optional.empty();
+    private Optional<Path> configured = Optional.empty();
 
     /** Adds the flag that sets this field. */
     void declare(Flags flags) {
@@ -26,42 +26,41 @@ final class PluginCacheFlags {
                 "Where plugins unpack native libraries. Default: the first of these that can be written: .cache in the"
                         + " server's plugins, $XDG_CACHE_HOME/nereid, $HOME/.cache/nereid, and one of the user's own in"
                         + " the directory for temporary files.",
-                value -> given = Optional.of(value)));
+                value -> configured = Optional.of(value)));
     }
 
     /**
-     * Returns the directory. It need not exist; if none can be had, the first place is returned, and the plugin that
-     * needs it says what is wrong.
+     * Returns the directory. It need not exist; if none is writable, the first candidate is returned, and the plugin
+     * that needs it reports the error.
      */
-    Path directory(CommandContext surroundings) {
-        if (given.isPresent()) {
-            return given.get();
+    Path directory(CommandContext context) {
+        if (configured.isPresent()) {
+            return configured.get();
         }
-        Path plugins = surroundings.paths().home().resolve("plugins");
+        Path plugins = context.paths().home().resolve("plugins");
         Path own = plugins.resolve(".cache");
-        if (Files.isDirectory(plugins) && canBeMade(own)) {
+        if (Files.isDirectory(plugins) && isWritableOrCreatable(own)) {
             return own;
         }
-        Optional<Path> ofUser = variable(surroundings, "XDG_CACHE_HOME")
+        Optional<Path> ofUser = variable(context, "XDG_CACHE_HOME")
                 .map(root -> root.resolve("nereid"))
-                .filter(PluginCacheFlags::canBeMade)
-                .or(() -> variable(surroundings, "HOME")
+                .filter(PluginCacheFlags::isWritableOrCreatable)
+                .or(() -> variable(context, "HOME")
                         .filter(Files::isDirectory)
                         .map(root -> root.resolve(".cache").resolve("nereid"))
-                        .filter(PluginCacheFlags::canBeMade));
-        return ofUser.or(() ->
-                        Optional.of(surroundings.paths().temporary()).filter(PluginCacheFlags::isMadeForUserAlone))
+                        .filter(PluginCacheFlags::isWritableOrCreatable));
+        return ofUser.or(() -> Optional.of(context.paths().temporary()).filter(PluginCacheFlags::isPrivate))
                 .orElse(own);
     }
 
-    private static Optional<Path> variable(CommandContext surroundings, String name) {
-        return Optional.of(surroundings.environment().getOrDefault(name, ""))
+    private static Optional<Path> variable(CommandContext context, String name) {
+        return Optional.of(context.environment().getOrDefault(name, ""))
                 .filter(value -> !value.isEmpty())
                 .map(Path::of);
     }
 
-    /** Says whether a directory is there and can be written, or can be made. */
-    private static boolean canBeMade(Path directory) {
+    /** Returns whether a directory exists and is writable, or can be created. */
+    private static boolean isWritableOrCreatable(Path directory) {
         Path existing = directory.toAbsolutePath();
         while (existing != null && !Files.exists(existing)) {
             existing = existing.getParent();
@@ -70,10 +69,10 @@ final class PluginCacheFlags {
     }
 
     /**
-     * Makes a directory where every user may make some, and says whether it is this user's alone: libraries are loaded
-     * from it.
+     * Creates a directory in a place shared by all users, and returns whether only this user has access: libraries are
+     * loaded from it.
      */
-    private static boolean isMadeForUserAlone(Path directory) {
+    private static boolean isPrivate(Path directory) {
         try {
             if (!Files.exists(directory, LinkOption.NOFOLLOW_LINKS)) {
                 Files.createDirectory(directory, PosixFilePermissions.asFileAttribute(OWNER_ALONE));
@@ -87,7 +86,7 @@ final class PluginCacheFlags {
                 Files.delete(probe);
             }
         } catch (IOException | UnsupportedOperationException e) {
-            return false; // said by the plugin that needs it
+            return false; // reported by the plugin that needs it
         }
     }
 }

@@ -16,20 +16,20 @@ final class RateLimitFlags {
                 Flag.of(
                         "--rate-limit",
                         FlagValue.RATE_LIMIT,
-                        "Whether instances take turns as instance_group.rate_limiter of their models says. off: each"
-                                + " executes when it has something to do. execution_count: as far as the resources reach,"
+                        "Whether the rate limiter schedules executions by instance_group.rate_limiter. off: each"
+                                + " instance executes when it has requests. execution_count: as resources allow,"
                                 + " those first that have executed least. Default: off.",
                         value -> limited = value),
                 Flag.of(
                         "--rate-limit-resource",
                         FlagValue.RATE_RESOURCE,
-                        "How much there is of a resource that instances take, on one device or, without it, on each. Of"
-                                + " resources that are not named there is as much as the instance takes that takes the most."
+                        "The count of a resource that instances need, on one device or, without it, on each. Default"
+                                + " for a resource that is not named: the highest count that an instance needs."
                                 + " May be given several times.",
                         resources::add));
     }
 
-    /** Returns how turns are given; empty if they are not. */
+    /** Returns the options of the rate limiter; empty if it is off. */
     Optional<RateLimitOptions> options() {
         return limited ? Optional.of(new RateLimitOptions(resources)) : Optional.empty();
     }

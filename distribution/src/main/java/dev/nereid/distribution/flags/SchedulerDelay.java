@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
  * functions only.
  */
 final class SchedulerDelay {
-    /** The reference server's name; it has no flag either. */
+    /** An environment variable without a flag, as in the reference server. */
     static final String VARIABLE = "TRITONSERVER_DELAY_SCHEDULER";
 
     private static final Logger LOG = LoggerFactory.getLogger(SchedulerDelay.class);
@@ -20,9 +20,9 @@ final class SchedulerDelay {
     private SchedulerDelay() {}
 
     /**
-     * Sets what the environment asks for, and warns of it.
+     * Sets the delay from the environment, and logs a warning.
      *
-     * @throws StartException if the value is no number
+     * @throws StartException if the value is not a number
      */
     static void apply(NereidServerBuilder builder, Map<String, String> environment) throws StartException {
         int requests = requests(environment);
@@ -37,7 +37,7 @@ final class SchedulerDelay {
         }
     }
 
-    /** Returns how many requests have to wait; 0 if the variable is not set. */
+    /** Returns the number of requests to wait for; 0 if the variable is not set. */
     static int requests(Map<String, String> environment) throws StartException {
         String value = environment.getOrDefault(VARIABLE, "").strip();
         if (value.isEmpty()) {
@@ -49,7 +49,7 @@ final class SchedulerDelay {
                 return requests;
             }
         } catch (NumberFormatException _) {
-            // said below
+            // reported below
         }
         throw new StartException(VARIABLE + ": '" + Quoted.text(value) + "' (expected: a number of requests, from 0 to "
                 + Integer.MAX_VALUE + ")");

@@ -20,10 +20,10 @@ import java.util.Optional;
  * Flags of the server: models, backends, readiness and shutdown. Written by the command line reader, then only read.
  */
 public final class ServerFlags {
-    /** The model repositories, in the order given. */
+    /** The model repositories, in the order of the command line. */
     public final List<Path> repositories = new ArrayList<>();
 
-    /** Whether the server ends if a model fails to load at the start. */
+    /** Whether the server exits if a model fails to load at the start. */
     public boolean exitOnError = true;
 
     private final List<Path> backendDirectories = new ArrayList<>();
@@ -59,7 +59,7 @@ public final class ServerFlags {
                 Flag.of(
                         "--backend-directory",
                         FlagValue.DIRECTORY,
-                        "A folder of plugins besides the server's own. May be given several times.",
+                        "A directory of plugins besides the server's own. May be given several times.",
                         backendDirectories::add),
                 Flag.of(
                         "--backend-config",
@@ -69,12 +69,12 @@ public final class ServerFlags {
                 Flag.of(
                         "--id",
                         FlagValue.text("NAME"),
-                        "The name that the server tells its clients. Default: nereid.",
+                        "The server name in its metadata. Default: nereid.",
                         value -> id = value),
                 Flag.of(
                         "--strict-readiness",
                         FlagValue.TRUTH,
-                        "Whether the server counts as ready only while all its models are. Default: true.",
+                        "Whether the server is ready only while all its models are. Default: true.",
                         value -> strictReadiness = value),
                 Flag.of(
                         "--allow-client-shm",
@@ -84,7 +84,7 @@ public final class ServerFlags {
                 Flag.of(
                         "--exit-timeout-secs",
                         FlagValue.SECONDS,
-                        "How long requests may take to end when the server stops. Default: 30.",
+                        "How long requests in progress may take when the server stops. Default: 30.",
                         value -> exitTimeout = value));
     }
 
@@ -93,13 +93,14 @@ public final class ServerFlags {
                 Flag.of(
                                 "--model-repository",
                                 FlagValue.DIRECTORY,
-                                "A model repository: a folder with a folder for each model. May be given several times.",
+                                "A model repository: a directory with a directory for each model. May be given"
+                                        + " several times.",
                                 repositories::add)
                         .or("--model-store"),
                 Flag.of(
                         "--exit-on-error",
                         FlagValue.TRUTH,
-                        "Whether the server ends if a model fails to load at the start. Default: true.",
+                        "Whether the server exits if a model fails to load at the start. Default: true.",
                         value -> exitOnError = value),
                 Flag.of(
                         "--model-control-mode",
@@ -108,12 +109,12 @@ public final class ServerFlags {
                         value -> {}),
                 Flag.toggle(
                         "--disable-auto-complete-config",
-                        "Takes model configurations as they are, without completing them from the models' files.",
+                        "Uses model configurations as they are, without completing them from the models' files.",
                         () -> withCompletion = false),
                 Flag.of(
                         "--model-config-name",
                         FlagValue.text("NAME"),
-                        "Takes configs/NAME.pbtxt of a model's folder in place of config.pbtxt where it exists.",
+                        "Uses configs/NAME.pbtxt of a model's directory in place of config.pbtxt where it exists.",
                         value -> modelConfigName = value),
                 Flag.of(
                         "--model-load-thread-count",
@@ -123,42 +124,41 @@ public final class ServerFlags {
     }
 
     /**
-     * Starts the server that the flags describe; its models go on loading.
+     * Starts the server; its models continue to load.
      *
-     * @param surroundings the process
+     * @param context the services of the process
      * @return the server, owned by the caller
-     * @throws StartException if a folder is missing or cannot be read
+     * @throws StartException if a directory is missing or cannot be read
      */
-    public NereidServer start(CommandContext surroundings) throws StartException {
+    public NereidServer start(CommandContext context) throws StartException {
         if (repositories.isEmpty()) {
             throw new StartException("--model-repository: missing (expected: --model-repository=DIR)");
         }
         requireDirectories("--model-repository", repositories);
         requireDirectories("--backend-directory", backendDirectories);
-        Optional<CacheOptions> responses =
-                cache.options(surroundings.paths().home().resolve("caches"));
+        Optional<CacheOptions> responses = cache.options(context.paths().home().resolve("caches"));
         NereidServerBuilder builder = NereidServer.builder()
                 .modelRepositories(repositories.toArray(Path[]::new))
-                .pluginDirectories(pluginDirectories(surroundings.paths().home().resolve("plugins")))
-                .cacheDirectory(pluginCache.directory(surroundings))
+                .pluginDirectories(pluginDirectories(context.paths().home().resolve("plugins")))
+                .cacheDirectory(pluginCache.directory(context))
                 .serverId(id)
                 .exitOnError(exitOnError)
                 .strictReadiness(strictReadiness)
                 .autoComplete(withCompletion)
                 .allowClientSharedMemory(clientSharedMemory)
                 .modelConfigName(modelConfigName)
-                .processors(surroundings.host().processors())
+                .processors(context.host().processors())
                 .modelLoadThreads(loadThreads)
                 .exitTimeout(exitTimeout);
         backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
         responses.ifPresent(builder::cache);
-        host.set(builder, surroundings.environment());
-        SchedulerDelay.apply(builder, surroundings.environment());
+        host.set(builder, context.environment());
+        SchedulerDelay.apply(builder, context.environment());
         memory.apply(builder);
         admission.apply(builder, memory.bound());
         errors.apply(builder);
         rateLimit.options().ifPresent(builder::rateLimit);
-        supervision.apply(builder, surroundings.outOfMemoryExit());
+        supervision.apply(builder, context.outOfMemoryExit());
         try {
             return builder.startLoading();
         } catch (IllegalArgumentException | InferenceException e) {
@@ -166,30 +166,33 @@ public final class ServerFlags {
         }
     }
 
-    /** Returns what there is to say of the memory of the server. */
+    /** Returns the memory limits of the server. */
     public MemoryReport memoryReport() {
         TensorMemoryBound bound = memory.bound();
         return new MemoryReport(Runtime.getRuntime().maxMemory(), bound, admission.inFlightBytes(bound));
     }
 
-    /** Returns how long requests may take to end when the server stops. */
+    /** Returns how long requests in progress may take when the server stops. */
     public Duration exitTimeout() {
         return exitTimeout;
     }
 
-    /** The folders given come first: where two plugins bring a backend of one name, the user's wins. */
+    /**
+     * Returns the plugin directories, those of the flags first: of two plugins with a backend of one name, the first is
+     * used.
+     */
     private Path[] pluginDirectories(Path own) {
-        List<Path> folders = new ArrayList<>(backendDirectories);
+        List<Path> directories = new ArrayList<>(backendDirectories);
         if (Files.isDirectory(own)) {
-            folders.add(own);
+            directories.add(own);
         }
-        return folders.toArray(Path[]::new);
+        return directories.toArray(Path[]::new);
     }
 
-    private static void requireDirectories(String flag, List<Path> folders) throws StartException {
-        for (Path folder : folders) {
-            if (!Files.isDirectory(folder)) {
-                throw new StartException(flag + ": " + folder + " (expected: an existing folder)");
+    private static void requireDirectories(String flag, List<Path> directories) throws StartException {
+        for (Path directory : directories) {
+            if (!Files.isDirectory(directory)) {
+                throw new StartException(flag + ": " + directory + " (expected: an existing directory)");
             }
         }
     }

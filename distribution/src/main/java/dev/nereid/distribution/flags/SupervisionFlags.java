@@ -25,9 +25,9 @@ final class SupervisionFlags {
                 Flag.of(
                         "--execution-watchdog-secs",
                         FlagValue.SECONDS,
-                        "After how long an execution is reported in the log and in metrics; a model whose instances are"
-                                + " all overdue is not ready. Set for a model by its parameter execution_watchdog_secs."
-                                + " 0: never. Default: 30.",
+                        "After how long an execution is reported as overdue in the log and in metrics; a model with"
+                                + " only overdue instances is not ready. Set for a model by its parameter"
+                                + " execution_watchdog_secs. 0: never. Default: 30.",
                         value -> executionLimit = value),
                 Flag.of(
                         "--load-watchdog-secs",
@@ -37,7 +37,7 @@ final class SupervisionFlags {
                         value -> loadLimit = value));
     }
 
-    /** Gives a server its supervision. */
+    /** Sets the supervision of a server. */
     void apply(NereidServerBuilder builder, OutOfMemoryExit exit) {
         exit.enable(exitOnOutOfMemory);
         builder.supervision(new SupervisionOptions(executionLimit, loadLimit, exit, !exitOnOutOfMemory));

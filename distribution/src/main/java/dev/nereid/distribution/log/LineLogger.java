@@ -42,7 +42,7 @@ final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware
                 event.getThrowable());
     }
 
-    /** Looks for a fatal error first, which takes no memory, and says whether the event is to be written. */
+    /** Checks for a fatal error first, which allocates nothing, and returns whether the event is to be written. */
     private boolean isWritten(Level severity, @Nullable Throwable thrown) {
         lines.check(thrown);
         return level <= severity.toInt();
@@ -81,7 +81,7 @@ final class LineLogger extends LegacyAbstractLogger implements LoggingEventAware
         return level <= Level.INFO.toInt();
     }
 
-    /** Also where warnings are not written: their causes are looked at. */
+    /** Returns {@code true} even if warnings are not written: their causes are checked for fatal errors. */
     @Override
     public boolean isWarnEnabled() {
         return true;

@@ -19,14 +19,14 @@ import org.slf4j.event.Level;
 /**
  * Creates loggers that write to the standard error stream. Safe for use by any thread.
  *
- * <p>The server and its backends have one least level, libraries another one.
+ * <p>The server and its backends have one minimum level, libraries another one.
  */
 public final class LogFactory implements ILoggerFactory {
     /** Above all levels. */
     private static final int OFF = Level.ERROR.toInt() + 10;
 
     private static final String OWN = "dev.nereid";
-    /** The loggers of backends are named after them, behind this. */
+    /** Prefix of the names of backend loggers. */
     private static final String BACKENDS = "nereid";
 
     private final ConcurrentMap<String, LineLogger> loggers = new ConcurrentHashMap<>();
@@ -46,9 +46,9 @@ public final class LogFactory implements ILoggerFactory {
     /**
      * Creates a factory.
      *
-     * @param out where lines are written
-     * @param time tells the time of lines
-     * @param nanoTime tells the time that limits lines
+     * @param out the stream of the lines
+     * @param time the clock for the timestamps of lines
+     * @param nanoTime the clock for the limit of lines
      * @param later runs a task after {@link LogLimit#WINDOW_NANOS}
      */
     LogFactory(PrintStream out, InstantSource time, LongSupplier nanoTime, LogLines.Later later) {
@@ -56,10 +56,10 @@ public final class LogFactory implements ILoggerFactory {
     }
 
     /**
-     * Sets what is logged.
+     * Sets the minimum levels.
      *
-     * @param own the least level of the server and its backends: trace, debug, info, warn, error or off
-     * @param libraries that of everything else
+     * @param own the minimum level of the server and its backends: trace, debug, info, warn, error or off
+     * @param libraries the minimum level of everything else
      */
     public void setLevels(String own, String libraries) {
         ownLevel = levelNumber(own);
@@ -68,20 +68,20 @@ public final class LogFactory implements ILoggerFactory {
     }
 
     /**
-     * Has fatal errors reported that are logged, at whatever level of warnings: libraries catch what their tasks throw,
-     * and do nothing but log it.
+     * Reports fatal errors that are logged, even if warnings are off: libraries catch exceptions of their tasks, and
+     * only log them.
      *
-     * @param handler is told of them, on the threads that log
+     * @param handler receives the errors, on the threads that log
      */
     public void reportFatalErrors(FatalErrorHandler handler) {
         lines.report(handler);
     }
 
     /**
-     * Has later lines written elsewhere than to the standard error stream of the process.
+     * Writes later lines to another stream than the standard error stream of the process.
      *
-     * @param out where to; belongs to the caller
-     * @return where they were written before
+     * @param out the stream; owned by the caller
+     * @return the previous stream
      */
     public PrintStream writeTo(PrintStream out) {
         return lines.writeTo(out);
@@ -101,9 +101,9 @@ public final class LogFactory implements ILoggerFactory {
     }
 
     private static int levelNumber(String level) {
-        for (Level known : Level.values()) {
-            if (known.name().equalsIgnoreCase(level)) {
-                return known.toInt();
+        for (Level each : Level.values()) {
+            if (each.name().equalsIgnoreCase(level)) {
+                return each.toInt();
             }
         }
         return OFF;

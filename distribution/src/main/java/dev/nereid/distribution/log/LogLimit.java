@@ -11,18 +11,18 @@ import org.slf4j.event.Level;
 /**
  * Limits warnings and errors of one cause per second. Guarded by the lock of its owner.
  *
- * <p>A cause is a logger, a text before values are put into it, and the type of what was thrown. All causes of one logger
- * together have a bound too, since the texts of some libraries hold values of clients. Other levels have no bound: they
- * are about changes of state, or were asked for. Nor has the loading of models, which no client can bring about.
+ * <p>A cause is a logger, a message pattern, and the type of the exception. All causes of one logger together have a
+ * limit too, since the messages of some libraries contain values from clients. Other levels are not limited: they
+ * report changes of state, or were enabled on purpose. Nor is the loading of models limited, which no client can cause.
  */
 final class LogLimit {
-    /** The time in which lines are counted. */
+    /** The period in which lines are counted. */
     static final long WINDOW_NANOS = 1_000_000_000L;
 
-    /** The number of lines of one cause in that time. */
+    /** The number of lines of one cause in a window. */
     static final int MAX_LINES = 10;
 
-    /** The number of lines of one logger in that time. */
+    /** The number of lines of one logger in a window. */
     static final int MAX_LOGGER_LINES = 50;
 
     private static final int MAX_CAUSES = 1024;
@@ -41,8 +41,8 @@ final class LogLimit {
      * The key by which lines are counted. Immutable.
      *
      * @param logger the name of the logger
-     * @param text the text before values are put into it; {@code null} for all of the logger together
-     * @param thrown the type of what was thrown; {@code null} for nothing
+     * @param text the message pattern; {@code null} for all of the logger together
+     * @param thrown the type of the exception; {@code null} for none
      */
     record Cause(
             String logger, @Nullable String text, @Nullable Class<?> thrown) {}
@@ -52,11 +52,11 @@ final class LogLimit {
      *
      * @param cause the cause
      * @param level the level of the first of them
-     * @param count how many
+     * @param count the number of lines
      */
     record Suppressed(Cause cause, Level level, long count) {}
 
-    /** The lines of one cause in a second. */
+    /** The lines of one cause in a window. */
     private static final class Window {
         private long startNanos;
         private int lines;
@@ -69,9 +69,9 @@ final class LogLimit {
     }
 
     /**
-     * Counts a line, and says whether it is to be written.
+     * Counts a line, and returns whether it is to be written.
      *
-     * @return {@code false} if it is one too many; {@link #collect} reports it later
+     * @return {@code false} if the limit is exceeded; {@link #collect} reports the line later
      */
     boolean admits(String logger, Level level, @Nullable String text, @Nullable Class<?> thrown) {
         if (level.toInt() < Level.WARN.toInt() || UNBOUNDED.stream().anyMatch(logger::startsWith)) {
@@ -89,7 +89,7 @@ final class LogLimit {
                 && (cause.text() == null || admits(new Cause(logger, null, null), level, MAX_LOGGER_LINES, now));
     }
 
-    private boolean admits(Cause cause, Level level, int most, long now) {
+    private boolean admits(Cause cause, Level level, int max, long now) {
         Window window = windows.computeIfAbsent(cause, _ -> {
             Window begun = new Window();
             begun.startNanos = now;
@@ -99,7 +99,7 @@ final class LogLimit {
             window.startNanos = now;
             window.lines = 0;
         }
-        if (window.lines < most) {
+        if (window.lines < max) {
             window.lines++;
             return true;
         }
@@ -112,7 +112,7 @@ final class LogLimit {
         return now - window.startNanos >= WINDOW_NANOS;
     }
 
-    /** Returns what was suppressed since the last call, and counts it as reported. */
+    /** Returns the suppressed lines since the last call, and resets their counts. */
     List<Suppressed> collect() {
         List<Suppressed> collected = new ArrayList<>();
         windows.forEach((cause, window) -> {

@@ -14,10 +14,10 @@ import org.slf4j.helpers.MessageFormatter;
 
 /** Formats log events as lines: time, thread, level, logger, data, text. Safe for use by any thread. */
 final class LogLines {
-    /** The number of characters of one value that are written. */
+    /** Maximum characters of one value. */
     private static final int MAX_VALUE_LENGTH = 4096;
 
-    /** The number of characters of a text that are written. */
+    /** Maximum characters of a text. */
     private static final int MAX_TEXT_LENGTH = 16384;
 
     private volatile PrintStream out;
@@ -27,7 +27,7 @@ final class LogLines {
     private final Later later;
     private final ReentrantLock lock = new ReentrantLock();
     private final LogLimit limit;
-    /** Whether the report of suppressed lines is under way. */
+    /** Whether the report of suppressed lines is scheduled. */
     private boolean isReportScheduled;
 
     /** Schedules tasks after a delay. */
@@ -45,7 +45,7 @@ final class LogLines {
         this.later = later;
     }
 
-    /** Has fatal errors reported that events have as their cause. */
+    /** Sets the handler of fatal errors that are causes of events. */
     void report(FatalErrorHandler handler) {
         fatalErrors = handler;
     }
@@ -55,14 +55,14 @@ final class LogLines {
         fatalErrors.check(thrown);
     }
 
-    /** Has later lines written elsewhere; returns where they were written. */
+    /** Writes later lines to another stream; returns the previous one. */
     PrintStream writeTo(PrintStream changed) {
         PrintStream before = out;
         out = changed;
         return before;
     }
 
-    /** Writes an event, unless there are too many of its cause. */
+    /** Writes an event, unless the limit of its cause is exceeded. */
     void write(
             String logger,
             Level level,
@@ -107,7 +107,7 @@ final class LogLines {
         return false;
     }
 
-    /** Writes a line for each cause of which lines were suppressed. */
+    /** Writes a line for each cause with suppressed lines. */
     private void report() {
         List<LogLimit.Suppressed> suppressed;
         lock.lock();

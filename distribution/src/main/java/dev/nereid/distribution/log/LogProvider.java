@@ -9,7 +9,7 @@ import org.slf4j.spi.SLF4JServiceProvider;
 
 /** SLF4J service provider of the log, found by its class name. Confined to the thread that sets the log up. */
 public final class LogProvider implements SLF4JServiceProvider {
-    /** The version of SLF4J that this class is written for, as SLF4J asks for it. */
+    /** The version of the SLF4J API that this class implements. */
     private static final String API_VERSION = "2.0.99";
 
     private final LogFactory loggers = new LogFactory();

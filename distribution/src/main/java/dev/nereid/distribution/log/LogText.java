@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Escapes control characters in text for the log. Static functions only.
  *
- * <p>What would end a line, move the cursor of a terminal or turn the direction of text is written as an escape, wherever
- * it comes from: ids, names and headers of clients, messages of backends.
+ * <p>Characters that would end a line, move the cursor of a terminal or change the direction of text are escaped,
+ * whatever their source: ids, names and headers of clients, messages of backends.
  */
 final class LogText {
     private static final char LINE_SEPARATOR = 0x2028;
@@ -14,7 +14,7 @@ final class LogText {
 
     private LogText() {}
 
-    /** Returns the text of a value; that of one which cannot tell is its type. */
+    /** Returns the text of a value, or its type if {@code toString} fails. */
     static String of(@Nullable Object value) {
         try {
             return String.valueOf(value);
@@ -23,7 +23,7 @@ final class LogText {
         }
     }
 
-    /** Appends the beginning of a text without anything that controls a terminal. */
+    /** Appends the beginning of a text, with control characters escaped. */
     static void append(StringBuilder line, String text, int maxLength) {
         int end = Math.min(text.length(), maxLength);
         for (int i = 0; i < end; i++) {
@@ -46,7 +46,7 @@ final class LogText {
         return c >= 0xA0 && !isFormat(c);
     }
 
-    /** Says whether a character ends a line, or turns the direction of what follows it, or is not seen. */
+    /** Returns whether a character ends a line, changes the direction of text, or is invisible. */
     private static boolean isFormat(char c) {
         return c == LINE_SEPARATOR || c == PARAGRAPH_SEPARATOR || Character.getType(c) == Character.FORMAT;
     }

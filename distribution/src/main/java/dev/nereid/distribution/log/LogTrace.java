@@ -8,10 +8,10 @@ import java.util.Set;
 final class LogTrace {
     private static final int MAX_MESSAGE_LENGTH = 4096;
 
-    /** The number of frames of each throwable that are written; a StackOverflowError has a thousand. */
+    /** Maximum frames of each throwable; a StackOverflowError has a thousand. */
     private static final int MAX_FRAMES = 100;
 
-    /** The number of causes and suppressed ones that are written. */
+    /** Maximum causes and suppressed exceptions. */
     private static final int MAX_DEPTH = 20;
 
     private LogTrace() {}
@@ -30,7 +30,7 @@ final class LogTrace {
         lines.append(indent).append(caption);
         LogText.append(lines, LogText.of(thrown), MAX_MESSAGE_LENGTH);
         if (!seen.add(thrown) || seen.size() > MAX_DEPTH) {
-            lines.append(" (more left out)\n");
+            lines.append(" (more omitted)\n");
             return;
         }
         lines.append('\n');

@@ -3,10 +3,10 @@ package dev.nereid.distribution.metrics;
 import java.util.function.LongSupplier;
 
 /**
- * Connection counters of one port, for metrics. Immutable, but for what it counts.
+ * Connection counters of one port, for metrics. Immutable references to live counters.
  *
  * @param port the port: http, grpc or metrics
- * @param open how many are open
- * @param refused how many were closed at once, since there were too many
+ * @param open counts the open connections
+ * @param refused counts connections that were closed at once because of the limit
  */
 public record ConnectionCounts(String port, LongSupplier open, LongSupplier refused) {}

@@ -16,7 +16,7 @@ final class CounterText {
         return family(name, help, "counter");
     }
 
-    /** Begins a family of figures that go up and down; its samples follow. */
+    /** Begins a family of gauges; its samples follow. */
     CounterText gauge(String name, String help) {
         return family(name, help, "gauge");
     }
@@ -27,7 +27,7 @@ final class CounterText {
         return this;
     }
 
-    /** Adds a sample of the family that was begun last, with its labels in the order of their names. */
+    /** Adds a sample of the current family, with labels sorted by name. */
     CounterText sample(String name, Map<String, String> labels, long value) {
         text.append(name);
         String separator = "{";
@@ -53,7 +53,7 @@ final class CounterText {
         }
     }
 
-    /** Returns what was written. */
+    /** Returns the text as bytes. */
     byte[] toByteArray() {
         return text.toString().getBytes(StandardCharsets.UTF_8);
     }

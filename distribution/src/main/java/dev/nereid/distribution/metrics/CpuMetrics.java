@@ -17,28 +17,28 @@ import java.util.StringTokenizer;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Processor utilization and memory of the machine, read from {@code /proc} of Linux. Safe for use by any thread: what
- * is known is replaced as a whole.
+ * Processor utilization and memory of the machine, read from {@code /proc} of Linux. Safe for use by any thread: a
+ * measurement is replaced as a whole.
  */
 final class CpuMetrics {
     private static final long BYTES_PER_KIB = 1024;
     private static final String FIRST_WORD = "cpu";
 
-    /** The places of idle and of waiting for input and output in the line {@code cpu} of {@code /proc/stat}. */
+    /** Indices of idle time and of waiting for input and output in the line {@code cpu} of {@code /proc/stat}. */
     private static final int IDLE = 3;
 
     private static final int WAITING = 4;
 
-    /** So many numbers of the line are parts of the whole: those behind them are counted in the first two as well. */
+    /** Numbers of the line that sum up to the total; those after them are included in the first two. */
     private static final int PARTS = 8;
 
     private final Path proc;
     private final AtomicReference<Measurement> latest = new AtomicReference<>(Measurement.NOTHING);
 
     /**
-     * Creates metrics that know nothing until they are polled.
+     * Creates metrics, which are empty until they are polled.
      *
-     * @param proc the folder {@code /proc}
+     * @param proc the directory {@code /proc}
      */
     CpuMetrics(Path proc) {
         this.proc = proc;
@@ -58,12 +58,12 @@ final class CpuMetrics {
         }
     }
 
-    /** Looks how busy the processors were since the last look. Reads a file. */
+    /** Measures the utilization of the processors since the last measurement. Reads a file. */
     void poll() {
         readTicks().ifPresent(now -> latest.updateAndGet(before -> before.next(now)));
     }
 
-    /** Returns what is known; reads a file. */
+    /** Returns the latest measurement and the memory; reads a file. */
     List<MetricSnapshot> gauges() {
         List<MetricSnapshot> gauges = new ArrayList<>();
         latest.get()

@@ -34,13 +34,16 @@ public final class MetricsEndpoint {
     private final boolean withProcessors;
     private final boolean withLatencies;
 
-    /** The timer that has the processors looked at; set before the endpoint is handed out. */
+    /** The timer of processor measurements; set before the endpoint is published. */
     private OptionalLong watch = OptionalLong.empty();
 
-    /** Made at the first question, since the start of the server does not wait for it; made twice, it does no harm. */
+    /**
+     * Created by the first request, since the start of the server does not wait for it; creation by two threads is
+     * harmless.
+     */
     private volatile @Nullable ServerMetrics metrics;
 
-    /** The port; set before the endpoint is handed out. */
+    /** The port; set before the endpoint is published. */
     private volatile @Nullable BoundedHttpServer http;
 
     private MetricsEndpoint(Vertx vertx, MetricsFlags flags, InferenceServer server, List<ConnectionCounts> others) {
@@ -55,13 +58,13 @@ public final class MetricsEndpoint {
      * Opens the port. Blocks.
      *
      * @param vertx the event loops
-     * @param address where to listen
-     * @param flags the port, and what the metrics tell of
-     * @param server the server that the metrics tell of
-     * @param bounds the bounds on connections
+     * @param address the address to bind
+     * @param flags the flags of the port and of its metrics
+     * @param server the server that the metrics describe
+     * @param bounds the limits of connections
      * @param others the connections of other ports
      * @return the endpoint, to be closed by the caller
-     * @throws IOException if the port cannot be had
+     * @throws IOException if the port cannot be opened
      */
     public static MetricsEndpoint start(
             Vertx vertx,
@@ -79,7 +82,7 @@ public final class MetricsEndpoint {
         return endpoint;
     }
 
-    /** Looks twice in an interval, as the reference server does. */
+    /** Measures twice in an interval, as the reference server does. */
     private void watchProcessors(Duration interval) {
         processors.poll();
         watch = OptionalLong.of(
@@ -91,7 +94,7 @@ public final class MetricsEndpoint {
         return true;
     }
 
-    /** Returns the port that it listens at. */
+    /** Returns the number of the port. */
     public int port() {
         return http().port();
     }
@@ -129,20 +132,20 @@ public final class MetricsEndpoint {
     }
 
     private byte[] text() {
-        ServerMetrics known = metrics;
-        if (known == null) {
+        ServerMetrics created = metrics;
+        if (created == null) {
             List<ConnectionCounts> connections = new ArrayList<>(others);
             connections.add(new ConnectionCounts(
                     "metrics",
                     () -> ofPort(BoundedHttpServer::openConnections),
                     () -> ofPort(BoundedHttpServer::refusedConnections)));
-            known = new ServerMetrics(
+            created = new ServerMetrics(
                     server,
                     withProcessors ? Optional.of(processors) : Optional.empty(),
                     withLatencies,
                     List.copyOf(connections));
-            metrics = known;
+            metrics = created;
         }
-        return known.text();
+        return created.text();
     }
 }

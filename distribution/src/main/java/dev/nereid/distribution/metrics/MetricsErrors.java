@@ -7,14 +7,14 @@ import java.net.HttpURLConnection;
 final class MetricsErrors {
     private MetricsErrors() {}
 
-    /** Answers that the path cannot be asked with the request's method. */
+    /** Sends status 405: the path does not support the request's method. */
     static void sendMethodNotAllowed(HttpServerResponse response) {
         response.setStatusCode(HttpURLConnection.HTTP_BAD_METHOD)
                 .putHeader("content-type", "text/plain")
                 .end("{\"error\":\"Method Not Allowed\"}");
     }
 
-    /** Answers that the metrics could not be gathered. */
+    /** Sends status 500: the metrics could not be collected. */
     static void sendInternal(HttpServerResponse response) {
         response.setStatusCode(HttpURLConnection.HTTP_INTERNAL_ERROR).end();
     }

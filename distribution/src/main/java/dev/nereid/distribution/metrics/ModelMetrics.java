@@ -14,7 +14,7 @@ import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
 
 /**
- * Metrics of models under the names of the reference server. A version that is unloaded takes its series with it.
+ * Metrics of models under the names of the reference server. The series of a version end when it is unloaded.
  * Immutable.
  */
 final class ModelMetrics {
@@ -76,10 +76,10 @@ final class ModelMetrics {
     private final boolean latencies;
 
     /**
-     * Tells of models.
+     * Creates metrics of models.
      *
-     * @param models what they have done
-     * @param latencies whether counters tell how long requests took
+     * @param models the statistics of the models
+     * @param latencies whether to include counters of request durations
      */
     ModelMetrics(List<ModelStatistics> models, boolean latencies) {
         this.models = List.copyOf(models);
@@ -92,7 +92,7 @@ final class ModelMetrics {
         }
     }
 
-    /** Returns what goes up and down. */
+    /** Returns the gauges. */
     List<MetricSnapshot> gauges() {
         return List.of(
                 gauge(
@@ -118,7 +118,7 @@ final class ModelMetrics {
         return gauge.build();
     }
 
-    /** Returns what only goes up; a family of which no model has anything to say is left out. */
+    /** Returns the counters; a family without samples is omitted. */
     byte[] counters() {
         CounterText text = new CounterText();
         if (models.isEmpty()) {
@@ -157,7 +157,7 @@ final class ModelMetrics {
         return labels(model.model());
     }
 
-    /** Returns the labels of a model version. The names of tags are free, those of labels are not. */
+    /** Returns the labels of a model version, with its tags under valid label names. */
     static Map<String, String> labels(ModelVersionTags model) {
         Map<String, String> labels = new LinkedHashMap<>();
         labels.put("model", model.name());

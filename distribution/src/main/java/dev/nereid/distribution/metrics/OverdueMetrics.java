@@ -10,7 +10,7 @@ final class OverdueMetrics {
 
     private OverdueMetrics() {}
 
-    /** Returns the figures of all models. */
+    /** Returns the metrics of all models. */
     static byte[] text(List<OverdueExecutions> models) {
         CounterText text = new CounterText();
         if (models.isEmpty()) {

@@ -4,16 +4,16 @@ import java.math.BigDecimal;
 
 /**
  * Formats metric values without exponents, and whole numbers without a fraction. Parsers of the format read both, but
- * some scripts look at the text. Static functions only.
+ * some scripts parse the text. Static functions only.
  */
 final class PlainNumbers {
     private PlainNumbers() {}
 
     /**
-     * Rewrites the values of a text in the format of Prometheus.
+     * Rewrites the values of a text in the Prometheus format.
      *
      * @param text lines that end with a value, and comments
-     * @return the same with plain values
+     * @return the same text with plain values
      */
     static String in(String text) {
         StringBuilder plain = new StringBuilder(text.length());
@@ -31,7 +31,7 @@ final class PlainNumbers {
         plain.append(line, 0, value).append(number.toPlainString()).append('\n');
     }
 
-    /** Says whether there is a number; infinite values and NaN begin with a letter, behind a sign or not. */
+    /** Returns whether the value is a finite number; infinite values and NaN end with a letter. */
     private static boolean isNumber(String line, int start) {
         return start < line.length() && Character.isDigit(line.charAt(line.length() - 1));
     }

@@ -12,7 +12,7 @@ final class RefusalMetrics {
 
     private RefusalMetrics() {}
 
-    /** Returns the counters, those at 0 too, in the text format of Prometheus. */
+    /** Returns the counters, those at 0 included, in the Prometheus text format. */
     static byte[] text(Refusals refusals) {
         CounterText text = new CounterText().family(NAME, "Number of requests refused before they were queued");
         Map<String, String> labels = new LinkedHashMap<>();

@@ -42,7 +42,7 @@ final class ServerMetrics {
         this.connections = connections;
     }
 
-    /** Returns the text as of now. Takes some milliseconds: not for an event loop. */
+    /** Returns the current text. Takes some milliseconds: not for an event loop. */
     byte[] text() {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
         ModelMetrics models = new ModelMetrics(server.models().statistics(), latencies);
@@ -57,7 +57,7 @@ final class ServerMetrics {
                 .metricSnapshot(memory())
                 .metricSnapshot(threads());
         models.gauges().forEach(snapshots::metricSnapshot);
-        processors.ifPresent(known -> known.gauges().forEach(snapshots::metricSnapshot));
+        processors.ifPresent(cpu -> cpu.gauges().forEach(snapshots::metricSnapshot));
         try {
             ByteArrayOutputStream figures = new ByteArrayOutputStream();
             writer.write(figures, snapshots.build());
@@ -66,7 +66,7 @@ final class ServerMetrics {
             text.write(RefusalMetrics.text(server.refusals()));
             text.write(OverdueMetrics.text(server.models().overdueExecutions()));
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // memory does not fail
+            throw new UncheckedIOException(e); // not thrown by a stream in memory
         }
         return text.toByteArray();
     }
@@ -82,7 +82,7 @@ final class ServerMetrics {
     }
 
     private MetricSnapshot tensorMemory() {
-        return gauge("nereid_tensor_memory_used_bytes", "Memory of inputs and outputs that is handed out.", (double)
+        return gauge("nereid_tensor_memory_used_bytes", "Allocated memory of inputs and outputs.", (double)
                 server.memory().bytesInUse());
     }
 
@@ -102,7 +102,7 @@ final class ServerMetrics {
     private MetricSnapshot refusedConnections() {
         CounterSnapshot.Builder counter = CounterSnapshot.builder()
                 .name("nereid_connections_refused")
-                .help("Connections that were closed at once, since there were too many, by port.");
+                .help("Connections that were closed at once because of the limit, by port.");
         connections.forEach(counts -> counter.dataPoint(CounterSnapshot.CounterDataPointSnapshot.builder()
                 .value((double) counts.refused().getAsLong())
                 .labels(Labels.of("port", counts.port()))
@@ -122,7 +122,7 @@ final class ServerMetrics {
         return gauge.build();
     }
 
-    // From here on the usual names of Prometheus' own clients, which dashboards know.
+    // From here on the names of Prometheus' own client libraries, which dashboards use.
 
     private static MetricSnapshot start() {
         return gauge(

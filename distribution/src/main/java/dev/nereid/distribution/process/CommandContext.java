@@ -1,18 +1,17 @@
 package dev.nereid.distribution.process;
 
-import dev.nereid.distribution.Main;
 import java.util.Map;
 
 /**
- * Services of the process for a command: streams, environment, directories, log levels and shutdown. Immutable; made
- * by {@link Main}, and by tests.
+ * Services of the process for a command: streams, environment, directories, log levels and shutdown. Immutable; created
+ * by {@code Main}, and by tests.
  *
- * @param console where results and errors go
- * @param environment the variables of the environment; immutable
+ * @param console the streams of results and errors
+ * @param environment the environment variables; immutable
  * @param paths the directories of the installed server
  * @param host the version of the server, and the processors
- * @param logLevels where the levels of the log are set, before anything logs
- * @param shutdown how the process is told to end
+ * @param logLevels sets the levels of the log, before anything is logged
+ * @param shutdown coordinates the shutdown of the process
  * @param outOfMemoryExit ends the process when its memory is exhausted
  */
 public record CommandContext(
@@ -26,7 +25,7 @@ public record CommandContext(
     /** Sets the levels of the log. */
     public interface LogLevels {
         /**
-         * Sets the least level that is logged.
+         * Sets the lowest level that is logged.
          *
          * @param nereid the level of the server itself
          * @param libraries the level of everything else

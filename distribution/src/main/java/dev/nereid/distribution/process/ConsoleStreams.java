@@ -5,7 +5,7 @@ import java.io.PrintStream;
 /**
  * The console of a command. Immutable.
  *
- * @param out where results go
- * @param err where errors go
+ * @param out the stream of results
+ * @param err the stream of errors
  */
 public record ConsoleStreams(PrintStream out, PrintStream err) {}

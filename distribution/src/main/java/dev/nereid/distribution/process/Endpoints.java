@@ -7,20 +7,20 @@ import java.util.stream.Stream;
 /**
  * Endpoints of a running server; empty for closed ports. Immutable.
  *
- * @param http requests and administration over HTTP
- * @param grpc the same over gRPC
- * @param metrics Prometheus' text
+ * @param http the HTTP port
+ * @param grpc the gRPC port
+ * @param metrics the metrics port
  */
 public record Endpoints(Optional<Endpoint> http, Optional<Endpoint> grpc, Optional<Endpoint> metrics) {
-    /** No port is open. */
+    /** No open port. */
     public static final Endpoints NONE = new Endpoints(Optional.empty(), Optional.empty(), Optional.empty());
 
-    /** Returns the address of HTTP as a client on this machine writes it. */
+    /** Returns the base URL of HTTP for clients on this machine. */
     public Optional<String> localHttp() {
         return http.map(endpoint -> endpoint.local().url());
     }
 
-    /** Returns the ports that are open. */
+    /** Returns the open ports. */
     public List<Endpoint> open() {
         return Stream.of(http, grpc, metrics).flatMap(Optional::stream).toList();
     }

@@ -15,13 +15,13 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Reports blocked event loops, once each, with the stack and the executing model. Confined to the thread of the
- * watchdog, but for the answers of the loops.
+ * watchdog, except the heartbeats.
  *
- * <p>Each loop is given a task as often as the watchdog looks, if it has done the one before. The first, which only says
- * what its thread is, is given at once: so a loop is to be watched before it is given anything that may stand.
+ * <p>Each check submits a heartbeat task to every loop that has run the one before. The first task, which reports only
+ * the thread of the loop, is submitted at once: so watching begins before a loop runs anything that may block.
  */
 final class EventLoopWatch {
-    /** For how long a loop may be at something else. */
+    /** Maximum time without a heartbeat. */
     static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
 
     private static final Logger LOG = LoggerFactory.getLogger(EventLoopWatch.class);
@@ -34,11 +34,11 @@ final class EventLoopWatch {
     @FunctionalInterface
     interface Report {
         /**
-         * Called on the thread of the watchdog.
+         * Reports a blocked loop, on the thread of the watchdog.
          *
          * @param thread the thread of the loop
-         * @param instance whose execution the thread is in, if any
-         * @param elapsedNanos for how long the loop has done nothing else
+         * @param instance the instance that executes on the thread, if any
+         * @param elapsedNanos the time since the heartbeat was submitted
          */
         void onBlocked(Thread thread, Optional<ExecutingInstance> instance, long elapsedNanos);
     }
@@ -47,7 +47,7 @@ final class EventLoopWatch {
      * Watches event loops, and writes reports to the log.
      *
      * @param loops the loops
-     * @param instances tells the instance whose execution a thread is in
+     * @param instances finds the instance that executes on a thread
      */
     EventLoopWatch(Iterable<? extends Executor> loops, Function<Thread, Optional<ExecutingInstance>> instances) {
         this(loops, instances, EventLoopWatch::log);
@@ -57,8 +57,8 @@ final class EventLoopWatch {
      * Watches event loops.
      *
      * @param loops the loops
-     * @param instances tells the instance whose execution a thread is in
-     * @param report takes the reports
+     * @param instances finds the instance that executes on a thread
+     * @param report receives the reports
      */
     EventLoopWatch(
             Iterable<? extends Executor> loops,
@@ -69,7 +69,7 @@ final class EventLoopWatch {
         this.report = report;
     }
 
-    /** Looks at each loop; to be called once a second or so. */
+    /** Checks each loop; to be called about once a second. */
     void check(long nowNanos) {
         for (Heartbeat beat : heartbeats) {
             check(beat, nowNanos);
@@ -100,7 +100,7 @@ final class EventLoopWatch {
                         "instance", instance.map(ExecutingInstance::instance).orElse("-"))
                 .addKeyValue("elapsedMillis", TimeUnit.NANOSECONDS.toMillis(elapsed))
                 .setCause(ThreadStack.of(thread, stack))
-                .log("event loop stands still");
+                .log("event loop is blocked");
     }
 
     /** Heartbeat task of one event loop. */
@@ -122,7 +122,7 @@ final class EventLoopWatch {
             pending = true;
             try {
                 loop.execute(this);
-            } catch (RejectedExecutionException e) { // at its end
+            } catch (RejectedExecutionException e) { // the loop is shut down
                 pending = false;
             }
         }

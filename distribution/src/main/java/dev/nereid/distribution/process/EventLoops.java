@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 public final class EventLoops implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(EventLoops.class);
 
-    /** How long event loops may take to end once all ports are closed. */
+    /** Maximum time for event loops to end after all ports are closed. */
     private static final long CLOSE_SECONDS = 5;
 
     private static final long WORKER_IDLE_SECONDS = 60;
@@ -33,7 +33,7 @@ public final class EventLoops implements AutoCloseable {
     private final Vertx vertx;
     private final int count;
 
-    /** Does for gRPC what takes an event loop too long; the threads end when they have nothing to do. */
+    /** Run gRPC work that would block an event loop; idle threads end. */
     private final ThreadPoolExecutor grpcWorkers;
 
     private EventLoops(Vertx vertx, int count) {
@@ -52,7 +52,7 @@ public final class EventLoops implements AutoCloseable {
     /**
      * Starts the event loops.
      *
-     * @param count how many
+     * @param count the number of loops
      * @return the loops, native ones where the platform has them
      */
     public static EventLoops start(int count) {
@@ -63,7 +63,7 @@ public final class EventLoops implements AutoCloseable {
                 .setBlockedThreadCheckInterval(TimeUnit.DAYS.toMillis(1))
                 .setMaxEventLoopExecuteTime(Long.MAX_VALUE)
                 .setMaxWorkerExecuteTime(Long.MAX_VALUE)
-                // Nothing is served from the class path: no cache of its files in the folder for temporary ones.
+                // Nothing is served from the class path: no cache of its files in the directory of temporary files.
                 .setFileSystemOptions(new FileSystemOptions()
                         .setClassPathResolvingEnabled(false)
                         .setFileCachingEnabled(false));
@@ -72,7 +72,7 @@ public final class EventLoops implements AutoCloseable {
         return new EventLoops(vertx, count);
     }
 
-    /** Has a server report loops that stand still, until it is closed. */
+    /** Reports blocked loops, checked by a server every second until it is closed. */
     public void watch(NereidServer server) {
         VertxInternal internal = (VertxInternal) vertx;
         List<Executor> all = new ArrayList<>();
@@ -81,17 +81,17 @@ public final class EventLoops implements AutoCloseable {
         server.everySecond(new EventLoopWatch(all, server::instanceOn)::check);
     }
 
-    /** Returns how many there are. */
+    /** Returns the number of loops. */
     public int count() {
         return count;
     }
 
-    /** Returns the loops as HTTP takes them. */
+    /** Returns the loops in the form that HTTP needs. */
     public Vertx vertx() {
         return vertx;
     }
 
-    /** Returns the same loops as gRPC takes them. */
+    /** Returns the same loops in the form that gRPC needs. */
     public EventLoopGroups groups() {
         VertxInternal internal = (VertxInternal) vertx;
         return new EventLoopGroups(
@@ -101,7 +101,7 @@ public final class EventLoops implements AutoCloseable {
                 grpcWorkers);
     }
 
-    /** Ends the loops. Whatever runs on them must have been closed before. Blocks. */
+    /** Ends the loops. Ports and servers on them must have been closed before. Blocks. */
     @Override
     public void close() {
         grpcWorkers.shutdown();

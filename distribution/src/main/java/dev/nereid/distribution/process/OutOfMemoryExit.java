@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * Exits the process with {@link ExitStatus#OUT_OF_MEMORY} when heap, metaspace or threads are exhausted. Writes one
  * line to the standard error stream first, for a supervisor to restart the process. Safe for use by any thread.
  *
- * <p>Takes no memory once it was made: texts are bytes, and a thread waits that ends the process if the line cannot be
+ * <p>Allocates nothing after its creation: texts are bytes, and a waiting thread ends the process if the line cannot be
  * written within a second, such as to a full pipe.
  */
 public final class OutOfMemoryExit implements FatalErrorHandler {
@@ -31,20 +31,20 @@ public final class OutOfMemoryExit implements FatalErrorHandler {
     private volatile boolean enabled = true;
 
     /**
-     * Prepares the exit, and starts the thread that waits.
+     * Prepares the exit, and starts the waiting thread.
      *
-     * @param err takes the line; to be without buffers of its own
-     * @param halt ends the process at once with a status
+     * @param err receives the line; unbuffered
+     * @param halt ends the process at once with an exit status
      */
     public OutOfMemoryExit(OutputStream err, IntConsumer halt) {
         this.err = err;
         this.halt = halt;
-        FatalErrorHandler.find(new OutOfMemoryError("")); // loads what is needed
+        FatalErrorHandler.find(new OutOfMemoryError("")); // loads the classes
         guard = Thread.ofPlatform().name("fatal-exit").daemon(true).start(this::guard);
     }
 
-    private static byte[] line(String what) {
-        return ("nereid: out of memory: " + what + " exhausted, ends with exit code " + ExitStatus.OUT_OF_MEMORY
+    private static byte[] line(String resource) {
+        return ("nereid: out of memory: " + resource + " exhausted, ends with exit code " + ExitStatus.OUT_OF_MEMORY
                         + " (--exit-on-out-of-memory=false keeps the server alive)\n")
                 .getBytes(US_ASCII);
     }
@@ -63,7 +63,7 @@ public final class OutOfMemoryExit implements FatalErrorHandler {
         try {
             err.write(text(error.getMessage()));
         } catch (IOException | OutOfMemoryError e) {
-            // Nobody reads it: the status says the same.
+            // The stream is closed: the status reports the same.
         } finally {
             halt.accept(ExitStatus.OUT_OF_MEMORY);
         }
@@ -84,8 +84,8 @@ public final class OutOfMemoryExit implements FatalErrorHandler {
             LockSupport.park(this);
         }
         long end = System.nanoTime() + WRITE_TIMEOUT_NANOS;
-        for (long left = WRITE_TIMEOUT_NANOS; left > 0; left = end - System.nanoTime()) {
-            LockSupport.parkNanos(this, left);
+        for (long remaining = WRITE_TIMEOUT_NANOS; remaining > 0; remaining = end - System.nanoTime()) {
+            LockSupport.parkNanos(this, remaining);
         }
         halt.accept(ExitStatus.OUT_OF_MEMORY);
     }

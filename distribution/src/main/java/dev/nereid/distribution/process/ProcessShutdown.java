@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * it waits.
  */
 public final class ProcessShutdown {
-    /** What ends a command that has not said yet how long it needs. */
+    /** The limit for commands that have not set one yet. */
     private static final Duration DEFAULT_LIMIT = Duration.ofSeconds(30);
 
     private final CountDownLatch requested = new CountDownLatch(1);
@@ -24,40 +24,40 @@ public final class ProcessShutdown {
     private final AtomicBoolean signals = new AtomicBoolean();
     private final AtomicReference<@Nullable Exit> exit = new AtomicReference<>();
 
-    /** An invocation of {@link System#exit} by other code than the command. */
+    /** An invocation of {@link System#exit} by code other than the command. */
     private record Exit(Thread caller, int status) {}
 
-    /** Says how long the command may take to end once it is told to. */
+    /** Sets how long the command may take to end after shutdown was requested. */
     public void limit(Duration allowed) {
         limit = allowed;
     }
 
-    /** Tells the command to end. Later calls do nothing. */
+    /** Requests shutdown. Later calls do nothing. */
     public void request() {
         requested.countDown();
     }
 
-    /** Takes note of a signal; returns whether it is to end the process at once: the second one, or one during a stop. */
+    /** Records a signal; returns whether it ends the process at once: the second one, or one during shutdown. */
     public boolean onSignal() {
         boolean first = signals.compareAndSet(false, true);
         return !first || (isRequested() && exit.get() == null);
     }
 
-    /** Says whether the command was told to end. */
+    /** Returns whether shutdown was requested. */
     boolean isRequested() {
         return requested.getCount() == 0;
     }
 
-    /** Waits until the command is told to end. */
+    /** Waits until shutdown is requested. */
     public void await() throws InterruptedException {
         awaited = true;
         requested.await();
     }
 
     /**
-     * Takes note that the calling thread ends the process by {@link System#exit}, unless the process ends already.
+     * Records that the calling thread invoked {@link System#exit}, unless the process ends already.
      *
-     * @return whether this is why the process ends
+     * @return whether this invocation is why the process ends
      */
     public boolean onSystemExit(int exitStatus) {
         return !isRequested()
@@ -66,12 +66,12 @@ public final class ProcessShutdown {
                 && exit.compareAndSet(null, new Exit(Thread.currentThread(), exitStatus));
     }
 
-    /** Returns the thread that ended the process by {@link System#exit}, which does not return from it. */
+    /** Returns the thread that ends the process by {@link System#exit}; the method does not return there. */
     public Optional<Thread> exitCaller() {
         return Optional.ofNullable(exit.get()).map(Exit::caller);
     }
 
-    /** Tells that the command has ended. */
+    /** Reports that the command has ended. */
     public void commandEnded(int exitStatus) {
         status = exitStatus;
         commandEnded.countDown();
@@ -79,8 +79,8 @@ public final class ProcessShutdown {
 
     /**
      * Waits for the command to end, no longer than its limit, and returns its exit status or that of a failure. If
-     * {@link System#exit} was called, its status goes first, and a command that does not wait to be told is not waited
-     * for: what it does may need the thread that called.
+     * {@link System#exit} was invoked, its status takes precedence; a command that does not wait for shutdown is not
+     * awaited, since it may need the invoking thread.
      */
     public int awaitEnd() throws InterruptedException {
         Exit called = exit.get();

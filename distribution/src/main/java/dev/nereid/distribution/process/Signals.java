@@ -17,8 +17,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Installs signal handlers by {@code sun.misc.Signal}, through reflection. Called by reflection: the compiler warns
- * of it, and lets nobody say that this is known. Static functions only.
+ * Installs signal handlers by {@code sun.misc.Signal}, through reflection: the compiler's warning about that class
+ * cannot be suppressed. Static functions only.
  */
 public final class Signals {
     private static final Path STATUS = Path.of("/proc/self/status");
@@ -27,12 +27,12 @@ public final class Signals {
     private Signals() {}
 
     /**
-     * Has a signal handled in place of what the JVM does, on a thread of its own each time, also if the process was
-     * started with the signal ignored, as shells do for commands in the background. Does nothing where the JVM was told
-     * to leave signals alone.
+     * Replaces the JVM's handler of a signal. The handler runs on a new thread each time, also if the process was
+     * started with the signal ignored, as shells do for commands in the background. Does nothing if the JVM runs with
+     * {@code -Xrs}.
      *
      * @param name the name without {@code SIG}
-     * @param action is given the number of the signal
+     * @param action receives the number of the signal
      */
     public static void handle(String name, IntConsumer action) {
         try {
@@ -57,7 +57,7 @@ public final class Signals {
         }
     }
 
-    /** Says whether the process ignores a signal; unknown without {@code /proc}, and taken for {@code false}. */
+    /** Returns whether the process ignores a signal; {@code false} without {@code /proc}. */
     private static boolean isIgnored(int number) {
         try (Stream<String> lines = Files.lines(STATUS)) {
             return lines.filter(line -> line.startsWith(IGNORED))
@@ -68,7 +68,10 @@ public final class Signals {
         }
     }
 
-    /** Sets a signal back to its default, by {@code signal(2)}: the JVM handles no signal that it finds ignored. */
+    /**
+     * Sets a signal back to its default, by {@code signal(2)}: the JVM does not handle a signal that was ignored at its
+     * start.
+     */
     @SuppressWarnings("restricted") // a call of a native function, which the manifest allows
     private static void restore(int number) {
         Linker linker = Linker.nativeLinker();
@@ -90,8 +93,8 @@ public final class Signals {
         }
     }
 
-    /** Does what methods of {@link Object} do; those of the handler return nothing. */
-    @SuppressWarnings("ReferenceEquality") // Each handler is one of its own.
+    /** Implements the methods of {@link Object}; those of the handler return nothing. */
+    @SuppressWarnings("ReferenceEquality") // Handlers are equal only if identical.
     private static @Nullable Object ofObject(Object self, Method method, Object @Nullable [] arguments) {
         return switch (method.getName()) {
             case "equals" -> arguments != null && self == arguments[0];

@@ -1,6 +1,6 @@
 package dev.nereid.distribution.process;
 
-/** Reports in one line why the server does not start, for its user to fix. */
+/** Reports in one line why the server does not start. */
 public final class StartException extends Exception {
     private static final long serialVersionUID = 1L;
 

@@ -8,19 +8,17 @@ import java.util.logging.Logger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/**
- * Reads invocations of {@link System#exit} from the log of the JDK. Immutable; to be kept as long as it is to read.
- */
+/** Reads invocations of {@link System#exit} from the log of the JDK. Immutable; reads as long as it is reachable. */
 public final class SystemExitLogReader {
     private static final Pattern STATUS = Pattern.compile("(-?\\d+)\\)?$");
 
-    /** Referred to from here, since the JDK drops loggers without references. */
+    /** Strongly referenced, since the JDK drops loggers without references. */
     private final Logger logger = Logger.getLogger("java.lang.Runtime");
 
     /**
-     * Begins to read.
+     * Starts reading.
      *
-     * @param exits is given the stack and the status of each call, on the thread that calls
+     * @param exits receives the stack and the status of each invocation, on the invoking thread
      */
     public SystemExitLogReader(ObjIntConsumer<Throwable> exits) {
         logger.setLevel(Level.FINE);

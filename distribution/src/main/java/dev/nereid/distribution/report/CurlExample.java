@@ -11,17 +11,17 @@ import java.util.stream.LongStream;
 
 /** Writes a {@code curl} command line that sends an inference request to a model. Immutable. */
 public final class CurlExample {
-    /** Longer inputs are not written out: the line makes them. */
+    /** Longer inputs are not written out: the command line generates them. */
     private static final long MAX_WRITTEN = 64;
 
-    /** Inputs this short hold numbers that can be followed through the model, and fit every type of integer. */
+    /** Maximum elements of an input with counted values, which fit every type of integer. */
     private static final long MAX_COUNTED = 12;
 
     private static final int COUNTED_STEP = 10;
 
     /** Content of the inputs. */
     public enum Values {
-        /** Zeros, which every model takes. */
+        /** Zeros, valid for every model. */
         ZEROS,
         /** Small numbers for short inputs of integers: 10, 20, 30 for the first, 1, 2, 3 for any other. */
         COUNTED
@@ -31,17 +31,17 @@ public final class CurlExample {
     private final Values values;
 
     /**
-     * Prepares lines for a server.
+     * Creates examples for a server.
      *
-     * @param address where it serves HTTP, {@code http://host:port}
-     * @param values what inputs hold
+     * @param address the base URL, {@code http://host:port}
+     * @param values the content of inputs
      */
     CurlExample(String address, Values values) {
         this.address = address;
         this.values = values;
     }
 
-    /** Returns the line for a model. */
+    /** Returns the command line for a model. */
     String line(ModelMetadata model) {
         ShellText body = new ShellText();
         body.text("{\"inputs\": [");

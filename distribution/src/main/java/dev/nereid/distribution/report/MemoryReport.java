@@ -5,12 +5,12 @@ import dev.nereid.server.memory.TensorMemoryBound;
 /**
  * Memory limits in the start-up report. Immutable.
  *
- * @param heapBytes how large the heap may become
- * @param tensors how much memory tensors may take
- * @param inFlightBytes how many bytes the inputs in flight may have; 0 for any number
+ * @param heapBytes the maximum size of the heap
+ * @param tensors the limit of tensor memory
+ * @param inFlightBytes the limit of input bytes in flight; 0 for no limit
  */
 public record MemoryReport(long heapBytes, TensorMemoryBound tensors, long inFlightBytes) {
-    /** Returns the limits as a table, and what is wrong with them. */
+    /** Returns the limits as a table, and a line about a shortage. */
     String text() {
         TextTable table = new TextTable("MEMORY", "BYTES", "SET BY");
         table.add("heap", String.valueOf(heapBytes), "-Xmx");

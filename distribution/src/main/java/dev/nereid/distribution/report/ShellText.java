@@ -5,18 +5,18 @@ final class ShellText {
     private final StringBuilder commands = new StringBuilder();
     private final StringBuilder words = new StringBuilder();
 
-    /** Adds a text as it is. */
+    /** Adds literal text. */
     void text(String text) {
         words.append(text);
     }
 
-    /** Adds what a command prints. */
+    /** Adds the output of a command. */
     void output(String command) {
         commands.append(printed()).append("; ").append(command).append("; ");
         words.setLength(0);
     }
 
-    /** Returns the line that hands the text to curl as the body of a request. */
+    /** Returns the command line that passes the text to curl as the body of a request. */
     String sentTo(String curl) {
         if (commands.isEmpty()) {
             return curl + " -d " + quoted();

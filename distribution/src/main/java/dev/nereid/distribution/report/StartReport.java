@@ -14,20 +14,20 @@ import java.util.Optional;
 /**
  * The start-up report: backends, models, memory limits, addresses and example requests. Immutable.
  *
- * @param backends what became of the plugins
+ * @param backends the backends and the state of their plugins
  * @param models the models
- * @param memory the limits of its memory
- * @param endpoints where it listens
+ * @param memory the memory limits
+ * @param endpoints the open ports
  */
 public record StartReport(List<BackendStatus> backends, ModelCatalog models, MemoryReport memory, Endpoints endpoints) {
-    /** More examples than this help nobody. */
+    /** Maximum number of examples. */
     private static final int MAX_EXAMPLES = 10;
 
     public StartReport {
         backends = List.copyOf(backends);
     }
 
-    /** Returns the report; its examples send the given values. */
+    /** Returns the report, whose examples send the given values. */
     public String text(CurlExample.Values values) {
         List<ModelStatus> index = models.index();
         StringBuilder text = new StringBuilder();
@@ -40,7 +40,7 @@ public record StartReport(List<BackendStatus> backends, ModelCatalog models, Mem
         return text.toString();
     }
 
-    /** Says which models failed, in one line. */
+    /** Returns the names of the models that failed, in one line. */
     public String failures() {
         List<String> failed = models.index().stream()
                 .filter(status -> status.state() == ModelStatus.State.UNAVAILABLE)

@@ -9,11 +9,11 @@ final class TextTable {
 
     private final List<List<String>> rows = new ArrayList<>();
 
-    TextTable(String... head) {
-        rows.add(List.of(head));
+    TextTable(String... header) {
+        rows.add(List.of(header));
     }
 
-    /** Adds a row with as many cells as the head has. Line breaks within a cell become blanks. */
+    /** Adds a row with as many cells as the header has. Line breaks within a cell become blanks. */
     void add(String... cells) {
         if (cells.length != rows.getFirst().size()) {
             throw new IllegalArgumentException(

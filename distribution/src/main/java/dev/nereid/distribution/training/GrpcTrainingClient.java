@@ -15,8 +15,8 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
- * gRPC client that keeps a fixed number of {@code ModelInfer} calls in flight. Speaks as much HTTP/2 as a server on
- * the same machine needs. Confined to the thread that uses it.
+ * gRPC client that keeps a fixed number of {@code ModelInfer} calls in flight. Implements only as much of HTTP/2 as a
+ * server on the same machine needs. Confined to the thread that uses it.
  */
 final class GrpcTrainingClient implements AutoCloseable {
     private static final String PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -37,10 +37,12 @@ final class GrpcTrainingClient implements AutoCloseable {
     private static final int ACK = 1;
     private static final int END_HEADERS = 4;
 
-    /** Of what is received so much is given back to the server's window at once. */
+    /** Received bytes per update of the flow control window. */
     private static final int WINDOW_STEP = 16 << 10;
 
-    /** POST and http of the static table, and the four entries that {@link #firstHeader()} left in the dynamic one. */
+    /**
+     * POST and http of the static table, and the four entries that {@link #firstHeader()} added to the dynamic table.
+     */
     private static final byte[] HEADER = {(byte) 0x83, (byte) 0x86, (byte) 0xC1, (byte) 0xC0, (byte) 0xBF, (byte) 0xBE};
 
     private final Socket socket;
@@ -71,9 +73,9 @@ final class GrpcTrainingClient implements AutoCloseable {
     /**
      * Connects.
      *
-     * @param port where the server listens
-     * @param messages what is sent, in turn
-     * @param id what stands in messages where a number is to be written each time
+     * @param port the port of the server
+     * @param messages the messages to send, in rotation
+     * @param id the placeholder in messages that is replaced by the number of the call
      */
     static GrpcTrainingClient connect(Endpoint port, List<byte[]> messages, String id) throws IOException {
         Socket socket = new Socket(port.host(), port.port());
@@ -87,8 +89,8 @@ final class GrpcTrainingClient implements AutoCloseable {
         }
     }
 
-    /** Calls as long as it goes on, and returns how many calls were answered. Blocks. */
-    long run(BooleanSupplier goesOn) throws IOException {
+    /** Makes calls while a condition holds, and returns the number of completed calls. Blocks. */
+    long run(BooleanSupplier running) throws IOException {
         out.write(PREFACE.getBytes(StandardCharsets.US_ASCII));
         frame(SETTINGS, 0, 0, 0);
         for (int i = 0; i < IN_FLIGHT; i++) {
@@ -98,7 +100,7 @@ final class GrpcTrainingClient implements AutoCloseable {
             if (in.available() == 0) {
                 out.flush();
             }
-            if (streamEnded() && goesOn.getAsBoolean()) {
+            if (streamEnded() && running.getAsBoolean()) {
                 call();
             }
         }
@@ -127,7 +129,7 @@ final class GrpcTrainingClient implements AutoCloseable {
         sent++;
     }
 
-    /** Reads a frame, answers it where the protocol asks for that, and says whether it ended a call. */
+    /** Reads a frame, acknowledges it where the protocol requires that, and returns whether it ended a call. */
     private boolean streamEnded() throws IOException {
         int length = in.readUnsignedShort() << 8 | in.readUnsignedByte();
         int type = in.readUnsignedByte();
@@ -182,7 +184,7 @@ final class GrpcTrainingClient implements AutoCloseable {
         out.writeInt(stream);
     }
 
-    /** Returns the header of the first call, whose four texts the server keeps for {@link #HEADER}. */
+    /** Returns the header of the first call; the server keeps its four texts for {@link #HEADER}. */
     private static byte[] firstHeader() {
         ByteArrayOutputStream header = new ByteArrayOutputStream();
         header.write(0x83);

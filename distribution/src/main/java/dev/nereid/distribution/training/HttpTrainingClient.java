@@ -34,7 +34,7 @@ final class HttpTrainingClient implements AutoCloseable {
     static final class Request {
         private final byte[] bytes;
 
-        /** Negative if there is no id. */
+        /** Offset of the id; negative without an id. */
         private final int idAt;
 
         private final int idLength;
@@ -45,12 +45,12 @@ final class HttpTrainingClient implements AutoCloseable {
             this.idLength = idLength;
         }
 
-        /** Returns a request of JSON alone. */
+        /** Returns a request with a JSON body. */
         static Request of(String path, String json, String id) {
             return of(path, "Content-Type: application/json\r\n", json, 0, id);
         }
 
-        /** Returns a request of JSON and zeros behind it. */
+        /** Returns a request with JSON followed by zeros. */
         static Request of(String path, String json, int zeros, String id) {
             return of(
                     path,
@@ -111,8 +111,8 @@ final class HttpTrainingClient implements AutoCloseable {
             }
             int from = at + LENGTH.length();
             int length = Integer.parseInt(header, from, header.indexOf('\r', from), 10);
-            for (int left = length - (read - end); left > 0; ) {
-                left -= more(in, buffer, 0);
+            for (int remaining = length - (read - end); remaining > 0; ) {
+                remaining -= more(in, buffer, 0);
             }
         }
 
@@ -137,8 +137,8 @@ final class HttpTrainingClient implements AutoCloseable {
     /**
      * Connects.
      *
-     * @param port where the server listens
-     * @param requests what is sent, one of them over each connection
+     * @param port the port of the server
+     * @param requests the requests to send, one over each connection
      */
     static HttpTrainingClient connect(Endpoint port, List<Request> requests) throws IOException {
         HttpTrainingClient client = new HttpTrainingClient(new ArrayList<>());
@@ -156,9 +156,9 @@ final class HttpTrainingClient implements AutoCloseable {
         }
     }
 
-    /** Sends and reads as long as it goes on, and returns how many requests were answered. Blocks. */
-    long run(BooleanSupplier goesOn) throws IOException {
-        while (goesOn.getAsBoolean()) {
+    /** Sends and receives while a condition holds, and returns the number of completed requests. Blocks. */
+    long run(BooleanSupplier running) throws IOException {
+        while (running.getAsBoolean()) {
             for (Lane lane : lanes) {
                 lane.send(sent++);
             }

@@ -17,17 +17,17 @@ import java.util.concurrent.FutureTask;
 import java.util.function.BooleanSupplier;
 
 /**
- * Generates load over HTTP and gRPC for the training run of the AOT cache. {@code nereid-aot} keeps that record in
- * the AOT cache, and servers started with it compile those methods early.
+ * Generates load over HTTP and gRPC for the training run of the AOT cache. {@code nereid-aot} stores the profiles of
+ * the run in the cache, and servers started with it compile those methods early.
  *
- * <p>The clients share no class with the server: calls of theirs would be recorded as the server's own. Confined to the
- * thread that runs it, but for one thread of each protocol.
+ * <p>The clients share no class with the server: their method calls would be recorded as the server's own. Confined to
+ * the thread that runs it, except one thread for each protocol.
  */
 public final class TrainingLoad {
-    /** The model that answers with its input, in the directory {@code training} of the installed server. */
+    /** The model that returns its input, in the directory {@code training} of the installed server. */
     private static final String IDENTITY = "identity";
 
-    /** Stands where each request has an id of its own. */
+    /** Placeholder of the request id. */
     private static final String ID = "0000000000000000";
 
     private static final int SMALL = 256;
@@ -39,21 +39,21 @@ public final class TrainingLoad {
     /**
      * Runs the load. Blocks.
      *
-     * @param open the ports of the server; those that are closed or encrypted are left out
-     * @param time how long
-     * @return how many requests were answered, in words
-     * @throws IOException if a request was not answered well
+     * @param open the open ports of the server; encrypted ones are skipped
+     * @param time the duration of the load
+     * @return the numbers of completed requests, as text
+     * @throws IOException if a request failed
      */
     public static String run(Endpoints open, Duration time) throws IOException, InterruptedException {
         long end = System.nanoTime() + time.toNanos();
-        BooleanSupplier goesOn = () -> System.nanoTime() - end < 0;
+        BooleanSupplier running = () -> System.nanoTime() - end < 0;
         List<FutureTask<String>> clients = new ArrayList<>();
         open.http()
                 .filter(port -> !port.isEncrypted())
                 .map(Endpoint::local)
                 .ifPresent(port -> clients.add(start(new FutureTask<>(() -> {
                     try (HttpTrainingClient http = HttpTrainingClient.connect(port, httpRequests())) {
-                        return http.run(goesOn) + " over HTTP";
+                        return http.run(running) + " over HTTP";
                     }
                 }))));
         open.grpc()
@@ -62,7 +62,7 @@ public final class TrainingLoad {
                 .ifPresent(port -> clients.add(start(new FutureTask<>(() -> {
                     try (GrpcTrainingClient grpc =
                             GrpcTrainingClient.connect(port, List.of(message(""), message(ID)), ID)) {
-                        return grpc.run(goesOn) + " over gRPC";
+                        return grpc.run(running) + " over gRPC";
                     }
                 }))));
         List<String> counts = new ArrayList<>();
@@ -82,7 +82,10 @@ public final class TrainingLoad {
         return client;
     }
 
-    /** Returns what each connection sends: mostly small binary tensors, with and without an id, and some of all else. */
+    /**
+     * Returns the request of each connection: mostly small binary tensors, with and without an id, and some of each
+     * other kind.
+     */
     private static List<HttpTrainingClient.Request> httpRequests() {
         HttpTrainingClient.Request plain = binary("", SMALL);
         HttpTrainingClient.Request identified = binary("\"id\":\"" + ID + "\",", SMALL);
@@ -103,10 +106,10 @@ public final class TrainingLoad {
     }
 
     private static HttpTrainingClient.Request binary(String id, int elements) {
-        String head = "{" + id + "\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1," + elements
+        String header = "{" + id + "\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1," + elements
                 + "],\"parameters\":{\"binary_data_size\":" + elements * Float.BYTES
                 + "}}],\"parameters\":{\"binary_data_output\":true}}";
-        return HttpTrainingClient.Request.of(inferPath(IDENTITY), head, elements * Float.BYTES, ID);
+        return HttpTrainingClient.Request.of(inferPath(IDENTITY), header, elements * Float.BYTES, ID);
     }
 
     private static String inferPath(String model) {
@@ -136,12 +139,12 @@ public final class TrainingLoad {
                 .toByteArray();
     }
 
-    /** Returns where a text begins in bytes; -1 if it is not there. */
+    /** Returns the offset of a text in bytes; -1 if absent. */
     static int indexOf(byte[] bytes, String text) {
         return new String(bytes, StandardCharsets.ISO_8859_1).indexOf(text);
     }
 
-    /** Writes a number over an id, as so many hexadecimal digits as it has. */
+    /** Overwrites an id by a number, in hexadecimal digits of the same length. */
     static void number(byte[] bytes, int at, int length, long number) {
         long rest = number;
         for (int i = at + length - 1; i >= at; i--) {

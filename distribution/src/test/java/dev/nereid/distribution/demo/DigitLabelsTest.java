@@ -18,7 +18,7 @@ final class DigitLabelsTest {
 
     @Test
     void refusesAResponseOfAnotherLength() {
-        assertThatThrownBy(() -> labels.best(floats(1))).hasMessage("answer: 4 bytes (expected: 12)");
+        assertThatThrownBy(() -> labels.best(floats(1))).hasMessage("response: 4 bytes (expected: 12)");
     }
 
     private static ByteBuffer floats(float... values) {

@@ -7,7 +7,7 @@ import io.grpc.Status;
 import java.util.Optional;
 
 /**
- * A wrong request, and what is to be said of it over each protocol that can express it. Immutable.
+ * An invalid request, and the expected error over each protocol that can express it. Immutable.
  *
  * @param title the row of the protocol's tables
  * @param http the request over HTTP
@@ -15,9 +15,9 @@ import java.util.Optional;
  */
 public record InvalidRequest(String title, Optional<Http> http, Optional<Grpc> grpc) {
     /**
-     * A wrong request over HTTP. Immutable, but for the array, which nobody changes.
+     * An invalid request over HTTP. Immutable, except the array, which is never changed.
      *
-     * @param title what is wrong
+     * @param title the defect
      * @param request the request
      * @param status the status expected
      * @param error the error expected
@@ -33,7 +33,7 @@ public record InvalidRequest(String title, Optional<Http> http, Optional<Grpc> g
     /**
      * A wrong request over gRPC. Immutable.
      *
-     * @param title what is wrong
+     * @param title the defect
      * @param request the request
      * @param status the status expected
      * @param error the error expected
@@ -61,12 +61,12 @@ public record InvalidRequest(String title, Optional<Http> http, Optional<Grpc> g
         return new InvalidRequest(title, Optional.empty(), Optional.empty()).andGrpc(request, code, error);
     }
 
-    /** Adds what is the same mistake over gRPC. */
+    /** Adds the same defect over gRPC. */
     InvalidRequest andGrpc(ModelInferRequest request, ErrorCode code, String error) {
         return new InvalidRequest(title, http, Optional.of(new Grpc(title, request, grpcStatus(code), error)));
     }
 
-    /** Returns the status that tells a code over HTTP. */
+    /** Returns the status of an error code over HTTP. */
     public static int httpStatus(ErrorCode code) {
         return switch (code) {
             case INTERNAL -> 500;
@@ -77,7 +77,7 @@ public record InvalidRequest(String title, Optional<Http> http, Optional<Grpc> g
         };
     }
 
-    /** Returns the status that tells a code over gRPC. */
+    /** Returns the status of an error code over gRPC. */
     public static Status.Code grpcStatus(ErrorCode code) {
         return switch (code) {
             case UNKNOWN -> Status.Code.UNKNOWN;

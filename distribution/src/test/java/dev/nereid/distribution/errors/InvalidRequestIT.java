@@ -28,11 +28,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Says of every kind of wrong request what is to be said of it, over both protocols, and goes on as if nothing was. */
+/** Refuses every kind of invalid request with the expected error, over both protocols, and continues to serve. */
 class InvalidRequestIT {
     private static final String INFER = "/v2/models/" + InvalidRequests.VECTOR + "/infer";
 
-    /** The rows of the table of checks before a call reaches its model, but for those with a test of their own below. */
+    /**
+     * The rows of the table of checks before a call reaches its model, but for those with a test of their own below.
+     */
     private static final String[] FORMS = {
         "decoupled model",
         "unknown content encoding",
@@ -60,7 +62,7 @@ class InvalidRequestIT {
         "parameter: object",
     };
 
-    /** The rows of the table of checks against the model, in its order, but for those that {@link InvalidRequests} tells of. */
+    /** The rows of the table of checks against the model, in its order, except those of {@link InvalidRequests}. */
     private static final String[] REQUESTS = {
         "unknown model",
         "unknown version",
@@ -130,10 +132,11 @@ class InvalidRequestIT {
     @MethodSource("overHttp")
     void isReportedOverHttp(InvalidRequest.Http row) throws IOException {
         try (HttpConnection connection = server.http()) {
-            RawHttpResponse answer = connection.exchange(row.request());
+            RawHttpResponse response = connection.exchange(row.request());
 
-            assertThat(answer.error()).startsWith(row.error()); // what was expected, where and what was got follow
-            assertThat(answer.status()).isEqualTo(row.status());
+            assertThat(response.error())
+                    .startsWith(row.error()); // the expected form, the place and the actual text follow
+            assertThat(response.status()).isEqualTo(row.status());
             assertServes(connection);
         }
     }
@@ -152,11 +155,11 @@ class InvalidRequestIT {
     @Test
     void anUnknownContentEncodingIsRefusedWithTheSupportedOnes() throws IOException {
         try (HttpConnection connection = server.http()) {
-            RawHttpResponse answer =
+            RawHttpResponse response =
                     connection.exchange(HttpRequests.json(InvalidRequests.VECTOR, "{}", "Content-Encoding: br"));
 
-            assertThat(answer.status()).isEqualTo(501);
-            assertThat(answer.headers()).containsKey("accept-encoding");
+            assertThat(response.status()).isEqualTo(501);
+            assertThat(response.headers()).containsKey("accept-encoding");
         }
     }
 
@@ -164,11 +167,11 @@ class InvalidRequestIT {
     void aContentLengthThatIsNoNumberIsRefused() throws IOException {
         for (String length : List.of("abc", "-1", "18446744073709551616")) {
             try (HttpConnection connection = server.http()) {
-                RawHttpResponse answer =
+                RawHttpResponse response =
                         connection.exchange(HttpRequests.postOf(INFER, new byte[0], "Content-Length: " + length));
 
-                assertThat(answer.status()).isEqualTo(400);
-                assertThat(answer.error()).isEqualTo("Unable to parse Content-Length, got: " + length);
+                assertThat(response.status()).isEqualTo(400);
+                assertThat(response.error()).isEqualTo("Unable to parse Content-Length, got: " + length);
                 assertThat(connection.isClosed()).isTrue();
             }
         }
@@ -178,11 +181,11 @@ class InvalidRequestIT {
     void moreJsonThanTheLimitIsRefusedByItsAnnouncement() throws IOException {
         long size = TestServer.MAX_JSON_BYTES + 1;
         try (HttpConnection connection = server.http()) {
-            RawHttpResponse answer =
+            RawHttpResponse response =
                     connection.exchange(HttpRequests.postOf(INFER, new byte[0], "Content-Length: " + size));
 
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.error())
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.error())
                     .isEqualTo("request JSON size of " + size + " bytes exceeds the maximum allowed input size of "
                             + TestServer.MAX_JSON_BYTES
                             + " bytes. Use --http-max-input-size to increase the limit.");
@@ -192,11 +195,11 @@ class InvalidRequestIT {
     @Test
     void moreBytesThanTheLimitAreRefusedByTheirAnnouncement() throws IOException {
         try (HttpConnection connection = server.http()) {
-            RawHttpResponse answer = connection.exchange(HttpRequests.postOf(
+            RawHttpResponse response = connection.exchange(HttpRequests.postOf(
                     INFER, new byte[0], "Content-Length: 10737418240", "Inference-Header-Content-Length: 100"));
 
-            assertThat(answer.status()).isEqualTo(400);
-            assertThat(answer.error())
+            assertThat(response.status()).isEqualTo(400);
+            assertThat(response.error())
                     .startsWith("request has a size (10737418240 bytes) that exceeds the maximum allowed value of ");
         }
     }
@@ -220,15 +223,16 @@ class InvalidRequestIT {
                 HttpConnection connection = closed.http()) {
             closed.server().close();
 
-            RawHttpResponse answer = connection.exchange(InvalidRequests.good().overHttp());
+            RawHttpResponse response =
+                    connection.exchange(InvalidRequests.good().overHttp());
             StatusRuntimeException error = catchThrowableOfType(
                     StatusRuntimeException.class,
                     () -> GRPCInferenceServiceGrpc.newBlockingStub(toClosed)
                             .withDeadlineAfter(60, TimeUnit.SECONDS)
                             .modelInfer(InvalidRequests.good().overGrpc()));
 
-            assertThat(answer.status()).isEqualTo(503);
-            assertThat(answer.error()).isEqualTo("Server not ready");
+            assertThat(response.status()).isEqualTo(503);
+            assertThat(response.error()).isEqualTo("Server not ready");
             assertThat(error.getStatus().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
             assertThat(error.getStatus().getDescription()).isEqualTo("Server not ready");
         } finally {
@@ -237,11 +241,11 @@ class InvalidRequestIT {
     }
 
     private static void assertServes(HttpConnection connection) throws IOException {
-        RawHttpResponse answer = connection.exchange(HttpRequests.json(
+        RawHttpResponse response = connection.exchange(HttpRequests.json(
                 InvalidRequests.VECTOR,
                 "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,2],\"datatype\":\"FP32\",\"data\":[1.5,2]}]}"));
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(new String(answer.body(), StandardCharsets.UTF_8)).contains("\"data\":[1.5,2");
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(new String(response.body(), StandardCharsets.UTF_8)).contains("\"data\":[1.5,2");
     }
 
     private static GRPCInferenceServiceBlockingStub stub() {

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Every way to be wrong that the protocol's description lists for an inference, in its order, with the text that is to
- * be answered, and the models that the requests go to.
+ * Every defect of an inference request that the protocol's description lists, in its order, with the expected error
+ * text, and the models of the requests.
  *
  * <p>Two rows are not here: the type of a sequence's id, which is checked against models that are scheduled by
  * sequence, and the state of the server, which no single request makes.

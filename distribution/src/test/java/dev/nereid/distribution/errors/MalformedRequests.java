@@ -17,7 +17,7 @@ import inference.ModelInferRequest;
 import java.nio.charset.StandardCharsets;
 import java.util.stream.Stream;
 
-/** Requests that break the rules of their protocol, whatever the model. */
+/** Requests that break the rules of their protocol, regardless of the model. */
 final class MalformedRequests {
     private static final String GOOD_INPUT =
             "{\"name\":\"INPUT0\",\"shape\":[1,4],\"datatype\":\"FP32\",\"data\":[1,2,3,4]}";
@@ -181,7 +181,7 @@ final class MalformedRequests {
 
     private static Stream<InvalidRequest> names() {
         ClientRequest twice = InvalidRequests.good().input("INPUT0", "FP32", FOUR, 1, 4);
-        ClientRequest wanted = InvalidRequests.good().output("OUTPUT0").output("OUTPUT0");
+        ClientRequest repeated = InvalidRequests.good().output("OUTPUT0").output("OUTPUT0");
         return Stream.of(
                 output(
                                 "output in shared memory and classified",
@@ -203,7 +203,7 @@ final class MalformedRequests {
                         "[request id: seven] input 'INPUT0' already exists in request"),
                 both(
                         "duplicate output",
-                        wanted,
+                        repeated,
                         INVALID_ARGUMENT,
                         NO_ID + "output 'OUTPUT0' already exists in request"));
     }
@@ -284,11 +284,11 @@ final class MalformedRequests {
         int start = text.indexOf("\r\n\r\n") + 4;
         String body = text.substring(start);
         String changed = change < 0 ? body.substring(0, body.length() + change) : body + "z".repeat(change);
-        String head = text.substring(0, start)
+        String before = text.substring(0, start)
                 .replace(
                         "Content-Length: " + body.length() + "\r\nInf",
                         "Content-Length: " + changed.length() + "\r\nInf");
-        return (head + changed).getBytes(StandardCharsets.ISO_8859_1);
+        return (before + changed).getBytes(StandardCharsets.ISO_8859_1);
     }
 
     private static InvalidRequest output(String title, String parameters, String error) {

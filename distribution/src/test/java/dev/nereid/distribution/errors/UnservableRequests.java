@@ -172,7 +172,7 @@ final class UnservableRequests {
                         NO_ID + "expected 2 string elements for inference input 'INPUT0' for model 'words', got 1"));
     }
 
-    /** What only gRPC can say wrongly: where the bytes of an input are. */
+    /** Defects that only gRPC can express: the place of an input's bytes. */
     private static Stream<InvalidRequest> grpcContents() {
         ModelInferRequest.Builder twice = InvalidRequests.good().overGrpc().toBuilder();
         twice.getInputsBuilder(0).setContents(InferTensorContents.newBuilder().addFp32Contents(1));

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The installed server answers from its cache: what it executes takes many seconds, which no answer from the cache does, also
- * while other builds run on the same machine.
+ * The installed server responds from its cache: an execution takes many seconds, a response from the cache does not,
+ * even while other builds run on the same machine.
  */
 final class CacheIT {
     private static final long DELAY_MILLIS = 10_000;
@@ -83,7 +83,7 @@ final class CacheIT {
         }
     }
 
-    /** What one server executed another one answers, which was started later. */
+    /** One server executes; another one, started later, responds from the cache. */
     @Test
     void sharesARedis() throws Exception {
         assumeTrue(isInstalled("redis-server"), "redis-server is not installed");
@@ -106,7 +106,7 @@ final class CacheIT {
                 other.interrupt();
                 InstalledServer.Result result = other.awaitEnd();
                 assertThat(result.out() + result.err())
-                        .as("what the SLF4J of the plugin says of the server's own provider")
+                        .as("report of the plugin's SLF4J about the server's own provider")
                         .doesNotContain("LogProvider");
             }
         } finally {
@@ -173,9 +173,9 @@ final class CacheIT {
         String body =
                 "{\"id\":\"%s\",\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[1,2],\"data\":[%d,7]}]}"
                         .formatted(id, number);
-        String answer = server.post("/v2/models/" + model + "/infer", body).body();
-        assertThat(answer).contains("\"id\":\"" + id + "\"", "[1,2]", "[" + number + ",7]");
-        return answer;
+        String response = server.post("/v2/models/" + model + "/infer", body).body();
+        assertThat(response).contains("\"id\":\"" + id + "\"", "[1,2]", "[" + number + ",7]");
+        return response;
     }
 
     private static ModelInferResponse grpcResponse(InstalledServer server, String model, int number) {
@@ -183,7 +183,7 @@ final class CacheIT {
                 .build();
         try {
             ByteString content = ByteString.copyFrom(new byte[] {(byte) number, 0, 0, 0, 7, 0, 0, 0});
-            ModelInferResponse answer = GRPCInferenceServiceGrpc.newBlockingStub(channel)
+            ModelInferResponse response = GRPCInferenceServiceGrpc.newBlockingStub(channel)
                     .modelInfer(ModelInferRequest.newBuilder()
                             .setModelName(model)
                             .addInputs(ModelInferRequest.InferInputTensor.newBuilder()
@@ -193,8 +193,8 @@ final class CacheIT {
                                     .addShape(2))
                             .addRawInputContents(content)
                             .build());
-            assertThat(answer.getRawOutputContentsList()).containsExactly(content);
-            return answer;
+            assertThat(response.getRawOutputContentsList()).containsExactly(content);
+            return response;
         } finally {
             channel.shutdownNow();
         }

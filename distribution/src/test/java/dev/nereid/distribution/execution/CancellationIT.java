@@ -26,8 +26,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Clients that lose interest while the only instance of a model is busy: what waits is withdrawn at once and never
- * executed, what is executed is counted as withdrawn, and who waits behind them is answered.
+ * Clients that cancel while the only instance of a model is busy: queued requests are cancelled at once and never
+ * executed, executing ones are counted as cancelled, and requests queued behind them complete.
  */
 @Timeout(120)
 class CancellationIT {
@@ -45,7 +45,7 @@ class CancellationIT {
                         TestServer.of(models).pluginDirectories(plugins).start());
                 HttpConnection executed = server.http();
                 HttpConnection waiting = server.http();
-                HttpConnection patient = server.http();
+                HttpConnection remaining = server.http();
                 HttpConnection watcher = server.http()) {
             ManagedChannel channel = server.grpc();
             connect(channel);
@@ -58,15 +58,15 @@ class CancellationIT {
                             .withDeadlineAfter(DEADLINE_MILLIS, TimeUnit.MILLISECONDS)
                             .modelInfer(infer(3).overGrpc()));
             assertThat(late.getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
-            send(patient, 4);
+            send(remaining, 4);
             waiting.abandon();
 
-            // Both are answered, and counted, while the instance is still busy with the first request.
-            Eventually.holds("two withdrawn", 30, () -> count(watcher, "fail") == 2);
+            // Both have completed and are counted while the instance is still busy with the first request.
+            Eventually.holds("two cancelled", 30, () -> count(watcher, "fail") == 2);
             executed.abandon();
             GatedPlugin.open(gate);
 
-            assertThat(patient.read().binaryOutputs()).containsEntry("OUTPUT0", floats(4));
+            assertThat(remaining.read().binaryOutputs()).containsEntry("OUTPUT0", floats(4));
             Eventually.holds("executed two", 30, () -> count(watcher, "fail") + count(watcher, "success") == 4);
             assertThat((int) statistics(watcher)
                             .getFieldsOrThrow("execution_count")

@@ -39,8 +39,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A client cuts its shared memory off and lets it grow again, all the time, while requests use it: some of them fail, all
- * are answered, and the process lives. Run with a backend in Java that works in that memory, and one in native code.
+ * A client truncates its shared memory and extends it again, repeatedly, while requests use it: some requests fail, all
+ * complete, and the process survives. Runs with a backend in Java that works in that memory, and one in native code.
  */
 class ClientMemoryIT {
     private static final Path SEGMENTS = Path.of("/dev/shm");
@@ -101,9 +101,9 @@ class ClientMemoryIT {
 
         cut(SIZE);
         for (String model : List.of("echo", "digits", "words")) {
-            BlockingQueue<Optional<InferenceException>> answers = new ArrayBlockingQueue<>(1);
-            infer(model, answers);
-            assertThat(answers.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS))
+            BlockingQueue<Optional<InferenceException>> outcomes = new ArrayBlockingQueue<>(1);
+            infer(model, outcomes);
+            assertThat(outcomes.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS))
                     .as(model)
                     .isEmpty();
         }
@@ -112,13 +112,13 @@ class ClientMemoryIT {
     private void inferManyTimes(int atOnce) throws InterruptedException {
         List<String> models = List.of("echo", "digits", "words");
         for (int round = 0; round < ROUNDS; round += atOnce) {
-            BlockingQueue<Optional<InferenceException>> answers = new ArrayBlockingQueue<>(atOnce);
+            BlockingQueue<Optional<InferenceException>> outcomes = new ArrayBlockingQueue<>(atOnce);
             for (int i = 0; i < atOnce; i++) {
-                infer(models.get(round / atOnce % models.size()), answers);
+                infer(models.get(round / atOnce % models.size()), outcomes);
             }
             List<Optional<InferenceException>> all = new ArrayList<>();
             for (int i = 0; i < atOnce; i++) {
-                all.add(answers.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS));
+                all.add(outcomes.poll(TIMEOUT_SECONDS, TimeUnit.SECONDS));
             }
             assertThat(all).doesNotContainNull();
             assertThat(all.stream().flatMap(Optional::stream))
@@ -127,28 +127,28 @@ class ClientMemoryIT {
         }
     }
 
-    /** Asks with input and output in the client's memory; tells the error, or nothing. */
-    private void infer(String model, BlockingQueue<Optional<InferenceException>> answers) {
+    /** Sends a request with input and output in the client's memory; delivers the error, or empty. */
+    private void infer(String model, BlockingQueue<Optional<InferenceException>> outcomes) {
         TensorBuffer in;
         TensorBuffer out;
         try {
             in = server.sharedMemory().lease("r", 0, MANY * 256);
         } catch (InferenceException e) {
-            answers.add(Optional.of(e));
+            outcomes.add(Optional.of(e));
             return;
         }
         try {
             out = server.sharedMemory().lease("r", HALF, HALF);
         } catch (InferenceException e) {
             in.close();
-            answers.add(Optional.of(e));
+            outcomes.add(Optional.of(e));
             return;
         }
         server.infer(request(model, in, out), new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 response.close();
-                answers.add(Optional.empty());
+                outcomes.add(Optional.empty());
             }
 
             @Override
@@ -158,7 +158,7 @@ class ClientMemoryIT {
 
             @Override
             public void onError(InferenceException error) {
-                answers.add(Optional.of(error));
+                outcomes.add(Optional.of(error));
             }
         });
     }

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** The decoupled examples as plugins, asked by an embedding program. */
+/** The decoupled examples as plugins, with requests from an embedding program. */
 class DecoupledExamplesIT {
     private static final long TIMEOUT_SECONDS = 20;
     private static final int WEEK_MILLIS = 604_800_000;
@@ -50,52 +50,52 @@ class DecoupledExamplesIT {
 
     @Test
     void squareSendsTheRequestedNumberOfResponses() throws InterruptedException {
-        ResponseCollector answers = new ResponseCollector();
+        ResponseCollector collector = new ResponseCollector();
 
-        infer(answers, "square", input("IN", DataType.INT32, 3));
+        infer(collector, "square", input("IN", DataType.INT32, 3));
 
-        answers.await();
-        assertThat(answers.responses).containsExactly("OUT=3", "OUT=3", "OUT=3");
-        assertThat(answers.errors).isEmpty();
+        collector.await();
+        assertThat(collector.responses).containsExactly("OUT=3", "OUT=3", "OUT=3");
+        assertThat(collector.errors).isEmpty();
     }
 
     @Test
     void repeatGoesOnAfterItsExecution() throws InterruptedException {
-        ResponseCollector answers = new ResponseCollector();
+        ResponseCollector collector = new ResponseCollector();
 
         infer(
-                answers,
+                collector,
                 "repeat",
                 input("IN", DataType.INT32, 7, -8),
                 input("DELAY", DataType.UINT32, 1, 0),
                 input("WAIT", DataType.UINT32, 0));
 
-        answers.await();
-        assertThat(answers.responses).containsExactly("OUT=7 IDX=0", "OUT=-8 IDX=1");
+        collector.await();
+        assertThat(collector.responses).containsExactly("OUT=7 IDX=0", "OUT=-8 IDX=1");
     }
 
     @Test
     void repeatEndsWhenItIsCancelled() throws InterruptedException {
-        ResponseCollector answers = new ResponseCollector();
+        ResponseCollector collector = new ResponseCollector();
 
         Cancellation call = infer(
-                answers,
+                collector,
                 "repeat",
                 input("IN", DataType.INT32, 7, 8),
                 input("DELAY", DataType.UINT32, 0, WEEK_MILLIS),
                 input("WAIT", DataType.UINT32, WEEK_MILLIS));
-        Eventually.holds("the first response", TIMEOUT_SECONDS, () -> answers.first.getCount() == 0);
+        Eventually.holds("the first response", TIMEOUT_SECONDS, () -> collector.first.getCount() == 0);
         call.cancel();
 
-        answers.await();
-        assertThat(answers.responses).containsExactly("OUT=7 IDX=0");
-        assertThat(answers.errors).containsExactly(ErrorCode.CANCELLED);
+        collector.await();
+        assertThat(collector.responses).containsExactly("OUT=7 IDX=0");
+        assertThat(collector.errors).containsExactly(ErrorCode.CANCELLED);
         Eventually.holds(
                 "no memory in use", TIMEOUT_SECONDS, () -> server.memory().bytesInUse() == 0);
     }
 
-    private static Cancellation infer(ResponseCollector answers, String model, InputTensor... inputs) {
-        return server.infer(InferRequest.of(ModelRef.latest(model), List.of(inputs), () -> {}), answers);
+    private static Cancellation infer(ResponseCollector collector, String model, InputTensor... inputs) {
+        return server.infer(InferRequest.of(ModelRef.latest(model), List.of(inputs), () -> {}), collector);
     }
 
     private static InputTensor input(String name, DataType type, int... values) {
@@ -104,7 +104,7 @@ class DecoupledExamplesIT {
                 Tensor.of(type, Shape.of(values.length), Arena.ofAuto().allocateFrom(ValueLayout.JAVA_INT, values)));
     }
 
-    /** What came back. Written by one thread at a time, read after the end. */
+    /** Collects responses and errors. Written by one thread at a time, read after the end. */
     private static final class ResponseCollector implements ResponseObserver {
         private final List<String> responses = new ArrayList<>();
         private final List<ErrorCode> errors = new ArrayList<>();

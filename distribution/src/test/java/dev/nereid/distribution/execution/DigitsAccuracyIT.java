@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** The bundled classifier, served, is as good as its training says. */
+/** The served accuracy of the bundled classifier, compared with its training. */
 class DigitsAccuracyIT {
     private static final int BATCH = 32;
     private static final int CLASSES = 10;
@@ -66,7 +66,7 @@ class DigitsAccuracyIT {
         assertThat(accuracy).isGreaterThanOrEqualTo(MIN_ACCURACY);
     }
 
-    /** Asks for the labels of a batch and counts the right ones. */
+    /** Requests the labels of a batch and counts the correct ones. */
     private static int right(GRPCInferenceServiceBlockingStub stub, List<Digit> batch) {
         float[] pixels = new float[batch.size() * 64];
         for (int i = 0; i < batch.size(); i++) {

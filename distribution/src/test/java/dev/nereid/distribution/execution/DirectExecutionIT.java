@@ -33,9 +33,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Executions of a backend that calls them short, in every form that a client may ask in: on the event loop that brings
- * the request, unless what comes after the execution takes long; then the instance's own thread is there, and the event
- * loop has its turn again with the next request.
+ * Direct execution of a backend that declares its executions short, over each protocol and form of request: on the
+ * event loop of the request, unless the work after the execution takes long. In that case the instance's own thread
+ * executes, and direct execution resumes with the next request.
  */
 @Timeout(120)
 class DirectExecutionIT {
@@ -67,10 +67,10 @@ class DirectExecutionIT {
 
     private void assertResponseOverHttp() throws IOException {
         HastyServer.awaitIdle(MODEL);
-        RawHttpResponse answer = server.http.exchange(HttpRequests.json(MODEL, "{" + input(THREE) + "}"));
+        RawHttpResponse response = server.http.exchange(HttpRequests.json(MODEL, "{" + input(THREE) + "}"));
 
-        assertThat(answer.text()).contains("\"data\":" + THREE);
-        assertDirect(answer.text());
+        assertThat(response.text()).contains("\"data\":" + THREE);
+        assertDirect(response.text());
     }
 
     @Test
@@ -90,13 +90,13 @@ class DirectExecutionIT {
 
     @Test
     void classifiesOverHttp() throws IOException {
-        RawHttpResponse answer = server.http.exchange(HttpRequests.json(
+        RawHttpResponse response = server.http.exchange(HttpRequests.json(
                 MODEL,
                 "{" + input(THREE) + ",\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{\"classification\":2}},"
                         + "{\"name\":\"THREAD\"}]}"));
 
-        assertThat(answer.text()).contains("[\"3.000000:1:bee\",\"1.500000:2:cat\"]");
-        assertOwnThread(answer.text());
+        assertThat(response.text()).contains("[\"3.000000:1:bee\",\"1.500000:2:cat\"]");
+        assertOwnThread(response.text());
         assertResponseOverHttp();
     }
 
@@ -122,13 +122,13 @@ class DirectExecutionIT {
     void writesIntoMemoryOfTheClientOverHttp() throws Exception {
         register();
 
-        RawHttpResponse answer = server.http.exchange(HttpRequests.json(
+        RawHttpResponse response = server.http.exchange(HttpRequests.json(
                 MODEL,
                 "{" + input(THREE) + ",\"outputs\":[{\"name\":\"OUTPUT0\",\"parameters\":{"
                         + "\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":12}},{\"name\":\"THREAD\"}]}"));
 
-        assertThat(answer.status()).as(answer.text()).isEqualTo(200);
-        assertOwnThread(answer.text());
+        assertThat(response.status()).as(response.text()).isEqualTo(200);
+        assertOwnThread(response.text());
         assertThat(shared(12)).isEqualTo(floats(0.25f, 3, 1.5f));
         assertResponseOverHttp();
     }
@@ -154,21 +154,21 @@ class DirectExecutionIT {
 
     @Test
     void generates() throws IOException {
-        RawHttpResponse answer = server.http.exchange(generate("generate", THREE));
+        RawHttpResponse response = server.http.exchange(generate("generate", THREE));
 
-        assertThat(answer.text()).contains("\"OUTPUT0\":" + THREE);
-        assertDirect(answer.text());
+        assertThat(response.text()).contains("\"OUTPUT0\":" + THREE);
+        assertDirect(response.text());
     }
 
     @Test
     void generatesAStream() throws IOException {
-        RawHttpResponse answer = server.http.exchange(generate("generate_stream", THREE));
+        RawHttpResponse response = server.http.exchange(generate("generate_stream", THREE));
 
-        assertThat(answer.text())
+        assertThat(response.text())
                 .startsWith("data: {")
                 .contains("\"OUTPUT0\":" + THREE)
                 .endsWith("}\n\n");
-        assertDirect(answer.text());
+        assertDirect(response.text());
     }
 
     @Test

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Memory grows with what arrives, up to a bound, and comes back. */
+/** Memory use grows with requests, up to a limit, and shrinks again. */
 @Timeout(120)
 final class MemoryBoundIT {
     private static final long LIMIT = 64L << 20;
@@ -67,9 +67,9 @@ final class MemoryBoundIT {
                 client.send(request, 0, request.length);
             }
             for (HttpConnection client : clients) {
-                RawHttpResponse answer = client.read();
-                assertThat(answer.status()).isEqualTo(503);
-                assertThat(answer.text()).contains("no memory for a tensor of ");
+                RawHttpResponse response = client.read();
+                assertThat(response.status()).isEqualTo(503);
+                assertThat(response.text()).contains("no memory for a tensor of ");
                 assertThat(nereid.memory().bytesInUse()).isLessThanOrEqualTo(LIMIT);
                 client.close();
             }

@@ -31,7 +31,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a queue does not keep is refused over both protocols, while the only instance is busy. */
+/** Refusals by the limits of a queue over both protocols, while the only instance is busy. */
 class QueueLimitsIT {
     private static final long TIMEOUT_MILLIS = 100;
 
@@ -53,10 +53,10 @@ class QueueLimitsIT {
     }
 
     /**
-     * Has one request executed, which lasts, and asks more of the model.
+     * Starts one long execution, and sends more requests to the model.
      *
      * @param policy the policy of its queue
-     * @param before how many requests come first; they are answered in the end
+     * @param before the number of requests before it; they complete in the end
      * @param text how the others are refused
      */
     private void refuses(String policy, int before, String text) throws Exception {
@@ -92,28 +92,28 @@ class QueueLimitsIT {
         }
     }
 
-    /** Asks without a port in between, so that the request is in the queue at the return. */
+    /** Sends a request without a port in between, so that it is in the queue at the return. */
     private static CompletableFuture<Void> submit(InferenceServer server) {
         TensorBuffer memory = server.memory().allocate(Float.BYTES);
         InputTensor input = InputTensor.of("INPUT0", "FP32", new long[] {1, 1}, memory.segment(), MemoryPlace.HOST);
-        CompletableFuture<Void> answered = new CompletableFuture<>();
+        CompletableFuture<Void> completed = new CompletableFuture<>();
         server.infer(InferRequest.of(ModelRef.latest("gated"), List.of(input), memory::close), new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 response.close();
-                answered.complete(null);
+                completed.complete(null);
             }
 
             @Override
             public void onCompleted() {
-                answered.completeExceptionally(new AssertionError("end without a response"));
+                completed.completeExceptionally(new AssertionError("end without a response"));
             }
 
             @Override
             public void onError(InferenceException error) {
-                answered.completeExceptionally(error);
+                completed.completeExceptionally(error);
             }
         });
-        return answered;
+        return completed;
     }
 }

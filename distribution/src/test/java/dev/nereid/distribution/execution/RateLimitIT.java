@@ -58,8 +58,8 @@ final class RateLimitIT {
     }
 
     /**
-     * The shares of the reference server's own test: of two models that cannot execute at the same time, whose clients
-     * keep eight requests in flight each, that of priority 1 answers more than 1.8 times as many.
+     * The shares of the reference server's own test: of two models that cannot execute at the same time, each with
+     * eight requests in flight, the one of priority 1 completes more than 1.8 times as many.
      */
     @Test
     void givesTheHigherPriorityTwiceTheExecutions() throws Exception {
@@ -75,24 +75,23 @@ final class RateLimitIT {
                         "--backend-config=gated,order=" + order,
                         "--backend-directory=" + GatedPlugin.pack(directory.resolve("plugins")));
                 HttpClient client = HttpClient.newHttpClient()) {
-            List<CompletableFuture<HttpResponse<String>>> answers = new ArrayList<>();
-            answers.add(send(client, server, "holder"));
+            List<CompletableFuture<HttpResponse<String>>> responses = new ArrayList<>();
+            responses.add(send(client, server, "holder"));
             Eventually.holds("held", SECONDS, () -> GatedPlugin.isWaitedAt(gate));
             for (int i = 0; i < EACH; i++) {
-                answers.add(send(client, server, "second"));
-                answers.add(send(client, server, "first"));
+                responses.add(send(client, server, "second"));
+                responses.add(send(client, server, "first"));
             }
             Eventually.holds("queued", SECONDS, () -> pending(server, "first") && pending(server, "second"));
 
             GatedPlugin.open(gate);
 
-            for (CompletableFuture<HttpResponse<String>> answer : answers) {
-                assertThat(answer.get(SECONDS, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+            for (CompletableFuture<HttpResponse<String>> response : responses) {
+                assertThat(response.get(SECONDS, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
             }
         }
-        // A client of the first model that sends its last request at the 72nd answer ends its test there; another of
-        // the
-        // second one has sent as many as it has answers, and eight.
+        // A client of the first model that sends its last request at the 72nd response ends its test there; a client of
+        // the second model has sent eight more requests than it has responses.
         List<String> executions = Files.readAllLines(order);
         int inFlight = 8;
         int sent = 0;

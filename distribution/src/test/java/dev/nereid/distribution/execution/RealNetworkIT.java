@@ -38,7 +38,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Real networks, served without a configuration, answer over both protocols what they answer without a server. */
+/** Real networks, served without a configuration, return the same outputs over both protocols as without a server. */
 class RealNetworkIT {
     private static final String SQUEEZENET = "squeezenet_fp16";
     private static final String MNIST = "mnist";
@@ -126,7 +126,7 @@ class RealNetworkIT {
         expected.forEach((name, bytes) -> assertThat(outputs.get(name)).as(name).isEqualTo(bytes));
     }
 
-    /** Asks ONNX Runtime's own Java interface. */
+    /** Runs the model by ONNX Runtime's own Java interface. */
     private static Map<String, byte[]> alone(Path model, ClientRequest question) throws OrtException {
         ClientRequest.Input input = question.inputs().getFirst();
         ByteBuffer data = ByteBuffer.allocateDirect(input.data().length).order(ByteOrder.nativeOrder());
@@ -163,9 +163,9 @@ class RealNetworkIT {
 
     private static Map<String, byte[]> overHttp(ClientRequest question) throws IOException {
         try (HttpConnection connection = server.http()) {
-            RawHttpResponse answer = connection.exchange(question.overHttp());
-            assertThat(answer.status()).as(() -> answer.error()).isEqualTo(200);
-            return answer.binaryOutputs();
+            RawHttpResponse response = connection.exchange(question.overHttp());
+            assertThat(response.status()).as(() -> response.error()).isEqualTo(200);
+            return response.binaryOutputs();
         }
     }
 

@@ -29,7 +29,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the installed server refuses for too much load, and how it tells when to try again. */
+/** Refusals of the installed server under too much load, and their retry times. */
 final class RetryAfterIT {
     private static final int TIMEOUT_SECONDS = 120;
     private static final Metadata.Key<String> PUSHBACK =
@@ -69,7 +69,7 @@ final class RetryAfterIT {
         refuses(FULL, "dynamic_batching { default_queue_policy { max_queue_size: 1 } }");
     }
 
-    /** A client with a policy of its own waits as long as the server says, not as long as its policy would. */
+    /** A client with a retry policy of its own waits for the server's retry time, not for that of its policy. */
     @Test
     void grpcClientsThatRetryHonorIt() throws Exception {
         try (InstalledServer server = serve("", "--model-max-inflight-requests=1")) {
@@ -89,7 +89,7 @@ final class RetryAfterIT {
         }
     }
 
-    /** Holds a request in execution, and as many in the queue as may be there, and asks for one more in every way. */
+    /** Holds a request in execution and a full queue, and sends one more over each protocol. */
     private void refuses(String text, String configuration, String... flags) throws Exception {
         try (InstalledServer server = serve(configuration, flags)) {
             CompletableFuture<HttpResponse<String>> first = infer(server, "first");
@@ -127,7 +127,7 @@ final class RetryAfterIT {
             assertThat(second.get(TIMEOUT_SECONDS, TimeUnit.SECONDS).statusCode())
                     .isEqualTo(200);
             assertThat(server.post("/v2/models/gated/infer", json("late")).statusCode())
-                    .as("there is room again")
+                    .as("capacity available again")
                     .isEqualTo(200);
         }
     }

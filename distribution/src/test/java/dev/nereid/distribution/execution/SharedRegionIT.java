@@ -141,8 +141,8 @@ final class SharedRegionIT {
         Files.createFile(gate.resolveSibling("execute.fails"));
         GatedPlugin.open(gate);
 
-        assertThat(refusal(executing)).contains("told to fail");
-        assertThat(refusal(waiting)).contains("told to fail");
+        assertThat(refusal(executing)).contains("execution fails as configured");
+        assertThat(refusal(waiting)).contains("execution fails as configured");
         assertThat(regions()).isEmpty();
     }
 
@@ -165,7 +165,7 @@ final class SharedRegionIT {
 
         call.cancel("leaving", null);
 
-        Eventually.holds("withdrawn", SECONDS, () -> !regions().containsKey("left"));
+        Eventually.holds("unregistered", SECONDS, () -> !regions().containsKey("left"));
         assertThat(regions()).containsOnlyKeys("in", "out");
         GatedPlugin.open(gate);
         executing.get(SECONDS, TimeUnit.SECONDS);
@@ -180,10 +180,10 @@ final class SharedRegionIT {
                 HttpConnection http = closed.http()) {
             for (String kind : List.of("system", "cuda")) {
                 for (String region : List.of("", "/region/x")) {
-                    RawHttpResponse answer = http.exchange(HttpRequests.post(
+                    RawHttpResponse response = http.exchange(HttpRequests.post(
                             "/v2/" + kind + "sharedmemory" + region + "/register", new byte[] {'{', '}'}));
-                    assertThat(answer.status()).isEqualTo(501);
-                    assertThat(answer.error())
+                    assertThat(response.status()).isEqualTo(501);
+                    assertThat(response.error())
                             .isEqualTo("Client shared memory is disabled. Start the server with"
                                     + " '--allow-client-shm=true' to enable.");
                 }
@@ -199,14 +199,14 @@ final class SharedRegionIT {
                         stub().modelInfer(overGrpc(model, out, offset));
                         return;
                     }
-                    RawHttpResponse answer = post("/v2/models/" + model + "/infer", """
+                    RawHttpResponse response = post("/v2/models/" + model + "/infer", """
                             {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2], "parameters":
                               {"shared_memory_region": "in", "shared_memory_byte_size": 8}}],
                              "outputs": [{"name": "OUTPUT0", "parameters":
                               {"shared_memory_region": "%s", "shared_memory_offset": %d, "shared_memory_byte_size": 8}}]}
                             """.formatted(out, offset));
-                    if (answer.status() != 200) {
-                        throw new IllegalStateException(answer.error());
+                    if (response.status() != 200) {
+                        throw new IllegalStateException(response.error());
                     }
                 },
                 InstalledServer.BLOCKING);
@@ -241,7 +241,7 @@ final class SharedRegionIT {
     private static String refusal(CompletableFuture<Void> request) throws Exception {
         try {
             request.get(SECONDS, TimeUnit.SECONDS);
-            throw new AssertionError("answered (expected: refused)");
+            throw new AssertionError("completed (expected: refused)");
         } catch (ExecutionException e) {
             return String.valueOf(e.getCause().getMessage());
         }

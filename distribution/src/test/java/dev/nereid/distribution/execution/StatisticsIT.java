@@ -54,7 +54,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A scripted workload, and what statistics over HTTP and gRPC and the metrics tell of it: three times the same. */
+/** Compares statistics over HTTP, statistics over gRPC and metrics after a scripted workload. */
 class StatisticsIT {
     private static final String MODEL = "gated";
     private static final String KEPT = "kept";
@@ -66,7 +66,7 @@ class StatisticsIT {
     @TempDir
     private Path directory;
 
-    /** Whose figures are compared. */
+    /** The model of the statistics. */
     private String counted = MODEL;
 
     private Repository models;
@@ -113,9 +113,9 @@ class StatisticsIT {
         return ClientRequest.of(counted).input("INPUT0", "FP32", TensorBytes.floats(new float[items]), items, 1);
     }
 
-    private int status(ClientRequest ask) throws IOException {
+    private int status(ClientRequest request) throws IOException {
         try (HttpConnection http = server.http()) {
-            return http.exchange(ask.overHttp()).status();
+            return http.exchange(request.overHttp()).status();
         }
     }
 
@@ -232,7 +232,7 @@ class StatisticsIT {
         assertThat(status(ClientRequest.of(MODEL).input("INPUT0", "INT8", new byte[1], 1, 1)))
                 .isEqualTo(400);
 
-        // Withdrawn while it executes and while it waits; two that waited make an execution of three items.
+        // Cancelled while it executes and while it waits; two that waited form an execution of three items.
         Path gate = GatedPlugin.close(models, MODEL, "execute");
         Call executing = call(1);
         Eventually.holds("held", 30, () -> GatedPlugin.isWaitedAt(gate));
@@ -247,7 +247,7 @@ class StatisticsIT {
         awaitFailures(1);
         executing.call().cancel("changed my mind", null);
         assertThat(executing.end()).failsWithin(60, TimeUnit.SECONDS);
-        // Over the same connection: the server has heard of the cancellation when it answers.
+        // Over the same connection: the server has received the cancellation before it responds.
         assertThat(overGrpc().getInferenceStats().getFail().getCount()).isEqualTo(1);
         GatedPlugin.open(gate);
         one.end().get(60, TimeUnit.SECONDS);
@@ -277,7 +277,7 @@ class StatisticsIT {
         assertThat(metrics()).containsEntry("nv_inference_pending_request_count", 0.0);
     }
 
-    /** Hits, misses, and what the queue refuses or rejects. */
+    /** Hits, misses, and refusals and rejections by the queue. */
     @Test
     void hitsAndLimitsAreCountedAsTheyWere() throws Exception {
         counted = KEPT;
@@ -286,7 +286,7 @@ class StatisticsIT {
         }
         assertThat(status(infer(5))).as("another miss").isEqualTo(200);
 
-        // One executes, two wait, of which one has no patience; one more is too many, and a hit needs no place.
+        // One executes, two wait, one of them with a timeout; one more exceeds the queue, and a hit needs no place.
         Path gate = GatedPlugin.close(models, KEPT, "execute");
         Call executing = call(1);
         Eventually.holds("held", 30, () -> GatedPlugin.isWaitedAt(gate));
@@ -320,7 +320,7 @@ class StatisticsIT {
         assertThat(failures("CANCELED") + failures("OTHER")).isZero();
     }
 
-    /** Each request says how often it is answered; below zero it fails. */
+    /** Each request contains the number of its responses; below zero it fails. */
     @Test
     void responsesOfADecoupledModelAreCountedAsReported() throws Exception {
         counted = STREAMED;
@@ -407,7 +407,7 @@ class StatisticsIT {
         CompletableFuture<Void> stopped = CompletableFuture.runAsync(server.server()::close);
         Eventually.holds("not ready", 30, () -> !server.server().isLive());
 
-        // Those that come before the intake is closed wait instead, and are not counted yet.
+        // Requests that arrive before the model closes wait instead, and are not counted yet.
         Eventually.holds("refused", 30, () -> {
             call(1);
             return overGrpc().getInferenceStats().getFail().getCount() > 0;
@@ -445,28 +445,28 @@ class StatisticsIT {
                         .mapToLong(batch -> batch.getComputeInput().getCount())
                         .sum())
                 .isEqualTo(figures.getExecutionCount());
-        Map<String, Double> told = metrics();
-        assertThat(told)
+        Map<String, Double> metrics = metrics();
+        assertThat(metrics)
                 .containsEntry("nv_inference_request_success", (double) successes)
                 .containsEntry("nv_inference_count", (double) figures.getInferenceCount())
                 .containsEntry("nv_inference_exec_count", (double) figures.getExecutionCount());
-        assertThat(told.get("nv_model_load_duration_secs")).isPositive();
+        assertThat(metrics.get("nv_model_load_duration_secs")).isPositive();
         assertMicros(
-                told,
+                metrics,
                 "nv_inference_request_duration_us",
                 inferences.getSuccess(),
                 successes + inferences.getCacheMiss().getCount()); // the look-up of a miss is added apart
-        assertMicros(told, "nv_inference_queue_duration_us", inferences.getQueue());
-        assertMicros(told, "nv_inference_compute_input_duration_us", inferences.getComputeInput());
-        assertMicros(told, "nv_inference_compute_infer_duration_us", inferences.getComputeInfer());
-        assertMicros(told, "nv_inference_compute_output_duration_us", inferences.getComputeOutput());
+        assertMicros(metrics, "nv_inference_queue_duration_us", inferences.getQueue());
+        assertMicros(metrics, "nv_inference_compute_input_duration_us", inferences.getComputeInput());
+        assertMicros(metrics, "nv_inference_compute_infer_duration_us", inferences.getComputeInfer());
+        assertMicros(metrics, "nv_inference_compute_output_duration_us", inferences.getComputeOutput());
         if (counted.equals(KEPT)) {
-            assertThat(told)
+            assertThat(metrics)
                     .containsEntry("nv_cache_num_hits_per_model", (double) hits)
                     .containsEntry("nv_cache_num_misses_per_model", (double)
                             inferences.getCacheMiss().getCount());
-            assertMicros(told, "nv_cache_hit_duration_per_model", inferences.getCacheHit());
-            assertMicros(told, "nv_cache_miss_duration_per_model", inferences.getCacheMiss());
+            assertMicros(metrics, "nv_cache_hit_duration_per_model", inferences.getCacheHit());
+            assertMicros(metrics, "nv_cache_miss_duration_per_model", inferences.getCacheMiss());
         }
         double failed = 0;
         for (String reason : List.of("REJECTED", "CANCELED", "BACKEND", "OTHER")) {
@@ -476,13 +476,13 @@ class StatisticsIT {
         return figures;
     }
 
-    private static void assertMicros(Map<String, Double> told, String name, StatisticDuration duration) {
-        assertMicros(told, name, duration, duration.getCount());
+    private static void assertMicros(Map<String, Double> metrics, String name, StatisticDuration duration) {
+        assertMicros(metrics, name, duration, duration.getCount());
     }
 
     /** Each time that is added loses less than a microsecond. */
-    private static void assertMicros(Map<String, Double> told, String name, StatisticDuration duration, long times) {
-        double micros = told.get(name);
+    private static void assertMicros(Map<String, Double> metrics, String name, StatisticDuration duration, long times) {
+        double micros = metrics.get(name);
         double exact = duration.getNs() / NANOS_PER_MICRO;
         assertThat(micros).as(name).isBetween(exact - times, exact);
     }

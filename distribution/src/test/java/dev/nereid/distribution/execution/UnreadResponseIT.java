@@ -36,15 +36,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Large requests whose answers nobody reads, or which wait for a model: the memory of the server has a bound that they
- * do not pass, whoever comes after them is told so or served, and all of it comes back.
+ * Large requests with unread responses, or which wait for a model: the memory of the server stays within its limit,
+ * later requests are refused or served, and all memory is released.
  */
 @Timeout(120)
 final class UnreadResponseIT {
     private static final int COUNT = 1 << 20;
     private static final int SIZE = COUNT * Float.BYTES;
     private static final int REQUESTS = 24;
-    /** Room for less than half of them. */
+    /** Memory for less than half of them. */
     private static final long LIMIT = 10L * SIZE;
 
     private static final long TIMEOUT_SECONDS = 60;
@@ -52,7 +52,7 @@ final class UnreadResponseIT {
     @TempDir
     private Path directory;
 
-    /** One connection has one answer under way, and one request behind it; the client's writes have to wait. */
+    /** One connection has one response in progress, and one request behind it; the client's writes have to wait. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void holdsAClientBackThatSendsAndDoesNotRead(boolean binary) throws Exception {
@@ -62,8 +62,8 @@ final class UnreadResponseIT {
         try (TestServer server = TestServer.open(nereid, port -> counting);
                 HttpConnection client = server.http()) {
             CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> sendAll(client, request));
-            Eventually.holds("an answer", TIMEOUT_SECONDS, () -> counting.requests() > 0 && unread(client) > 0);
-            // What the server would read meanwhile, it has read when it has answered others so often.
+            Eventually.holds("a response", TIMEOUT_SECONDS, () -> counting.requests() > 0 && unread(client) > 0);
+            // After so many responses to others, the server has read whatever it would read of this connection.
             for (int i = 0; i < 200; i++) {
                 inferSmall(server);
             }
@@ -89,7 +89,7 @@ final class UnreadResponseIT {
                 calls.add(new Unread(channel, request("echo").overGrpc()));
             }
             Eventually.holds(
-                    "somebody refused", TIMEOUT_SECONDS, () -> calls.stream().anyMatch(call -> call.end.isDone()));
+                    "a refused request", TIMEOUT_SECONDS, () -> calls.stream().anyMatch(call -> call.end.isDone()));
             assertThat(nereid.memory().bytesInUse()).isLessThanOrEqualTo(LIMIT);
 
             calls.forEach(call -> call.call.request(2));
@@ -166,7 +166,7 @@ final class UnreadResponseIT {
         return ClientRequest.of(model).input("INPUT0", "FP32", new byte[SIZE], COUNT);
     }
 
-    /** Asks in bytes for an answer in JSON. */
+    /** Builds a request in binary for a response in JSON. */
     private static byte[] jsonResponse() {
         String json = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[" + COUNT
                 + "],\"parameters\":{\"binary_data_size\":" + SIZE + "}}]}";
@@ -210,7 +210,7 @@ final class UnreadResponseIT {
                 () -> server.server().memory().bytesInUse() == 0);
     }
 
-    /** A call whose response is not read until it is asked for. Safe for use by any thread. */
+    /** A call with a response that is not read until it is requested. Safe for use by any thread. */
     private static final class Unread extends ClientCall.Listener<ModelInferResponse> {
         final ClientCall<ModelInferRequest, ModelInferResponse> call;
         final CompletableFuture<Status> end = new CompletableFuture<>();

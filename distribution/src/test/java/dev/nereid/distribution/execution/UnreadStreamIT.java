@@ -25,9 +25,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Streams of a decoupled model of one instance, whose responses nobody reads, or somebody reads late. */
+/** Streams of a decoupled model of one instance, with responses that are read late or never. */
 final class UnreadStreamIT {
-    /** Less than anybody once was made to wait for a client. */
+    /** Maximum wait of another client; a slow stream once delayed others for longer. */
     private static final long TIMEOUT_SECONDS = 20;
 
     private TestServer server;
@@ -83,7 +83,7 @@ final class UnreadStreamIT {
         assertThat(late.responses.get()).isEqualTo(count);
     }
 
-    /** A stream with one request for so many responses, none of which is read until the call is asked for them. */
+    /** A stream with one request for so many responses, none of which is read until the call requests them. */
     private static final class Stream extends ClientCall.Listener<ModelStreamInferResponse> {
         final AtomicInteger responses = new AtomicInteger();
         final ClientCall<ModelInferRequest, ModelStreamInferResponse> call;
@@ -118,7 +118,7 @@ final class UnreadStreamIT {
             end.complete(status);
         }
 
-        /** Waits until the model answers. */
+        /** Waits until the model responds. */
         void awaitBegin() throws Exception {
             begin.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         }

@@ -31,7 +31,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models of ONNX Runtime that are warmed up, whose instances are exchanged, and that keep to certain processors. */
+/** Warm-up, exchange of instances and host policies of ONNX Runtime models. */
 final class WarmupIT {
     private static final Path SUM = TestPaths.checkout().resolve("examples/models/add_sub/1/model.onnx");
 

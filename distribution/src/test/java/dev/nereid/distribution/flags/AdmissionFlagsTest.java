@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** The flags that bound what is in flight. */
+/** The flags that limit requests and bytes in flight. */
 final class AdmissionFlagsTest {
     private static AdmissionFlags read(Map<String, String> environment, String... arguments) throws UsageException {
         AdmissionFlags load = new AdmissionFlags();

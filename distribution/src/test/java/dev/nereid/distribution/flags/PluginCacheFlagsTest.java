@@ -82,7 +82,7 @@ final class PluginCacheFlagsTest {
                 .isEqualTo(Path.of("/elsewhere"));
     }
 
-    /** A file that cannot be written into, whoever runs the test. */
+    /** A place that is not writable for any user. */
     private void breakInstallation() throws IOException {
         Files.createDirectory(installation.resolve("plugins"));
         Files.createFile(installation.resolve("plugins/.cache"));

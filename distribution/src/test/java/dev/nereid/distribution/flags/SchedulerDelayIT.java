@@ -48,15 +48,15 @@ final class SchedulerDelayIT {
                 assertThat(server.post("/v2/models/single/infer", REQUEST).statusCode())
                         .as("without dynamic batching")
                         .isEqualTo(200);
-                List<Future<?>> answers = new ArrayList<>();
-                answers.add(post(server));
-                answers.add(grpc(channel));
+                List<Future<?>> responses = new ArrayList<>();
+                responses.add(post(server));
+                responses.add(grpc(channel));
                 Eventually.holds("queued", SECONDS, () -> pending(server));
-                assertThat(answers).noneMatch(Future::isDone);
+                assertThat(responses).noneMatch(Future::isDone);
 
-                answers.add(post(server));
-                for (Future<?> answer : answers) {
-                    answer.get(SECONDS, TimeUnit.SECONDS);
+                responses.add(post(server));
+                for (Future<?> response : responses) {
+                    response.get(SECONDS, TimeUnit.SECONDS);
                 }
                 grpc(channel).get(SECONDS, TimeUnit.SECONDS);
 

@@ -63,12 +63,12 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * A kind of recorded call that this server has: sends recorded requests and compares the answers.
+ * A recorded call that this server supports: sends recorded requests and compares the responses.
  *
  * @param <Q> the type of the request
- * @param <R> the type of the answer
+ * @param <R> the type of the response
  * @param request an empty request
- * @param response an empty answer
+ * @param response an empty response
  * @param method the method
  */
 record GoldenCall<Q extends Message, R extends Message>(Q request, R response, MethodDescriptor<Q, R> method) {
@@ -76,12 +76,12 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R response, M
     private static final Pattern RAW = Pattern.compile("raw call /(\\S+)");
     private static final Pattern ESCAPE = Pattern.compile("\\\\x([0-9a-f]{2})");
     private static final String OK = "OK  (";
-    /** What no two servers have in common, in the statistics of models. */
+    /** Fields of model statistics that differ between any two servers. */
     private static final Pattern TIMES = Pattern.compile("(?m)^ *(ns|last_inference): \\d+$");
 
     private static final long TIMEOUT_MILLIS = 60_000;
 
-    /** What the reference's identity backend adds to every answer for demonstration. */
+    /** Parameters that the reference's identity backend adds to every response for demonstration. */
     private static final List<String> DEMONSTRATION = List.of("param0", "param1", "param2", "param3");
 
     private static final Map<String, GoldenCall<?, ?>> BY_TYPE = List.of(
@@ -162,11 +162,11 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R response, M
                     call -> call.request().getDescriptorForType().getName(), Function.identity()));
 
     private static <Q extends Message, R extends Message> GoldenCall<Q, R> of(
-            Q request, R answer, MethodDescriptor<Q, R> method) {
-        return new GoldenCall<>(request, answer, method);
+            Q request, R response, MethodDescriptor<Q, R> method) {
+        return new GoldenCall<>(request, response, method);
     }
 
-    /** Says whether a case is one call with one answer of a kind that this server has. */
+    /** Returns whether a case is one call with one response of a kind that this server supports. */
     static boolean isOurs(GoldenCase one) {
         return BY_TYPE.containsKey(one.type()) || RAW.matcher(one.title()).matches();
     }
@@ -187,20 +187,20 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R response, M
         return Optional.empty();
     }
 
-    /** Sends a recorded request, and tells how the answer differs from the record; empty if it does not. */
+    /** Sends a recorded request, and returns how the response differs from the record; empty if it does not. */
     static Optional<String> difference(GoldenCase one, Channel channel) throws TextFormat.ParseException {
         Matcher raw = RAW.matcher(one.title());
-        String answer;
+        String response;
         if (raw.matches()) {
-            answer = raw(raw.group(1), one.request(), channel);
+            response = raw(raw.group(1), one.request(), channel);
         } else {
             GoldenCall<?, ?> call = BY_TYPE.get(one.type());
-            answer = call.send(one, channel);
-            if (one.response().startsWith(OK) && answer.startsWith(OK)) {
-                return call.differenceOfMessages(one.response(), answer);
+            response = call.send(one, channel);
+            if (one.response().startsWith(OK) && response.startsWith(OK)) {
+                return call.differenceOfMessages(one.response(), response);
             }
         }
-        return answer.equals(one.response()) ? Optional.empty() : Optional.of(describe(one.response(), answer));
+        return response.equals(one.response()) ? Optional.empty() : Optional.of(describe(one.response(), response));
     }
 
     private String send(GoldenCase one, Channel channel) throws TextFormat.ParseException {
@@ -212,7 +212,7 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R response, M
             return OK + response.getDescriptorForType().getName() + ")\n"
                     + TextFormat.printer().printToString(response);
         } catch (StatusRuntimeException e) {
-            // The client itself words this one.
+            // The client itself creates this text.
             return e.getStatus().getCode() == Status.Code.DEADLINE_EXCEEDED
                     ? "DEADLINE_EXCEEDED (4): Deadline Exceeded"
                     : text(e.getStatus());
@@ -220,15 +220,17 @@ record GoldenCall<Q extends Message, R extends Message>(Q request, R response, M
     }
 
     private Optional<String> differenceOfMessages(String expected, String got) throws TextFormat.ParseException {
-        Message wanted = withoutDemonstration(parseResponse(expected));
-        Message had = parseResponse(got);
-        return wanted.equals(had) ? Optional.empty() : Optional.of(describe(wanted.toString(), had.toString()));
+        Message recorded = withoutDemonstration(parseResponse(expected));
+        Message actual = parseResponse(got);
+        return recorded.equals(actual)
+                ? Optional.empty()
+                : Optional.of(describe(recorded.toString(), actual.toString()));
     }
 
-    /** Takes away what only the reference's identity backend adds. */
-    static Message withoutDemonstration(Message answer) {
-        if (!(answer instanceof ModelInferResponse response)) {
-            return answer;
+    /** Removes the parameters that only the reference's identity backend adds. */
+    static Message withoutDemonstration(Message message) {
+        if (!(message instanceof ModelInferResponse response)) {
+            return message;
         }
         ModelInferResponse.Builder stripped = response.toBuilder();
         Map<String, InferParameter> parameters = response.getParametersMap();

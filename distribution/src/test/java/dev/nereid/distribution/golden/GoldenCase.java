@@ -14,10 +14,10 @@ import java.util.stream.Stream;
  *
  * @param file the part of the record
  * @param number the number within its part
- * @param title what the call tries
- * @param type the message's type, or what the record has in its place
+ * @param title the purpose of the call
+ * @param type the message's type, or the text of the record in its place
  * @param request the message as text
- * @param response the answer as text: {@code OK}, the type and the message, or a status and its description
+ * @param response the response as text: {@code OK}, the type and the message, or a status and its description
  */
 record GoldenCase(String file, int number, String title, String type, String request, String response) {
     /** How long texts end in the record. */
@@ -32,7 +32,7 @@ record GoldenCase(String file, int number, String title, String type, String req
         }
     }
 
-    /** Says whether the request and its answer are there as a whole. */
+    /** Returns whether the record contains the complete request and response. */
     boolean isWhole() {
         return !request.endsWith(CUT) && !response.endsWith(CUT);
     }

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /**
  * The recorded exchanges of the reference server, sent to the installed one. Needs the specification and Python.
  *
- * <p>Two sections are left out: H9 asks models with sequences, and H13 is about settings of traces and logs.
+ * <p>Two sections are left out: H9 is about models with sequences, and H13 about settings of traces and logs.
  */
 final class GoldenIT {
     private static final Path GOLDEN = InstalledServer.CHECKOUT.resolve("../shared/golden");
@@ -31,7 +31,7 @@ final class GoldenIT {
 
     private static InstalledServer server;
 
-    /** Models of schedulers that are not there fail to load, and are not asked for. */
+    /** Models with unsupported schedulers fail to load, and receive no requests. */
     @BeforeAll
     static void serveTheRecordedModels() throws IOException, InterruptedException {
         assumeThat(GOLDEN).as("the recorded exchanges").isDirectory();

@@ -24,7 +24,7 @@ import java.util.regex.Pattern;
  * A recorded stream: all requests, half-close, and then all responses.
  *
  * @param requests the requests
- * @param responses the responses, without what the reference's identity backend adds for demonstration
+ * @param responses the responses, without the parameters that the reference's identity backend adds for demonstration
  * @param end how the stream ended
  */
 record GoldenStream(List<ModelInferRequest> requests, List<ModelStreamInferResponse> responses, String end) {
@@ -35,7 +35,7 @@ record GoldenStream(List<ModelInferRequest> requests, List<ModelStreamInferRespo
     private static final Pattern DEADLINE = Pattern.compile("stream deadline ([0-9.]+) s .*");
     private static final double TIMEOUT_SECONDS = 60;
 
-    /** Says whether a case is a stream. */
+    /** Returns whether a case is a stream. */
     static boolean isStream(GoldenCase one) {
         return one.response().contains(END);
     }
@@ -73,7 +73,7 @@ record GoldenStream(List<ModelInferRequest> requests, List<ModelStreamInferRespo
         return response.setInferResponse(stripped).build();
     }
 
-    /** Sends the requests, and tells how the answers differ from the record; empty if they do not. */
+    /** Sends the requests, and returns how the responses differ from the record; empty if they do not. */
     static Optional<String> difference(GoldenCase one, Channel channel)
             throws TextFormat.ParseException, InterruptedException {
         GoldenStream expected = of(one);

@@ -37,14 +37,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Sends the recorded calls of the reference server over gRPC, as far as this server has their methods and their models,
- * and compares the answers. What may differ is listed in {@code docs/compatibility/deviations-grpc.txt}.
+ * Sends the recorded calls of the reference server over gRPC, as far as this server supports their methods and models,
+ * and compares the responses. Allowed differences are listed in {@code docs/compatibility/deviations-grpc.txt}.
  */
 class GrpcGoldenIT {
     private static final List<String> EXAMPLES = List.of("identity", "square", "repeat");
     /**
-     * Statistics of models that nobody had asked anything since they were loaded: the server of the record had died of
-     * case 153 and was started again.
+     * Statistics of models without requests since they were loaded: the recorded server had crashed at case 153 and was
+     * started again.
      */
     private static final Set<Integer> OF_A_FRESH_SERVER = Set.of(203, 204, 205, 206, 207);
 
@@ -54,7 +54,7 @@ class GrpcGoldenIT {
     @TempDir
     private Path directory;
 
-    /** The record of a server that was told to share memory, to restrict access, and to load and unload. */
+    /** The record of a server with shared memory, restricted access, and model control. */
     private static final String SPECIAL = "grpc2";
 
     private final List<String> problems = new ArrayList<>();
@@ -99,7 +99,7 @@ class GrpcGoldenIT {
         assertThat(same).isEqualTo(OF_A_FRESH_SERVER.size());
     }
 
-    /** Puts the models of the record together that can be served, and notes the others. */
+    /** Collects the models of the record that this server supports, and records the others. */
     private Repository models(Path record, Set<String> absent) throws IOException {
         Repository models = new Repository(directory);
         for (Path model : list(record.resolve("models"))) {
@@ -116,7 +116,7 @@ class GrpcGoldenIT {
     void sharesMemoryAsTheReferenceDoes() throws Exception {
         Path record = TestPaths.shared("golden");
         Path segments = Path.of("/dev/shm");
-        assumeTrue(Files.isDirectory(segments), "POSIX shared memory has no folder here");
+        assumeTrue(Files.isDirectory(segments), "no directory of POSIX shared memory");
         Path segment = segments.resolve("tri_g");
         ByteBuffer content = ByteBuffer.allocate(64).order(ByteOrder.LITTLE_ENDIAN);
         content.putFloat(1).putFloat(2).putFloat(3).putFloat(4);
@@ -159,7 +159,7 @@ class GrpcGoldenIT {
         channel.shutdown().awaitTermination(10, TimeUnit.SECONDS);
     }
 
-    /** Returns what adds the secret that the title of a case speaks of. */
+    /** Returns an interceptor that adds the secret named in the title of a case. */
     private static ClientInterceptor secret(String title) {
         Metadata headers = new Metadata();
         Matcher with = Pattern.compile("live with (\\S+-key)").matcher(title);
@@ -213,7 +213,7 @@ class GrpcGoldenIT {
         return lines;
     }
 
-    /** Says whether a recorded model needs nothing but ONNX Runtime or the example backends. */
+    /** Returns whether a recorded model needs nothing but ONNX Runtime or the example backends. */
     private static boolean isServed(Path model) throws IOException {
         Path file = model.resolve("config.pbtxt");
         if (!Files.exists(file)) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.Logger;
 
-/** Lines of the log, whatever clients put into them, and how many there may be. */
+/** Escapes and limits of log lines with content from clients. */
 class LogFactoryTest {
     private final ByteArrayOutputStream written = new ByteArrayOutputStream();
     private final AtomicLong nanos = new AtomicLong();

@@ -35,7 +35,7 @@ final class CpuMetricsTest {
         CpuMetrics metrics = new CpuMetrics(proc);
         stat("cpu  100 10 20 1000 50 1 2 3 7 7");
         metrics.poll();
-        assertThat(read(metrics)).as("one look says nothing").isEmpty();
+        assertThat(read(metrics)).as("one measurement gives no utilization").isEmpty();
 
         stat("cpu  110 15 25 1020 60 3 4 9 99 99");
         metrics.poll();

@@ -29,7 +29,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Asks the server's port, as a program does that embeds it. */
+/** Runs scenarios on the server's port, as an embedding program does. */
 final class EmbeddedScenarios implements ScenarioClient {
     private static final long TIMEOUT_SECONDS = 60;
 
@@ -41,7 +41,7 @@ final class EmbeddedScenarios implements ScenarioClient {
 
     @Override
     public Outcome run(Scenario scenario) throws InterruptedException {
-        OutcomeObserver answers = new OutcomeObserver();
+        OutcomeObserver observer = new OutcomeObserver();
         ModelRef model;
         try {
             model = ModelRef.parse(
@@ -59,7 +59,7 @@ final class EmbeddedScenarios implements ScenarioClient {
             inputs.add(InputTensor.of(input.name(), input.datatype(), dims, buffer.segment(), MemoryPlace.HOST));
         }
         List<RequestedOutput> outputs = scenario.request().outputs().stream()
-                .map(wanted -> RequestedOutput.classified(wanted.name(), wanted.classes()))
+                .map(output -> RequestedOutput.classified(output.name(), output.classes()))
                 .toList();
         server.infer(
                 new InferRequest(
@@ -70,8 +70,8 @@ final class EmbeddedScenarios implements ScenarioClient {
                         parameters(scenario.request().parameters()),
                         options(scenario.request().parameters()),
                         () -> buffers.forEach(TensorBuffer::close)),
-                answers);
-        return answers.await();
+                observer);
+        return observer.await();
     }
 
     @Override
@@ -105,7 +105,7 @@ final class EmbeddedScenarios implements ScenarioClient {
         return new Outcome.Refused(error.code().name(), error.publicMessage());
     }
 
-    /** What came back. Written by one thread at a time, read after the end. */
+    /** Collects the outcome. Written by one thread at a time, read after the end. */
     private static final class OutcomeObserver implements ResponseObserver {
         private final List<Outcome.Response> responses = new ArrayList<>();
         private final AtomicReference<Outcome> outcome = new AtomicReference<>();

@@ -23,20 +23,20 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Asks over gRPC, by calls or by streams of one request, on a channel of its own. */
+/** Runs scenarios over gRPC, by calls or by streams of one request, on a channel of its own. */
 final class GrpcScenarios implements ScenarioClient {
     private static final long TIMEOUT_SECONDS = 60;
-    /** Asks for errors as the status of the stream instead of a message in it. */
+    /** Requests errors as the status of the stream instead of a message in it. */
     private static final Metadata.Key<String> ERRORS_AS_STATUS =
             Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER);
-    /** Marks the last response of a request; told only over gRPC. */
+    /** Marks the last response of a request; sent only over gRPC. */
     private static final String FINAL = "triton_final_response";
 
     private final ManagedChannel channel;
     private final boolean stream;
 
     /**
-     * Begins to ask.
+     * Creates a client.
      *
      * @param channel where; ended with this
      * @param stream whether each request is sent in a stream
@@ -48,20 +48,20 @@ final class GrpcScenarios implements ScenarioClient {
 
     @Override
     public Outcome run(Scenario scenario) throws InterruptedException {
-        OutcomeListener answers = new OutcomeListener();
+        OutcomeListener listener = new OutcomeListener();
         Metadata headers = new Metadata();
         headers.put(ERRORS_AS_STATUS, "true");
         GRPCInferenceServiceStub stub = GRPCInferenceServiceGrpc.newStub(channel)
                 .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(headers))
                 .withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         if (stream) {
-            StreamObserver<ModelInferRequest> requests = stub.modelStreamInfer(answers.ofStream());
+            StreamObserver<ModelInferRequest> requests = stub.modelStreamInfer(listener.ofStream());
             requests.onNext(request(scenario));
             requests.onCompleted();
         } else {
-            stub.modelInfer(request(scenario), answers);
+            stub.modelInfer(request(scenario), listener);
         }
-        return answers.await();
+        return listener.await();
     }
 
     @Override
@@ -82,11 +82,11 @@ final class GrpcScenarios implements ScenarioClient {
                     .addAllShape(input.shape()));
             request.addRawInputContents(ByteString.copyFrom(input.data()));
         }
-        for (Scenario.Wanted wanted : scenario.request().outputs()) {
+        for (Scenario.Output selected : scenario.request().outputs()) {
             InferRequestedOutputTensor.Builder output =
-                    InferRequestedOutputTensor.newBuilder().setName(wanted.name());
-            if (wanted.classes() > 0) {
-                output.putParameters("classification", parameter(wanted.classes()));
+                    InferRequestedOutputTensor.newBuilder().setName(selected.name());
+            if (selected.classes() > 0) {
+                output.putParameters("classification", parameter(selected.classes()));
             }
             request.addOutputs(output);
         }
@@ -105,7 +105,7 @@ final class GrpcScenarios implements ScenarioClient {
         };
     }
 
-    /** What came back. Written by one thread at a time, read after the end. */
+    /** Collects the outcome. Written by one thread at a time, read after the end. */
     private static final class OutcomeListener implements StreamObserver<ModelInferResponse> {
         private final List<Outcome.Response> responses = new ArrayList<>();
         private final AtomicReference<Status> end = new AtomicReference<>(Status.OK);
@@ -141,12 +141,12 @@ final class GrpcScenarios implements ScenarioClient {
         }
 
         StreamObserver<ModelStreamInferResponse> ofStream() {
-            OutcomeListener answers = this;
+            OutcomeListener listener = this;
             return new StreamObserver<>() {
                 @Override
                 public void onNext(ModelStreamInferResponse response) {
                     if (response.getErrorMessage().isEmpty()) {
-                        answers.onNext(response.getInferResponse());
+                        listener.onNext(response.getInferResponse());
                     } else {
                         end.set(Status.UNKNOWN.withDescription("a message: " + response.getErrorMessage()));
                     }
@@ -154,12 +154,12 @@ final class GrpcScenarios implements ScenarioClient {
 
                 @Override
                 public void onError(Throwable error) {
-                    answers.onError(error);
+                    listener.onError(error);
                 }
 
                 @Override
                 public void onCompleted() {
-                    answers.onCompleted();
+                    listener.onCompleted();
                 }
             };
         }

@@ -21,7 +21,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** Asks over HTTP, on one connection. Bodies are handled as text of one character for each byte. */
+/** Runs scenarios over HTTP, on one connection. Bodies are handled as text of one character for each byte. */
 final class HttpScenarios implements ScenarioClient {
     private static final int OK = 200;
     private static final String JSON_LENGTH = "inference-header-content-length";
@@ -30,7 +30,7 @@ final class HttpScenarios implements ScenarioClient {
     private final boolean binary;
 
     /**
-     * Begins to ask.
+     * Creates a client.
      *
      * @param connection where; ended with this
      * @param binary whether tensors are sent as bytes
@@ -95,22 +95,23 @@ final class HttpScenarios implements ScenarioClient {
                         : ",\"data\":" + TensorText.write(input.datatype(), input.data()) + "}");
     }
 
-    private String output(Scenario.Wanted output) {
+    private String output(Scenario.Output output) {
         String classes = output.classes() > 0 ? "\"classification\":" + output.classes() + "," : "";
         return "{\"name\":" + quoted(output.name()) + ",\"parameters\":{" + classes + "\"binary_data\":" + binary
                 + "}}";
     }
 
-    private static Outcome outcome(RawHttpResponse answer) {
-        String text = new String(answer.body(), StandardCharsets.ISO_8859_1);
-        String length = answer.headers().get(JSON_LENGTH);
+    private static Outcome outcome(RawHttpResponse response) {
+        String text = new String(response.body(), StandardCharsets.ISO_8859_1);
+        String length = response.headers().get(JSON_LENGTH);
         int jsonLength = length == null ? text.length() : Integer.parseInt(length);
         JsonReader reader = new JsonReader(new StringReader(text.substring(0, jsonLength)));
         reader.setStrictness(Strictness.LENIENT);
         JsonObject json = JsonParser.parseReader(reader).getAsJsonObject();
-        if (answer.status() != OK) {
+        if (response.status() != OK) {
             return new Outcome.Refused(
-                    Integer.toString(answer.status()), decoded(json.get("error").getAsString()));
+                    Integer.toString(response.status()),
+                    decoded(json.get("error").getAsString()));
         }
         List<Outcome.Output> outputs = new ArrayList<>();
         int at = jsonLength;
@@ -124,7 +125,7 @@ final class HttpScenarios implements ScenarioClient {
                 int size = output.getAsJsonObject("parameters")
                         .get("binary_data_size")
                         .getAsInt();
-                data = ByteString.copyFrom(answer.body(), at, size);
+                data = ByteString.copyFrom(response.body(), at, size);
                 at += size;
             }
             List<Long> shape = output.getAsJsonArray("shape").asList().stream()

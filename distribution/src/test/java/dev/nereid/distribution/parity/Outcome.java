@@ -4,19 +4,19 @@ import com.google.protobuf.ByteString;
 import java.util.List;
 import java.util.Map;
 
-/** What came of an inference, told without its protocol, to be compared. */
+/** The outcome of an inference, independent of the protocol, for comparison. */
 sealed interface Outcome {
     /**
-     * It was answered.
+     * A completed request.
      *
      * @param responses the responses in their order: one, if the model is not decoupled
      */
     record Completed(List<Response> responses) implements Outcome {}
 
     /**
-     * It was refused.
+     * A refused request.
      *
-     * @param code the code as the protocol tells it
+     * @param code the error code in the form of the protocol
      * @param text the text
      */
     record Refused(String code, String text) implements Outcome {}
@@ -24,10 +24,10 @@ sealed interface Outcome {
     /**
      * One response.
      *
-     * @param model the model that answered
+     * @param model the name of the model
      * @param version its version
      * @param id the id of the request
-     * @param parameters what the backend said beside
+     * @param parameters the response parameters of the backend
      * @param outputs the outputs in their order
      */
     record Response(String model, String version, String id, Map<String, String> parameters, List<Output> outputs) {}

@@ -8,18 +8,18 @@ import dev.nereid.distribution.testing.ClientRequest;
 import java.util.List;
 import java.util.Map;
 
-/** Compares what came of a scenario with what was to come of it. */
+/** Compares the outcomes of a scenario with the expectation. */
 final class ParityCheck {
     private ParityCheck() {}
 
     /**
      * Checks the outcome over one protocol, the one that has no words of its own, and returns it for comparison.
      *
-     * @param scenario what was asked
-     * @param outcomes what came of it, by protocol
+     * @param scenario the scenario
+     * @param outcomes the outcomes by protocol
      */
     static Outcome requireExpected(Scenario scenario, Map<Protocol, Outcome> outcomes) {
-        // The last protocol is the port itself; where it cannot say it, a front end speaks for all.
+        // The last protocol is the port itself; where it cannot express the scenario, a front end provides the outcome.
         Protocol speaker = outcomes.keySet().stream()
                 .filter(protocol -> scenario.refusal(protocol).isEmpty())
                 .reduce((first, second) -> second)
@@ -58,13 +58,13 @@ final class ParityCheck {
         return outcome;
     }
 
-    /** Returns what is to come of a scenario over one protocol, if that came of it over another. */
+    /** Returns the expected outcome of a scenario over one protocol, given the outcome over another. */
     static Outcome expected(Scenario scenario, Protocol protocol, Outcome other) {
         if (scenario.refusal(protocol).isPresent()) {
             return scenario.refusal(protocol).get();
         } else if (scenario.expectation() instanceof Expectation.Failure error
-                && other instanceof Outcome.Refused said) {
-            return new Outcome.Refused(protocol.codeOf(error.code()), said.text());
+                && other instanceof Outcome.Refused refused) {
+            return new Outcome.Refused(protocol.codeOf(error.code()), refused.text());
         }
         return other;
     }

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every protocol gives the same answers: the same tensors bit for bit, the same errors in the same words. */
+/** Compares the protocols: the same tensors bit for bit, the same errors in the same words. */
 class ParityIT {
     private static final int MIN_SCENARIOS = 150;
 
@@ -60,10 +60,10 @@ class ParityIT {
             }
         }
 
-        Outcome answer = ParityCheck.requireExpected(scenario, outcomes);
+        Outcome response = ParityCheck.requireExpected(scenario, outcomes);
         outcomes.forEach((protocol, outcome) -> assertThat(outcome)
                 .as("%s over %s", scenario, protocol)
-                .isEqualTo(ParityCheck.expected(scenario, protocol, answer)));
+                .isEqualTo(ParityCheck.expected(scenario, protocol, response)));
     }
 
     @Test

@@ -3,7 +3,7 @@ package dev.nereid.distribution.parity;
 import dev.nereid.distribution.errors.InvalidRequest;
 import dev.nereid.spi.ErrorCode;
 
-/** The ways to ask for an inference. */
+/** The protocols of inference. */
 enum Protocol {
     /** HTTP, tensors as JSON both ways. */
     HTTP_JSON,
@@ -16,7 +16,7 @@ enum Protocol {
     /** The server's port, called by the program that embeds it. */
     EMBEDDED;
 
-    /** Returns how this way tells an error code; not all ways tell all codes apart. */
+    /** Returns the protocol's form of an error code; not all protocols distinguish all codes. */
     String codeOf(ErrorCode code) {
         return switch (this) {
             case HTTP_JSON, HTTP_BINARY -> Integer.toString(InvalidRequest.httpStatus(code));

@@ -7,13 +7,13 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * One inference that is asked over every protocol, and what is to come of it. Immutable.
+ * One inference that runs over every protocol, and its expected outcome. Immutable.
  *
- * @param name what it is about
- * @param request what is asked
- * @param expectation what is to come of it
- * @param refusals what single protocols say instead, since their words or rules are their own
- * @param impossible which protocols cannot say it, and why
+ * @param name the subject
+ * @param request the request
+ * @param expectation the expected outcome
+ * @param refusals different errors of single protocols, which have texts or rules of their own
+ * @param impossible the protocols that cannot express it, and why
  */
 record Scenario(
         String name,
@@ -25,11 +25,11 @@ record Scenario(
      * A requested output.
      *
      * @param name its name
-     * @param classes how many classes of it; 0 for its content
+     * @param classes the number of classes; 0 for the content
      */
-    record Wanted(String name, long classes) {}
+    record Output(String name, long classes) {}
 
-    /** What is to come of a scenario, the same over all protocols. */
+    /** The expected outcome of a scenario, the same over all protocols. */
     sealed interface Expectation {
         /** One response, whose outputs are the inputs. */
         record Echo() implements Expectation {}
@@ -50,7 +50,7 @@ record Scenario(
         record Failure(ErrorCode code, String text) implements Expectation {}
     }
 
-    /** Begins a scenario in which a model is to answer with its inputs. */
+    /** Creates a scenario in which a model is expected to return its inputs. */
     static Scenario of(String name, String model) {
         return new Scenario(name, ScenarioRequest.of(model), new Expectation.Echo(), Map.of(), Map.of());
     }
@@ -64,7 +64,7 @@ record Scenario(
     }
 
     Scenario out(String output, long classes) {
-        return with(request.withOutput(new Wanted(output, classes)));
+        return with(request.withOutput(new Output(output, classes)));
     }
 
     Scenario withVersion(String changed) {
@@ -87,7 +87,7 @@ record Scenario(
         return with(new Expectation.Failure(code, text));
     }
 
-    /** Says what one protocol answers instead. */
+    /** Adds the different error of one protocol. */
     Scenario but(Protocol protocol, ErrorCode code, String text) {
         Map<Protocol, Outcome.Refused> more = new EnumMap<>(Protocol.class);
         more.putAll(refusals);
@@ -95,7 +95,7 @@ record Scenario(
         return new Scenario(name, request, expectation, more, impossible);
     }
 
-    /** Leaves protocols out that cannot say it. */
+    /** Excludes protocols that cannot express the scenario. */
     Scenario not(String reason, Protocol... protocols) {
         Map<Protocol, String> more = new EnumMap<>(Protocol.class);
         more.putAll(impossible);
@@ -105,7 +105,7 @@ record Scenario(
         return new Scenario(name, request, expectation, refusals, more);
     }
 
-    /** Returns what a protocol answers instead of the rest, if it does. */
+    /** Returns the different error of a protocol, if any. */
     Optional<Outcome.Refused> refusal(Protocol protocol) {
         return Optional.ofNullable(refusals.get(protocol));
     }

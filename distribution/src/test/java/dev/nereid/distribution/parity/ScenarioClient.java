@@ -2,11 +2,11 @@ package dev.nereid.distribution.parity;
 
 import java.io.IOException;
 
-/** Asks scenarios over one protocol. Confined to the test's thread. */
+/** Runs scenarios over one protocol. Confined to the test's thread. */
 interface ScenarioClient {
-    /** Asks, and waits for what comes of it. */
+    /** Runs a scenario, and waits for the outcome. */
     Outcome run(Scenario scenario) throws IOException, InterruptedException;
 
-    /** Gives up the connection. */
+    /** Closes the connection. */
     void end() throws IOException, InterruptedException;
 }

@@ -20,7 +20,7 @@ final class ScenarioErrors {
     private static final String ANONYMOUS = "[request id: <id_unknown>] ";
     private static final String FLOATS = ScenarioTypes.batching("FP32");
     private static final byte[] FOUR = floats(1, 2, 3, 4);
-    /** What gRPC says of it, as recorded. */
+    /** The text of gRPC, as recorded. */
     private static final String RESERVED_BUT_ONE =
             "parameter keys starting with 'triton_' are reserved for Triton usage."
                     + " Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response";
@@ -219,16 +219,16 @@ final class ScenarioErrors {
                         .fails(INVALID_ARGUMENT, "parameter keys starting with 'triton_' are reserved")
                         .but(GRPC, INVALID_ARGUMENT, RESERVED_BUT_ONE)
                         .but(GRPC_STREAM, INVALID_ARGUMENT, RESERVED_BUT_ONE)
-                        .not("a program has fields for what the protocols keep names for", EMBEDDED),
+                        .not("the port has fields for the reserved parameters of the protocols", EMBEDDED),
                 Scenarios.good("a sequence for a model without sequences")
                         .withParameter("sequence_start", true)
-                        .not("a program has fields for what the protocols keep names for", EMBEDDED),
+                        .not("the port has fields for the reserved parameters of the protocols", EMBEDDED),
                 Scenarios.good("an error beside a reserved parameter")
                         .withParameter("triton_x", "a")
                         .out("FOO")
                         .fails(INVALID_ARGUMENT, "parameter keys starting with 'triton_' are reserved")
                         .but(GRPC, INVALID_ARGUMENT, RESERVED_BUT_ONE)
                         .but(GRPC_STREAM, INVALID_ARGUMENT, RESERVED_BUT_ONE)
-                        .not("a program has fields for what the protocols keep names for", EMBEDDED));
+                        .not("the port has fields for the reserved parameters of the protocols", EMBEDDED));
     }
 }

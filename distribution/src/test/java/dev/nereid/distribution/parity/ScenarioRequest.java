@@ -21,7 +21,7 @@ record ScenarioRequest(
         String version,
         String id,
         List<ClientRequest.Input> inputs,
-        List<Scenario.Wanted> outputs,
+        List<Scenario.Output> outputs,
         Map<String, Object> parameters) {
     /** Makes a request of a model without anything else. */
     static ScenarioRequest of(String model) {
@@ -42,7 +42,7 @@ record ScenarioRequest(
                 model, version, id, joined(inputs, more.inputs().getFirst()), outputs, parameters);
     }
 
-    ScenarioRequest withOutput(Scenario.Wanted output) {
+    ScenarioRequest withOutput(Scenario.Output output) {
         return new ScenarioRequest(model, version, id, inputs, joined(outputs, output), parameters);
     }
 

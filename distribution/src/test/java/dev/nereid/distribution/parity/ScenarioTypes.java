@@ -72,7 +72,7 @@ final class ScenarioTypes {
         return tensor(type, bits);
     }
 
-    /** The least, the greatest and the odd values of every type. */
+    /** The minimum, the maximum and special values of every type. */
     private static Stream<Scenario> edges() {
         return Stream.of(
                 edge("BOOL", 0, 1),
@@ -84,7 +84,8 @@ final class ScenarioTypes {
                 edge("INT16", 0, -1, Short.MAX_VALUE, Short.MIN_VALUE),
                 edge("INT32", 0, -1, Integer.MAX_VALUE, Integer.MIN_VALUE),
                 edge("INT64", 0, -1, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 53, (1L << 53) + 1),
-                // One, minus zero, the least number, the least and the greatest normal one, the infinities, no number.
+                // One, minus zero, the smallest number, the smallest and the largest normal number, the infinities,
+                // NaN.
                 edge("FP16", 0x3C00, 0x8000, 0x0001, 0x0400, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x2E66),
                 edge("BF16", 0x3F80, 0x8000, 0x0001, 0x0080, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0, 0x3DCD),
                 edge(
@@ -124,7 +125,7 @@ final class ScenarioTypes {
     private static Scenario marked(String type, long bits) {
         return Scenario.of(type + ": no number, with a mark", batching(type))
                 .in("INPUT0", type, tensor(type, bits), 1, 1)
-                .not("JSON as the protocol has it knows one word for what is no number", HTTP_JSON);
+                .not("the protocol's JSON has one form for all NaN", HTTP_JSON);
     }
 
     private static byte[] tensor(String type, long... bits) {

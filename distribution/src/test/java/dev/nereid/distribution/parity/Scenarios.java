@@ -17,7 +17,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What is asked over every protocol alike, and the models that it is asked of. */
+/** The scenarios of every protocol, and their models. */
 final class Scenarios {
     static final String PAIR = "pair";
     static final String CLASSES = "classes";
@@ -48,8 +48,8 @@ final class Scenarios {
     }
 
     /** Puts the models together. */
-    static Repository models(Path folder) throws IOException {
-        Repository models = new Repository(folder);
+    static Repository models(Path directory) throws IOException {
+        Repository models = new Repository(directory);
         for (String type : ScenarioTypes.TYPES) {
             String name = type.equals("BYTES") ? "STRING" : type;
             models.model(ScenarioTypes.batching(type), Repository.identity(8, name, "[ -1 ]", ""));
@@ -59,15 +59,15 @@ final class Scenarios {
         models.model(PAIR, pair(""));
         models.model(OPTIONAL, pair(" optional: true"));
         models.model(VERSIONS, Repository.identity(8, "FP32", "[ -1 ]", "version_policy { all { } }\n"));
-        Files.createDirectories(folder.resolve(VERSIONS).resolve("3"));
+        Files.createDirectories(directory.resolve(VERSIONS).resolve("3"));
         models.model(
                 CLASSES,
                 Repository.identity(8, "FP32", "[ 4 ]", "")
                         .replace("output [ { ", "output [ { label_filename: \"labels.txt\" "));
-        Files.writeString(folder.resolve(CLASSES).resolve("labels.txt"), "ant\nbee\ncat\n");
+        Files.writeString(directory.resolve(CLASSES).resolve("labels.txt"), "ant\nbee\ncat\n");
         for (String decoupled : List.of(SQUARE, REPEAT)) {
             models.copyOf(TestPaths.checkout().resolve("examples/plugin-models").resolve(decoupled));
-            Files.createDirectories(folder.resolve(decoupled).resolve("1"));
+            Files.createDirectories(directory.resolve(decoupled).resolve("1"));
         }
         return models;
     }
@@ -115,7 +115,7 @@ final class Scenarios {
                 Scenario.of("bytes that are no text", model).in("INPUT0", "BYTES", notText, 1, 1),
                 Scenario.of("a long string", model).in("INPUT0", "BYTES", strings("0123456789".repeat(5000)), 1, 1),
                 Scenario.of("many strings", model).in("INPUT0", "BYTES", strings(many), 1, MANY_WORDS),
-                Scenario.of("what looks like JSON", model)
+                Scenario.of("text that looks like JSON", model)
                         .in("INPUT0", "BYTES", strings("{\"a\":[1,2]}", "null", "NaN"), 3, 1));
     }
 
@@ -182,11 +182,11 @@ final class Scenarios {
                 versions("a version that is no number")
                         .withVersion("one")
                         .fails(ErrorCode.INVALID_ARGUMENT, "failed to get model version from specified version string")
-                        .not("the path of such a version is nobody's", HTTP_JSON, HTTP_BINARY),
+                        .not("there is no path for such a version", HTTP_JSON, HTTP_BINARY),
                 versions("a negative version")
                         .withVersion("-2")
                         .fails(ErrorCode.INVALID_ARGUMENT, "invalid model version specified")
-                        .not("the path of such a version is nobody's", HTTP_JSON, HTTP_BINARY));
+                        .not("there is no path for such a version", HTTP_JSON, HTTP_BINARY));
     }
 
     private static Scenario versions(String name) {

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The end of a process whose memory is exhausted. */
+/** The exit of a process when its memory is exhausted. */
 @Timeout(60)
 final class OutOfMemoryExitTest {
     private final ByteArrayOutputStream err = new ByteArrayOutputStream();
@@ -28,7 +28,7 @@ final class OutOfMemoryExitTest {
         "Compressed class space, metaspace",
         "unable to create native thread: possibly out of memory, threads"
     })
-    void reportsOnceWhatIsExhausted(String message, String what) {
+    void reportsOnceWhatIsExhausted(String message, String resource) {
         OutOfMemoryExit exit = new OutOfMemoryExit(err, ends::add);
 
         exit.check(new IllegalStateException(new OutOfMemoryError(message)));
@@ -36,7 +36,7 @@ final class OutOfMemoryExitTest {
 
         assertThat(ends.peek()).isEqualTo(3);
         assertThat(err.toString(StandardCharsets.UTF_8))
-                .isEqualTo("nereid: out of memory: " + what + " exhausted, ends with exit code 3"
+                .isEqualTo("nereid: out of memory: " + resource + " exhausted, ends with exit code 3"
                         + " (--exit-on-out-of-memory=false keeps the server alive)\n");
     }
 

@@ -19,11 +19,11 @@ import java.util.stream.Stream;
  * @param version the version; empty for the latest
  * @param id the client's name for the request; empty for none
  * @param inputs the inputs
- * @param outputs the outputs wanted; empty for all
+ * @param outputs the requested outputs; empty for all
  */
 public record ClientRequest(String model, String version, String id, List<Input> inputs, List<String> outputs) {
     /**
-     * An input. Immutable, but for the array, which nobody changes.
+     * An input. Immutable, except the array, which is never changed.
      *
      * @param name the name
      * @param datatype the type
@@ -76,11 +76,11 @@ public record ClientRequest(String model, String version, String id, List<Input>
                 .map(input -> "{\"name\":\"" + input.name() + "\",\"datatype\":\"" + input.datatype() + "\",\"shape\":"
                         + input.shape() + ",\"parameters\":{\"binary_data_size\":" + input.data().length + "}}")
                 .collect(Collectors.joining(",", "\"inputs\":[", "]"));
-        String wanted = outputs.stream()
+        String selected = outputs.stream()
                 .map(output -> "{\"name\":\"" + output + "\",\"parameters\":{\"binary_data\":true}}")
                 .collect(Collectors.joining(",", ",\"outputs\":[", "]"));
         return "{" + (id.isEmpty() ? "" : "\"id\":\"" + id + "\",")
-                + tensors + (outputs.isEmpty() ? "" : wanted)
+                + tensors + (outputs.isEmpty() ? "" : selected)
                 + ",\"parameters\":{\"binary_data_output\":true}}";
     }
 

@@ -17,8 +17,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Stands between the front ends and a server and counts: that every call is answered once, and its memory given back
- * once. Safe for use by any thread.
+ * Counts, between the front ends and a server, that every request completes once and releases its memory once. Safe for
+ * use by any thread.
  */
 public final class CountingServer implements InferenceServer {
     private final InferenceServer server;
@@ -31,10 +31,12 @@ public final class CountingServer implements InferenceServer {
         this.server = server;
     }
 
-    /** Waits until every call was answered and its memory given back; fails if one was twice. */
+    /** Waits until every request has completed and released its memory; fails if one did so twice. */
     public void awaitCompletion() {
         Eventually.holds(
-                "every call answered", 60, () -> completed.get() == requests.get() && released.get() == requests.get());
+                "every request" + " completed",
+                60,
+                () -> completed.get() == requests.get() && released.get() == requests.get());
         assertThat(surplus).hasValue(0);
     }
 

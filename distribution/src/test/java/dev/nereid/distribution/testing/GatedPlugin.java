@@ -20,12 +20,12 @@ import java.util.stream.Stream;
 public final class GatedPlugin {
     private GatedPlugin() {}
 
-    /** Packs the plugin into a folder of plugins. */
+    /** Packs the plugin into a plugin directory. */
     public static Path pack(Path plugins) {
         return pack(plugins, GatedBackendProvider.class);
     }
 
-    /** Packs another provider, with all of its package, into a folder of plugins. */
+    /** Packs another provider, with its whole package, into a plugin directory. */
     public static Path pack(Path plugins, Class<? extends BackendProvider> provider) {
         try {
             Files.createDirectories(plugins);
@@ -66,7 +66,7 @@ public final class GatedPlugin {
         }
     }
 
-    /** Says whether somebody has come to a closed gate. */
+    /** Returns whether a request waits at a closed gate. */
     public static boolean isWaitedAt(Path gate) {
         return Files.exists(gate.resolveSibling(gate.getFileName() + ".waiting"));
     }
@@ -81,8 +81,8 @@ public final class GatedPlugin {
     }
 
     private static List<Path> classFiles(Path classes, Class<?> provider) throws IOException {
-        String folder = provider.getPackageName().replace('.', '/');
-        try (Stream<Path> files = Files.list(classes.resolve(folder))) {
+        String directory = provider.getPackageName().replace('.', '/');
+        try (Stream<Path> files = Files.list(classes.resolve(directory))) {
             return files.filter(file -> !file.endsWith("package-info.class"))
                     .sorted()
                     .toList();

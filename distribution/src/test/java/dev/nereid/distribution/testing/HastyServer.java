@@ -25,8 +25,8 @@ public final class HastyServer implements AutoCloseable {
     public final ManagedChannel channel;
     final GRPCInferenceServiceBlockingStub grpc;
 
-    public HastyServer(Path folder, String... names) throws IOException, InterruptedException {
-        Repository models = new Repository(folder.resolve("models"));
+    public HastyServer(Path directory, String... names) throws IOException, InterruptedException {
+        Repository models = new Repository(directory.resolve("models"));
         for (String name : names) {
             models.model(
                     name,
@@ -38,7 +38,7 @@ public final class HastyServer implements AutoCloseable {
                                             + " { label_filename: \"labels.txt\" "));
             Files.writeString(models.directory().resolve(name).resolve("labels.txt"), "ant\nbee\ncat\n");
         }
-        Path plugins = GatedPlugin.pack(folder.resolve("plugins"), HastyBackendProvider.class);
+        Path plugins = GatedPlugin.pack(directory.resolve("plugins"), HastyBackendProvider.class);
         Path[] built = TestPaths.plugins();
         server = TestServer.open(TestServer.of(models)
                 .pluginDirectories(built[0], built[1], plugins)
@@ -53,8 +53,7 @@ public final class HastyServer implements AutoCloseable {
     }
 
     /**
-     * Waits until the instance of a model waits for requests: its own thread may be on its way there still when the
-     * answer has come.
+     * Waits until the instance of a model is idle: its own thread may not be there yet when the response has arrived.
      */
     public static void awaitIdle(String model) {
         String name = "instance/" + model + "/1/" + model + "_0";
@@ -65,7 +64,7 @@ public final class HastyServer implements AutoCloseable {
                         .filter(thread -> thread.getName().equals(name))
                         .map(LockSupport::getBlocker)
                         .anyMatch(blocker -> blocker != null
-                                && blocker.getClass().getSimpleName().equals("Seat")));
+                                && blocker.getClass().getSimpleName().equals("InstanceHandle")));
     }
 
     /** Returns a client that does not wait for ever. */
@@ -73,7 +72,7 @@ public final class HastyServer implements AutoCloseable {
         return grpc.withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** Fails unless a text tells that an event loop was the thread. */
+    /** Fails unless a text names an event loop as the thread. */
     public static void assertDirect(String text) {
         assertThat(text).contains(EVENT_LOOP);
     }

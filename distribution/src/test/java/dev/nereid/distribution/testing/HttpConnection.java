@@ -13,7 +13,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 
-/** A connection of HTTP/1.1 to a server: what is sent is what the test wrote, byte by byte. Confined to one thread. */
+/** An HTTP/1.1 connection to a server that sends exactly the bytes of the test. Confined to one thread. */
 public final class HttpConnection implements AutoCloseable {
     private static final int TIMEOUT_MILLIS = 60_000;
 
@@ -32,7 +32,7 @@ public final class HttpConnection implements AutoCloseable {
         return new HttpConnection(socket);
     }
 
-    /** Sends a request and waits for its answer. */
+    /** Sends a request and waits for its response. */
     public RawHttpResponse exchange(byte[] request) throws IOException {
         send(request, 0, request.length);
         return read();
@@ -42,7 +42,7 @@ public final class HttpConnection implements AutoCloseable {
         socket.getOutputStream().write(bytes, from, length);
     }
 
-    /** Waits for an answer; fails if there is none for a while. */
+    /** Waits for a response; fails if there is none for a while. */
     public RawHttpResponse read() throws IOException {
         String status = line();
         Map<String, String> headers = new HashMap<>();
@@ -55,7 +55,7 @@ public final class HttpConnection implements AutoCloseable {
         return new RawHttpResponse(Integer.parseInt(status.split(" ", 3)[1]), headers, body(headers));
     }
 
-    /** Says whether the server closed the connection and sent nothing more. Waits for the one or the other. */
+    /** Returns whether the server closed the connection without sending more. Waits for either. */
     public boolean isClosed() throws IOException {
         try {
             return in.read() < 0;
@@ -64,7 +64,7 @@ public final class HttpConnection implements AutoCloseable {
         }
     }
 
-    /** Returns how much came that nobody has read. */
+    /** Returns the number of unread bytes. */
     public int unread() throws IOException {
         return in.available();
     }

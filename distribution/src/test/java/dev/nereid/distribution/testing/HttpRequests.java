@@ -16,20 +16,20 @@ public final class HttpRequests {
         return postOf(path, body, "Content-Length: " + body.length, headers);
     }
 
-    /** Writes a request whose length is told by the given header. */
+    /** Writes a request with the given header for its length. */
     public static byte[] postOf(String path, byte[] body, String length, String... headers) {
         String more = headers.length == 0 ? "" : String.join("\r\n", headers) + "\r\n";
         return header("POST " + path + " HTTP/1.1\r\nHost: test\r\n" + length + "\r\n", more, body);
     }
 
-    /** Writes an inference whose body is JSON alone. */
+    /** Writes an inference request with a JSON body. */
     public static byte[] json(String model, String json, String... headers) {
         return post("/v2/models/" + model + "/infer", json.getBytes(StandardCharsets.UTF_8), headers);
     }
 
-    private static byte[] header(String head, String more, byte[] body) {
+    private static byte[] header(String requestLine, String more, byte[] body) {
         ByteArrayOutputStream request = new ByteArrayOutputStream();
-        request.writeBytes((head + more + "\r\n").getBytes(StandardCharsets.UTF_8));
+        request.writeBytes((requestLine + more + "\r\n").getBytes(StandardCharsets.UTF_8));
         request.writeBytes(body);
         return request.toByteArray();
     }

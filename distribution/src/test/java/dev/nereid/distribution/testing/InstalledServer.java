@@ -20,14 +20,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A process of the installed server, as a user starts it. Confined to one test; ended by its close. For other modules too. */
+/**
+ * A process of the installed server, as a user starts it. Confined to one test; ended by its close. For other modules
+ * too.
+ */
 public final class InstalledServer implements AutoCloseable {
     public static final Path HOME = Path.of(System.getProperty("nereid.home")).toAbsolutePath();
     public static final Path CHECKOUT =
             Path.of(System.getProperty("nereid.checkout")).toAbsolutePath().normalize();
     public static final Path MODELS = HOME.resolve("examples/models");
 
-    /** The common pool may be a single thread, which a read that waits would take from everybody else. */
+    /** The common pool may be a single thread, which a blocking read would occupy. */
     public static final Executor BLOCKING = Thread::startVirtualThread;
 
     /** Long, since other builds may run on the same machine. */
@@ -54,7 +57,7 @@ public final class InstalledServer implements AutoCloseable {
         }
     }
 
-    /** Returns what the server has written to its standard error stream. */
+    /** Returns the server's standard error output. */
     public String errSoFar() {
         return errors.toString(StandardCharsets.UTF_8);
     }
@@ -107,7 +110,7 @@ public final class InstalledServer implements AutoCloseable {
         return new Result(process.exitValue(), out, err.join());
     }
 
-    /** Returns what the server has said since its start, on its standard output. */
+    /** Returns the server's standard output since its start. */
     public String out() {
         return String.join("\n", out);
     }
@@ -142,7 +145,7 @@ public final class InstalledServer implements AutoCloseable {
         return process.pid();
     }
 
-    /** Tells the server to end, as Ctrl-C does. */
+    /** Stops the server, as Ctrl-C does. */
     public void interrupt() throws IOException, InterruptedException {
         signal("INT");
     }

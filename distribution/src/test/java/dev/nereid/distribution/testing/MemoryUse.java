@@ -12,10 +12,11 @@ import java.nio.file.Path;
 /**
  * How much memory the process uses at a moment. Immutable.
  *
- * @param heap what is reachable on the heap
- * @param netty what Netty's pools have taken outside of it
- * @param buffers what the JVM's own direct buffers hold
- * @param resident what the operating system has given: the heap, which the build fixes, and all native memory
+ * @param heap the reachable heap
+ * @param netty the native memory of Netty's pools
+ * @param buffers the memory of the JVM's own direct buffers
+ * @param resident the resident memory of the process: the heap, with the size that the build sets, and all native
+ *     memory
  */
 public record MemoryUse(long heap, long netty, long buffers, long resident) {
     private static final Path STATUS = Path.of("/proc/self/status");
@@ -23,7 +24,7 @@ public record MemoryUse(long heap, long netty, long buffers, long resident) {
     /** Collects garbage and measures. */
     public static MemoryUse now() throws IOException {
         System.gc();
-        System.gc(); // what the first one finalized
+        System.gc(); // memory that the first collection finalized
         long buffers = ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
                 .filter(pool -> pool.getName().equals("direct"))
                 .mapToLong(BufferPoolMXBean::getMemoryUsed)
@@ -35,7 +36,7 @@ public record MemoryUse(long heap, long netty, long buffers, long resident) {
                 residentBytes());
     }
 
-    /** Fails if more is used than at an earlier moment, by more than what caches may take. */
+    /** Fails if more is used than at an earlier moment, beyond an allowance for caches. */
     public void assertNotAbove(MemoryUse earlier, long heapMargin, long nativeMargin) {
         String both = "after " + this + ", before " + earlier;
         assertThat(heap).as("heap: " + both).isLessThan(earlier.heap + heapMargin);

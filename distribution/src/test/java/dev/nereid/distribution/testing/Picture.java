@@ -7,10 +7,10 @@ import java.io.IOException;
 import java.nio.file.Path;
 import javax.imageio.ImageIO;
 
-/** Pictures as networks that were trained on ImageNet want them. */
+/** Images in the form of networks that were trained on ImageNet. */
 public final class Picture {
     private static final int SIDE = 224;
-    /** What is taken from blue, green and red. */
+    /** The means of blue, green and red, which are subtracted. */
     private static final float[] MEAN = {104, 117, 123};
 
     private Picture() {}

@@ -10,7 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What a server answered over HTTP. Immutable, but for the bytes, which nobody changes.
+ * A response over HTTP. Immutable, except the bytes, which are never changed.
  *
  * @param status the status
  * @param headers the headers, names in lower case
@@ -37,7 +37,7 @@ record RawHttpResponse(int status, Map<String, String> headers, byte[] body) {
         return json.build();
     }
 
-    /** Returns the error that the body tells. */
+    /** Returns the error text of the body. */
     public String error() {
         return json().getFieldsOrThrow("error").getStringValue();
     }

@@ -10,15 +10,15 @@ import java.util.stream.Stream;
 public final class Repository {
     private final Path directory;
 
-    public Repository(Path folder) {
-        this.directory = folder;
+    public Repository(Path directory) {
+        this.directory = directory;
     }
 
     public Path directory() {
         return directory;
     }
 
-    /** Adds a model that has no file but its configuration, whose name is the folder's. */
+    /** Adds a model that has no file but its configuration, named after the directory. */
     public Repository model(String name, String config) {
         try {
             Files.createDirectories(directory.resolve(name).resolve("1"));
@@ -47,7 +47,7 @@ public final class Repository {
         return this;
     }
 
-    /** Adds a copy of a model's folder. */
+    /** Adds a copy of a model's directory. */
     public Repository copyOf(Path model) {
         try (Stream<Path> files = Files.walk(model)) {
             for (Path file : files.toList()) {

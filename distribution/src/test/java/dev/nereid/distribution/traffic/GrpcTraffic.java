@@ -129,7 +129,7 @@ final class GrpcTraffic implements TrafficClient {
             try {
                 return end.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
             } catch (ExecutionException | TimeoutException e) {
-                throw new AssertionError("not answered", e);
+                throw new AssertionError("no response", e);
             }
         }
     }

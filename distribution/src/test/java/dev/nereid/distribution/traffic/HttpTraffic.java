@@ -37,23 +37,23 @@ final class HttpTraffic implements TrafficClient {
         connection = server.http();
     }
 
-    private static void check(Traffic.Exchange exchange, RawHttpResponse answer) {
+    private static void check(Traffic.Exchange exchange, RawHttpResponse response) {
         switch (exchange.expected()) {
-            case Traffic.Expected.Outputs(byte[][] outputs) -> checkOutputs(exchange, answer, outputs);
+            case Traffic.Expected.Outputs(byte[][] outputs) -> checkOutputs(exchange, response, outputs);
             case Traffic.Expected.Refusal(var code, String text) -> {
-                assertThat(answer.error()).isEqualTo(text);
-                assertThat(answer.status())
+                assertThat(response.error()).isEqualTo(text);
+                assertThat(response.status())
                         .isEqualTo(InvalidRequest.http("", new byte[0], code, text)
                                 .http()
                                 .orElseThrow()
                                 .status());
             }
             case Traffic.Expected.OutputsOrNotReady(Traffic.Expected.Outputs(byte[][] outputs)) -> {
-                if (answer.status() == 200) {
-                    checkOutputs(exchange, answer, outputs);
+                if (response.status() == 200) {
+                    checkOutputs(exchange, response, outputs);
                 } else {
-                    assertThat(answer.status()).isEqualTo(404);
-                    assertThat(answer.error())
+                    assertThat(response.status()).isEqualTo(404);
+                    assertThat(response.error())
                             .startsWith("Request for unknown model: '"
                                     + exchange.request().model() + "'");
                 }
@@ -61,10 +61,10 @@ final class HttpTraffic implements TrafficClient {
         }
     }
 
-    private static void checkOutputs(Traffic.Exchange exchange, RawHttpResponse answer, byte[][] outputs) {
-        assertThat(answer.status()).as(answer::text).isEqualTo(200);
-        assertThat(answer.id()).isEqualTo(exchange.request().id());
-        List<byte[]> got = new ArrayList<>(answer.binaryOutputs().values());
+    private static void checkOutputs(Traffic.Exchange exchange, RawHttpResponse response, byte[][] outputs) {
+        assertThat(response.status()).as(response::text).isEqualTo(200);
+        assertThat(response.id()).isEqualTo(exchange.request().id());
+        List<byte[]> got = new ArrayList<>(response.binaryOutputs().values());
         assertThat(got).hasSize(outputs.length);
         for (int i = 0; i < outputs.length; i++) {
             assertThat(got.get(i)).isEqualTo(outputs[i]);

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Eight clients ask right and wrong questions over both protocols while more models are loaded, and some of them leave
- * in the middle: every request is answered once, and all memory comes back.
+ * Eight clients send valid and invalid requests over both protocols while more models are loaded, and some of them
+ * disconnect early: every request completes once, and all memory is released.
  *
  * <p>Models are loaded one after another by name. In each round a gated model holds the next one up until half of the
  * requests are through; then both are loaded, the second by ONNX Runtime. The first round fills the pools of everything

@@ -6,8 +6,8 @@ import dev.nereid.spi.ErrorCode;
 import java.util.Random;
 
 /**
- * Draws requests of many kinds, right and wrong ones, and knows how each is to be answered. Confined to its client's
- * thread; the same seed draws the same requests.
+ * Draws valid and invalid requests of many kinds, with the expected outcome of each. Confined to its client's thread;
+ * the same seed draws the same requests.
  */
 final class Traffic {
     static final String ECHO = "echo";
@@ -17,7 +17,7 @@ final class Traffic {
 
     /** How a client is to treat a request. */
     enum ClientBehavior {
-        /** Sends it and waits for the answer. */
+        /** Sends the request and waits for the response. */
         WAITING,
         /** Goes away before the request is sent as a whole. */
         LEAVING_EARLY,
@@ -25,24 +25,24 @@ final class Traffic {
         LEAVING_LATE
     }
 
-    /** What is to be answered. */
+    /** The expected outcome. */
     sealed interface Expected {
-        /** Outputs, in the order of the model. Immutable, but for the arrays, which nobody changes. */
+        /** Outputs, in the order of the model. Immutable, except the arrays, which are never changed. */
         @SuppressWarnings("ArrayRecordComponent") // Never compared.
         record Outputs(byte[]... bytes) implements Expected {}
 
         /** An error. */
         record Refusal(ErrorCode code, String text) implements Expected {}
 
-        /** The outputs once the model is loaded, an error that tells why not before. */
+        /** The outputs once the model is loaded, an error with the reason before. */
         record OutputsOrNotReady(Outputs outputs) implements Expected {}
     }
 
     /**
-     * A request and its answer.
+     * A request and its expected outcome.
      *
-     * @param request what is asked
-     * @param expected what is to be answered
+     * @param request the request
+     * @param expected the expected outcome
      * @param behavior how the client is to behave
      */
     record Exchange(ClientRequest request, Expected expected, ClientBehavior behavior) {}
@@ -178,11 +178,11 @@ final class Traffic {
         return TensorBytes.floats(values);
     }
 
-    private static Exchange refused(ClientRequest ask, ErrorCode code, String text) {
-        return exchange(ask, new Expected.Refusal(code, text));
+    private static Exchange refused(ClientRequest request, ErrorCode code, String text) {
+        return exchange(request, new Expected.Refusal(code, text));
     }
 
-    private static Exchange exchange(ClientRequest ask, Expected answer) {
-        return new Exchange(ask, answer, ClientBehavior.WAITING);
+    private static Exchange exchange(ClientRequest request, Expected response) {
+        return new Exchange(request, response, ClientBehavior.WAITING);
     }
 }

@@ -2,12 +2,12 @@ package dev.nereid.distribution.traffic;
 
 import java.io.IOException;
 
-/** A client that sends what is drawn for it, over one protocol. Confined to one thread. */
+/** A client that sends drawn requests over one protocol. Confined to one thread. */
 interface TrafficClient extends AutoCloseable {
-    /** Sends one request and, unless it is to leave, checks that its answer is the one expected. */
+    /** Sends one request and, unless the client disconnects early, checks the response against the expected outcome. */
     void perform(Traffic.Exchange exchange) throws IOException, InterruptedException;
 
-    /** Checks that the server said nothing that was not asked for, and disconnects. */
+    /** Checks that the server sent nothing unrequested, and disconnects. */
     @Override
     void close() throws IOException;
 }

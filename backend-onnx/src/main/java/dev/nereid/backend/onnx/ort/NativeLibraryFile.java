@@ -23,8 +23,8 @@ public final class NativeLibraryFile {
     /**
      * Returns the unpacked library of {@code platform}, unpacking it first where {@code directory} does not have it.
      *
-     * <p>The file lies in a folder named by its checksum and size, so that two versions never meet. It appears by an
-     * atomic move: another process sees a whole file or none.
+     * <p>The file is in a directory named by its checksum and size, so that two versions never collide. It appears by
+     * an atomic move: another process sees a whole file or none.
      *
      * @throws IOException if the artifact has no library for the platform, or it cannot be written
      */
@@ -34,8 +34,8 @@ public final class NativeLibraryFile {
             throw new IOException(platform.resource() + ": not on the class path (expected: ONNX Runtime's artifact)");
         }
         Fingerprint fingerprint = Fingerprint.of(resource);
-        Path folder = Files.createDirectories(directory.resolve("onnxruntime-" + fingerprint.name()));
-        Path library = folder.resolve(platform.libraryFile());
+        Path target = Files.createDirectories(directory.resolve("onnxruntime-" + fingerprint.name()));
+        Path library = target.resolve(platform.libraryFile());
         if (!Files.isRegularFile(library) || Files.size(library) != fingerprint.size()) {
             write(resource, library);
         }
@@ -43,8 +43,8 @@ public final class NativeLibraryFile {
     }
 
     private static void write(URL resource, Path library) throws IOException {
-        Path folder = library.toAbsolutePath().getParent();
-        Path partial = Files.createTempFile(folder, library.getFileName().toString(), ".partial");
+        Path target = library.toAbsolutePath().getParent();
+        Path partial = Files.createTempFile(target, library.getFileName().toString(), ".partial");
         try {
             try (InputStream in = open(resource).getInputStream()) {
                 Files.copy(in, partial, StandardCopyOption.REPLACE_EXISTING);
@@ -62,7 +62,7 @@ public final class NativeLibraryFile {
         return connection;
     }
 
-    /** Checksum and size of a resource. A jar knows both, so that nothing is inflated when the server starts. */
+    /** Checksum and size of a resource. A jar stores both, so that nothing is decompressed when the server starts. */
     private record Fingerprint(long checksum, long size) {
         static Fingerprint of(URL resource) throws IOException {
             URLConnection connection = open(resource);

@@ -16,7 +16,7 @@ import java.util.Optional;
 /**
  * An operating system and processor for which ONNX Runtime is published. Immutable.
  *
- * @param directory the name of the platform's folder in the artifact, such as {@code linux-x64}
+ * @param directory the name of the platform's directory in the artifact, such as {@code linux-x64}
  * @param libraryFile the file name of the native library
  * @param widePaths whether paths are UTF-16 in the C API (Windows) rather than bytes
  */
@@ -37,7 +37,7 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
     private static final int ELF_AARCH64 = 183;
 
     /**
-     * Returns the platform with the names that {@code uname} gives to it.
+     * Returns the platform for the names that {@code uname} reports.
      *
      * @param system the operating system: {@code Linux}, {@code Darwin} or {@code Windows}
      * @param machine the processor, such as {@code x86_64}
@@ -61,11 +61,11 @@ public record NativePlatform(String directory, String libraryFile, boolean wideP
     }
 
     /**
-     * Returns the platform of this process: on Linux as its own executable tells it, elsewhere as its C library does.
+     * Returns the platform of this process: on Linux by the header of its executable, elsewhere by its C library.
      *
-     * <p>The alternatives are worse: system properties can be set by anybody, and the management bean for the same
-     * names takes 10 to 90 ms to start. Foreign functions take longer still where nothing has used them before, and a
-     * server asks at every start whether a model needs the backend or not.
+     * <p>The alternatives are worse: system properties can be overridden, and the management bean for the same names
+     * takes 10 to 90 ms to start. The first use of foreign functions takes longer still, and the server needs the
+     * platform at every start, even if no model needs the backend.
      *
      * @throws UnsupportedOperationException if ONNX Runtime is not published for it
      */

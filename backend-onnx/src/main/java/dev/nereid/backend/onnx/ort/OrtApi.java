@@ -21,12 +21,10 @@ import java.util.Collections;
  * So one constant method handle per number of parameters serves all functions, the function's address being an
  * argument, and the compiler can inline the calls although two versions of the library may be loaded.
  *
- * <p>The caller answers for the arguments: the objects they point to must be alive. {@link ReferenceCount} is how it does so.
+ * <p>The caller ensures that the objects behind the arguments are alive, by {@link ReferenceCount}.
  */
 final class OrtApi {
-    /**
-     * The version of the API whose table is asked for, and the releases of ONNX Runtime that this binding was made for.
-     */
+    /** The version of the requested API table, and the releases of ONNX Runtime that this binding supports. */
     static final int API_VERSION = 28;
 
     static final String RELEASES = "1." + API_VERSION + ".";
@@ -57,10 +55,9 @@ final class OrtApi {
     }
 
     /**
-     * Reads the table of the library in which {@code symbols} looks.
+     * Reads the table of the library behind {@code symbols}.
      *
-     * @throws IllegalStateException if the library is not ONNX Runtime, or not of the releases this binding was made
-     *     for
+     * @throws IllegalStateException if the library is not ONNX Runtime, or not a supported release
      */
     static OrtApi of(SymbolLookup symbols) {
         MemorySegment getBase = symbols.find("OrtGetApiBase")
@@ -80,12 +77,12 @@ final class OrtApi {
      * Returns the addresses of the functions in {@link OrtFunction}, each at its own index, and nothing between them.
      */
     private static MemorySegment[] functions(MemorySegment table) {
-        OrtFunction[] wanted = OrtFunction.values();
-        int end = 1 + Arrays.stream(wanted).mapToInt(OrtFunction::index).max().orElseThrow();
+        OrtFunction[] all = OrtFunction.values();
+        int end = 1 + Arrays.stream(all).mapToInt(OrtFunction::index).max().orElseThrow();
         MemorySegment slots = pointers(table, end);
         MemorySegment[] functions = new MemorySegment[end];
         Arrays.fill(functions, MemorySegment.NULL);
-        for (OrtFunction function : wanted) {
+        for (OrtFunction function : all) {
             functions[function.index()] = slots.getAtIndex(ADDRESS, function.index());
         }
         return functions;
@@ -218,7 +215,7 @@ final class OrtApi {
         }
     }
 
-    /** Turns a status into an exception, and releases it. */
+    /** Converts a status to an exception, and releases it. */
     private OrtException failure(long status) {
         try {
             int code = (int) GET_INT.invokeExact(at(OrtFunction.GetErrorCode), status);

@@ -53,7 +53,7 @@ public enum OrtElementType {
         return number;
     }
 
-    /** Tells whether elements lie in memory one after the other; not so for strings and undefined types. */
+    /** Returns whether elements are contiguous in memory; false for strings and undefined types. */
     boolean hasFixedSize() {
         return bits > 0;
     }

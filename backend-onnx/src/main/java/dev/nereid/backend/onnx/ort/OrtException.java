@@ -3,7 +3,7 @@ package dev.nereid.backend.onnx.ort;
 /**
  * A failure reported by ONNX Runtime, with its message. Immutable.
  *
- * <p>Without a stack trace: it is made for every failed request, and the place that matters lies in native code.
+ * <p>Without a stack trace: it is created for every failed request, and the relevant place is in native code.
  */
 public final class OrtException extends Exception {
     private static final long serialVersionUID = 1L;

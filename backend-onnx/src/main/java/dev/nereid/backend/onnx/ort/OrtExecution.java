@@ -11,15 +11,15 @@ import java.util.Map;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Runs the model of a session repeatedly, without allocating. Confined to one thread at a time, its user, but for
- * {@link #terminate} and {@link #close}, which any thread may call at any time.
+ * Runs the model of a session repeatedly, without allocating. Confined to one thread at a time, its user, except {@link
+ * #terminate} and {@link #close}, which any thread may call at any time.
  *
- * <p>A run goes {@link #begin}, inputs and outputs, {@link #run}, results, {@link #end}; {@code end} belongs in a
- * {@code finally}. Only what lies between {@code begin} and {@code end} touches native objects on behalf of the user,
- * and {@code lock} orders its two borders with the calls of other threads: {@code terminate} reaches the run options of
- * the run that is named by its ticket or nothing, so a late one neither stops the next run nor touches released
- * options; and {@code close} releases at once if nobody is inside, or leaves it to {@code end}. The session is acquired
- * for as long as the execution lives, so that it cannot be released first.
+ * <p>The order of a run is {@link #begin}, inputs and outputs, {@link #run}, results, {@link #end}; {@code end} belongs
+ * in a {@code finally}. Native objects are used only between {@code begin} and {@code end}, and {@code lock} orders
+ * these two with the calls of other threads: {@code terminate} reaches only the run options of the run with the given
+ * id, so a late call neither stops the next run nor touches released options; and {@code close} releases at once if no
+ * run is in progress, or leaves the release to {@code end}. The session is retained for the lifetime of the execution,
+ * so that it cannot be released first.
  */
 public final class OrtExecution implements AutoCloseable {
     private final OrtSession session;
@@ -35,7 +35,7 @@ public final class OrtExecution implements AutoCloseable {
     private final MemorySegment outputValues;
     private final long options;
 
-    /** For each output of the model, where it is in the arrays of the present run; -1 if it was not asked for. */
+    /** For each output of the model, its index in the arrays of the current run; -1 if it was not requested. */
     private final int[] positions;
 
     private int outputCount;
@@ -86,7 +86,7 @@ public final class OrtExecution implements AutoCloseable {
     /**
      * Starts a run, with no inputs and no outputs yet.
      *
-     * @return the run's ticket, by which {@link #terminate} names it
+     * @return the run's id, for {@link #terminate}
      * @throws IllegalStateException if the execution was closed, or the run before has not ended
      */
     public long begin() {
@@ -106,7 +106,7 @@ public final class OrtExecution implements AutoCloseable {
     }
 
     /**
-     * Passes input {@code index}, where it lies. Strings are copied: each is its length in 4 bytes, little-endian, then
+     * Passes input {@code index} without a copy. Strings are copied: each is its length in 4 bytes, little-endian, then
      * its bytes.
      *
      * @param data native memory that stays alive and unchanged until {@link #end}
@@ -117,7 +117,7 @@ public final class OrtExecution implements AutoCloseable {
         inputs[index].setInput(data, shape);
     }
 
-    /** Asks for output {@code index} in memory of ONNX Runtime's own, from where {@link #takeOutput} gives it out. */
+    /** Requests output {@code index} in memory of ONNX Runtime's own, for {@link #takeOutput}. */
     public void output(int index) {
         requireBegun();
         outputs[index].unset();
@@ -125,8 +125,7 @@ public final class OrtExecution implements AutoCloseable {
     }
 
     /**
-     * Asks for output {@code index} in memory of the caller. The run fails if the output turns out to have another
-     * shape.
+     * Requests output {@code index} in memory of the caller. The run fails if the output has another shape.
      *
      * @param target native memory that stays alive until {@link #end}
      * @throws IllegalArgumentException if the size of {@code target} does not match the shape, or for strings
@@ -174,28 +173,31 @@ public final class OrtExecution implements AutoCloseable {
                 inputValues.setAtIndex(JAVA_LONG, count, inputs[i].value());
                 count++;
             } else if (i < requiredInputs) {
-                inputs[i].requireOptional(); // ONNX Runtime does not look, and lets operators read what is not there
+                inputs[i].requireOptional(); // ONNX Runtime does not check, and operators would read a missing input
             }
         }
         return count;
     }
 
     /**
-     * Hands output {@code index} of a successful run to the caller, who closes it. Possible once, and only for an
-     * output that was asked for without memory.
+     * Passes output {@code index} of a successful run to the caller, which closes it. Possible once, and only for an
+     * output that was requested without memory.
      */
     public OrtValue takeOutput(int index) throws OrtException {
         requireBegun();
         int position = positions[index];
         if (position < 0 || outputs[index].isSet() || outputValues.getAtIndex(JAVA_LONG, position) == 0) {
-            throw new IllegalStateException("output " + index + ": nothing to take (expected: asked for and computed)");
+            throw new IllegalStateException("output " + index + ": not available (expected: requested and computed)");
         }
         OrtValue value = OrtValue.adopt(session.library(), outputValues.getAtIndex(JAVA_LONG, position), scratch);
         outputValues.setAtIndex(JAVA_LONG, position, 0);
         return value;
     }
 
-    /** Ends the run: forgets its memory and frees the outputs that nobody took. Does nothing if none was begun. */
+    /**
+     * Ends the run: drops references to its memory and frees outputs that were not taken. Does nothing if no run was
+     * begun.
+     */
     public void end() {
         if (!begun) {
             return;
@@ -220,7 +222,7 @@ public final class OrtExecution implements AutoCloseable {
         outputs[index].unset();
     }
 
-    /** Returns whether the execution was closed meanwhile, so that it is now ours to release. */
+    /** Returns whether the execution was closed during the run, so that the caller must release it. */
     private boolean becomesIdle() {
         lock.lock();
         try {
@@ -236,12 +238,12 @@ public final class OrtExecution implements AutoCloseable {
     }
 
     /**
-     * Makes the run with {@code ticket} fail soon, if it has begun and not ended; otherwise does nothing. Any thread.
+     * Makes the run with id {@code run} fail soon, if it has begun and not ended; otherwise does nothing. Any thread.
      */
-    public void terminate(long ticket) {
+    public void terminate(long run) {
         lock.lock();
         try {
-            if (busy && !terminated && this.runId == ticket) {
+            if (busy && !terminated && this.runId == run) {
                 setTerminate(OrtFunction.RunOptionsSetTerminate);
                 terminated = true;
             }
@@ -259,7 +261,7 @@ public final class OrtExecution implements AutoCloseable {
         }
     }
 
-    /** Lets no further run begin, and releases everything, when the present run ends if there is one. Any thread. */
+    /** Refuses further runs, and releases everything, at the end of the current run if there is one. Any thread. */
     @Override
     public void close() {
         lock.lock();

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OrtLibrary implements AutoCloseable {
     /**
-     * What the environment itself says goes to standard error, so only from ERROR on; sessions have logs of their own.
+     * Messages of the environment itself go to standard error, so only from ERROR on; sessions have logs of their own.
      */
     private static final OrtLog.Severity ENVIRONMENT_THRESHOLD = OrtLog.Severity.ERROR;
 
@@ -59,7 +59,7 @@ public final class OrtLibrary implements AutoCloseable {
      * Loads the library in {@code file}; each session will have thread pools of its own.
      *
      * @throws IllegalArgumentException if the file cannot be loaded
-     * @throws IllegalStateException if it is not the ONNX Runtime that this binding was made for
+     * @throws IllegalStateException if it is not a supported release of ONNX Runtime
      */
     public static OrtLibrary open(Path file, NativePlatform platform) throws OrtException {
         return new OrtLibrary(file, platform, null);
@@ -106,12 +106,14 @@ public final class OrtLibrary implements AutoCloseable {
         }
     }
 
-    /** Returns the functions; usable between {@link ReferenceCount#retain()} and {@link ReferenceCount#release()} only. */
+    /**
+     * Returns the functions; usable between {@link ReferenceCount#retain()} and {@link ReferenceCount#release()} only.
+     */
     OrtApi api() {
         return api;
     }
 
-    /** Returns who decides when the library is unloaded. Sessions and values acquire it for as long as they live. */
+    /** Returns the reference count of the library. Sessions and values retain it for their lifetime. */
     ReferenceCount references() {
         return references;
     }
@@ -126,7 +128,7 @@ public final class OrtLibrary implements AutoCloseable {
         return platform;
     }
 
-    /** Tells whether all sessions share the thread pools of the library. */
+    /** Returns whether all sessions share the thread pools of the library. */
     public boolean hasThreadPools() {
         return threadPools;
     }

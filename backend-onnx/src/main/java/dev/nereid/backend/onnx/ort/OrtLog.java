@@ -29,7 +29,7 @@ public interface OrtLog {
     }
 
     /**
-     * Takes one message. Must be quick and must not call ONNX Runtime; what it throws is lost.
+     * Receives one message. Must be quick and must not call ONNX Runtime; exceptions are lost.
      *
      * @param severity at least the threshold of {@link OrtSessionOptions}
      * @param location the place in ONNX Runtime's source that wrote it

@@ -42,7 +42,7 @@ final class OrtLogCallback {
         try {
             log.write(OrtLog.Severity.of(severity), CStrings.read(location), CStrings.read(message));
         } catch (Throwable e) {
-            // There is nobody to tell: the caller is ONNX Runtime, and the log is what failed.
+            // The error cannot be reported: the caller is ONNX Runtime, and the log itself failed.
         }
     }
 }

@@ -42,7 +42,7 @@ public final class OrtSession implements AutoCloseable {
     }
 
     /**
-     * Loads the model in the file {@code model}; its external data is looked for beside it.
+     * Loads the model in the file {@code model}; its external data is read from the same directory.
      *
      * @throws OrtException if ONNX Runtime cannot load it
      * @throws IllegalStateException if the library was closed
@@ -83,19 +83,19 @@ public final class OrtSession implements AutoCloseable {
     }
 
     /**
-     * Returns what the model says about its inputs, in its order: first those of {@link #requiredInputs()}, then those
-     * that have a value in the model and may be left out.
+     * Returns the declarations of the model's inputs, in its order: first those of {@link #requiredInputs()}, then
+     * those that have a value in the model and may be omitted.
      */
     public List<OrtTensorInfo> inputs() {
         return inputs;
     }
 
-    /** Returns what the model says about the inputs that have no value of their own, in its order. */
+    /** Returns the declarations of the inputs without a value of their own, in the model's order. */
     public List<OrtTensorInfo> requiredInputs() {
         return inputs.subList(0, requiredInputs);
     }
 
-    /** Returns what the model says about its outputs, in its order. */
+    /** Returns the declarations of the model's outputs, in its order. */
     public List<OrtTensorInfo> outputs() {
         return outputs;
     }
@@ -116,7 +116,7 @@ public final class OrtSession implements AutoCloseable {
         return library;
     }
 
-    /** Returns who decides when the model is released. Executions acquire it for as long as they live. */
+    /** Returns the reference count of the model. Executions retain it for their lifetime. */
     ReferenceCount references() {
         return references;
     }

@@ -16,7 +16,7 @@ import java.util.Map;
  * @param memory how working memory is managed
  * @param config session config entries by ONNX Runtime's own keys, such as {@code session.intra_op.allow_spinning}
  * @param customOps libraries with further operators
- * @param logging what of the session's log is wanted
+ * @param logging the level of the session's log
  */
 public record OrtSessionOptions(
         OrtThreads threads,
@@ -69,7 +69,7 @@ public record OrtSessionOptions(
      * Log settings of a session.
      *
      * @param id names the session in ONNX Runtime's messages
-     * @param threshold the least serious messages to be written
+     * @param threshold the minimum severity of written messages
      * @param log takes them
      */
     public record Logging(String id, OrtLog.Severity threshold, OrtLog log) {}

@@ -6,13 +6,12 @@ import java.util.List;
  * Metadata of one input or output of a model. Immutable.
  *
  * @param name its name in the model
- * @param kind what it holds; only tensors can be passed to {@link OrtExecution}
+ * @param kind the kind of value; only tensors can be passed to {@link OrtExecution}
  * @param type the element type of a tensor, {@link OrtElementType#UNDEFINED} for anything else
- * @param hasShape whether the model says how many dimensions there are
+ * @param hasShape whether the model declares the number of dimensions
  * @param dims the dimensions, -1 where the model leaves one open; empty for a scalar, and where {@code hasShape} is
  *     false
- * @param symbols the name that the model gives to each open dimension, empty where it gives none; as long as
- *     {@code dims}
+ * @param symbols the model's name of each open dimension, empty if unnamed; as long as {@code dims}
  */
 public record OrtTensorInfo(
         String name, Kind kind, OrtElementType type, boolean hasShape, List<Long> dims, List<String> symbols) {
@@ -41,7 +40,7 @@ public record OrtTensorInfo(
         }
     }
 
-    /** Returns the info of something that is not a tensor. */
+    /** Returns the info of a value that is not a tensor. */
     static OrtTensorInfo ofOther(String name, Kind kind) {
         return new OrtTensorInfo(name, kind, OrtElementType.UNDEFINED, false, List.of(), List.of());
     }

@@ -26,7 +26,8 @@ public final class OrtValue implements AutoCloseable {
     }
 
     /**
-     * Takes over the value {@code handle} from somebody who uses {@code library}. It is not released when this fails.
+     * Takes ownership of the value {@code handle} from a user of {@code library}. The value is not released when this
+     * fails.
      */
     static OrtValue adopt(OrtLibrary library, long handle, OrtScratch scratch) throws OrtException {
         OrtApi api = library.api();
@@ -57,7 +58,10 @@ public final class OrtValue implements AutoCloseable {
         return shape.clone();
     }
 
-    /** Returns the elements where they lie, until this is closed; strings are read by {@link #copyStrings} instead. */
+    /**
+     * Returns the elements without a copy, valid until this is closed; strings are read by {@link #copyStrings}
+     * instead.
+     */
     public MemorySegment data() {
         requireOpen();
         return data;

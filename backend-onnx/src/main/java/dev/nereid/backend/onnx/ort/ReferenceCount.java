@@ -6,9 +6,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Reference count of a native object: releases it when closed and no longer referenced. Guarded.
  *
- * <p>Owner threads: any. A user {@linkplain #retain() acquires} before it touches the object and releases afterwards;
- * from {@link #close()} on nobody can acquire any more. Whoever leaves last, the owner or a user, runs the release on
- * its own thread and outside the lock, so exactly once and never while somebody is inside.
+ * <p>Owner threads: any. A user {@linkplain #retain() retains} before it uses the object and releases afterwards; after
+ * {@link #close()} the object cannot be retained any more. The last holder, the owner or a user, runs the release on
+ * its own thread and outside the lock, so exactly once and never while the object is in use.
  */
 final class ReferenceCount {
     private final ReentrantLock lock = new ReentrantLock();
@@ -24,7 +24,7 @@ final class ReferenceCount {
     /**
      * Creates the lifetime of a living object.
      *
-     * @param name what it is, for messages
+     * @param name the name of the object, for messages
      * @param release frees it; must not throw
      */
     ReferenceCount(String name, Runnable release) {
@@ -49,12 +49,12 @@ final class ReferenceCount {
         }
     }
 
-    /** Keeps the object alive on behalf of somebody who already does; so it succeeds after {@link #close()} too. */
+    /** Adds a reference for a holder of another one; succeeds after {@link #close()} too. */
     void retainAgain() {
         lock.lock();
         try {
             if (references == 0) {
-                throw new IllegalStateException(name + ": shared by nobody who uses it");
+                throw new IllegalStateException(name + ": retained again without a reference");
             }
             references++;
         } finally {
@@ -62,7 +62,7 @@ final class ReferenceCount {
         }
     }
 
-    /** Ends what one {@link #retain()} or {@link #retainAgain()} began. */
+    /** Releases one reference of {@link #retain()} or {@link #retainAgain()}. */
     void release() {
         boolean last;
         lock.lock();
@@ -80,7 +80,7 @@ final class ReferenceCount {
         }
     }
 
-    /** Lets nobody acquire from now on; the object is released now or by its last user. Further calls do nothing. */
+    /** Refuses further references; the object is released now or by its last user. Further calls do nothing. */
     void close() {
         boolean last;
         lock.lock();

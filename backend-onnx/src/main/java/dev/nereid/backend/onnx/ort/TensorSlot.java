@@ -14,7 +14,7 @@ final class TensorSlot {
     private final OrtScratch scratch;
     private final OrtTensorInfo info;
 
-    /** The handle, 0 if there is none; what it was made of. */
+    /** The handle, 0 if there is none, and the memory and shape behind it. */
     private long value;
 
     private long address;
@@ -33,7 +33,7 @@ final class TensorSlot {
     }
 
     /**
-     * Takes {@code data} as an input, where it lies. Only data that is not aligned for its element type is copied.
+     * Sets {@code data} as an input, without a copy. Only data that is not aligned for its element type is copied.
      *
      * @throws IllegalArgumentException if {@code data} is not native memory, or its size is not that of the shape
      */
@@ -126,12 +126,12 @@ final class TensorSlot {
         return alignedCopy.asSlice(0, data.byteSize()).copyFrom(data);
     }
 
-    /** Tells whether memory was given for the present run. */
+    /** Returns whether memory was set for the current run. */
     boolean isSet() {
         return memory != null;
     }
 
-    /** Refuses to go on without data, unless the model says that this input may be absent. */
+    /** Throws if there is no data, unless the model declares this input optional. */
     void requireOptional() {
         if (info.kind() != OrtTensorInfo.Kind.OPTIONAL) {
             throw new IllegalStateException(named() + "no data (expected: data for every input)");
@@ -143,7 +143,7 @@ final class TensorSlot {
         return value;
     }
 
-    /** Forgets the memory of the present run. The value stays for the next one, which may bring the same memory. */
+    /** Drops the memory of the current run. The value stays for the next one, which may use the same memory. */
     void unset() {
         memory = null;
     }

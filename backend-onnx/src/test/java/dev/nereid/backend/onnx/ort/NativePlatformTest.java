@@ -44,25 +44,25 @@ class NativePlatformTest {
 
     @ParameterizedTest
     @CsvSource({"62, linux-x64", "183, linux-aarch64"})
-    void reportsThePlatformByTheHeaderOfAnExecutable(int machine, String directory, @TempDir Path folder)
+    void reportsThePlatformByTheHeaderOfAnExecutable(int machine, String directory, @TempDir Path temporary)
             throws IOException {
-        Path file = Files.write(folder.resolve("exe"), header((byte) machine));
+        Path file = Files.write(temporary.resolve("exe"), header((byte) machine));
 
         assertThat(NativePlatform.ofExecutable(file).orElseThrow().directory()).isEqualTo(directory);
     }
 
     @Test
-    void knowsWhichExecutablesItDoesNotKnow(@TempDir Path folder) throws IOException {
-        Path riscV = Files.write(folder.resolve("riscv"), header((byte) 243));
-        Path script = Files.writeString(folder.resolve("script"), "#!/bin/sh\nexit 0 # and so on\n");
-        Path cut = Files.write(folder.resolve("cut"), new byte[] {0x7f, 'E', 'L', 'F'});
+    void knowsWhichExecutablesItDoesNotKnow(@TempDir Path temporary) throws IOException {
+        Path riscV = Files.write(temporary.resolve("riscv"), header((byte) 243));
+        Path script = Files.writeString(temporary.resolve("script"), "#!/bin/sh\nexit 0 # and so on\n");
+        Path cut = Files.write(temporary.resolve("cut"), new byte[] {0x7f, 'E', 'L', 'F'});
 
         assertThatThrownBy(() -> NativePlatform.ofExecutable(riscV))
                 .isInstanceOf(UnsupportedOperationException.class)
                 .hasMessageStartingWith("platform: Linux (ELF machine 243) (expected: ");
         assertThat(NativePlatform.ofExecutable(script)).isEmpty();
         assertThat(NativePlatform.ofExecutable(cut)).isEmpty();
-        assertThat(NativePlatform.ofExecutable(folder.resolve("none"))).isEmpty();
+        assertThat(NativePlatform.ofExecutable(temporary.resolve("none"))).isEmpty();
     }
 
     private static byte[] header(byte machine) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.FieldSource;
 
 /** Tensors of every element type and of unusual shapes. */
 class OrtElementsTest {
-    /** Those that a model has as they are, each with an {@code identity_} of its own. */
+    /** The element types that models contain directly, each with an {@code identity_} model of its own. */
     @SuppressWarnings("unused") // by its name
     private static final List<OrtElementType> TYPES = List.of(
             OrtElementType.FLOAT,

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Termination, closing and running in whatever order. A handle used after its release ends the test's process. */
+/** Termination, closing and running in any order. A handle used after its release ends the test's process. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
 class OrtTerminationTest {
     private static final long FOREVER = Long.MAX_VALUE;
@@ -47,11 +47,11 @@ class OrtTerminationTest {
         try (OrtSession session = session();
                 OrtExecution execution = session.newExecution(Map.of())) {
             CountDownLatch begun = new CountDownLatch(1);
-            AtomicLong ticket = new AtomicLong();
-            Future<Long> run = threads.submit(() -> count(execution, FOREVER, ticket, begun));
+            AtomicLong runId = new AtomicLong();
+            Future<Long> run = threads.submit(() -> count(execution, FOREVER, runId, begun));
             begun.await();
 
-            execution.terminate(ticket.get());
+            execution.terminate(runId.get());
 
             assertThatExceptionOfType(ExecutionException.class)
                     .isThrownBy(run::get)
@@ -65,10 +65,10 @@ class OrtTerminationTest {
     void stopsARunThatWasTerminatedBeforeItStarted() throws OrtException {
         try (OrtSession session = session();
                 OrtExecution execution = session.newExecution(Map.of())) {
-            long ticket = execution.begin();
+            long runId = execution.begin();
             execution.input(0, tensors.longs(FOREVER));
             execution.output(0);
-            execution.terminate(ticket);
+            execution.terminate(runId);
 
             assertThatExceptionOfType(OrtException.class).isThrownBy(execution::run);
             execution.end();
@@ -79,15 +79,15 @@ class OrtTerminationTest {
     void leavesTheNextRunAloneWhenItComesTooLate() throws Exception {
         try (OrtSession session = session();
                 OrtExecution execution = session.newExecution(Map.of())) {
-            AtomicLong ticket = new AtomicLong();
-            assertThat(count(execution, 5, ticket, new CountDownLatch(1))).isEqualTo(5);
-            execution.terminate(ticket.get());
+            AtomicLong runId = new AtomicLong();
+            assertThat(count(execution, 5, runId, new CountDownLatch(1))).isEqualTo(5);
+            execution.terminate(runId.get());
             AtomicLong next = new AtomicLong();
 
             assertThat(count(execution, 6, next, new CountDownLatch(1))).isEqualTo(6);
 
             execution.terminate(next.get());
-            assertThat(next.get()).isNotEqualTo(ticket.get());
+            assertThat(next.get()).isNotEqualTo(runId.get());
         }
     }
 
@@ -95,10 +95,10 @@ class OrtTerminationTest {
     void runsAgainAfterATermination() throws Exception {
         try (OrtSession session = session();
                 OrtExecution execution = session.newExecution(Map.of())) {
-            long ticket = execution.begin();
+            long runId = execution.begin();
             execution.input(0, tensors.longs(FOREVER));
             execution.output(0);
-            execution.terminate(ticket);
+            execution.terminate(runId);
             assertThatExceptionOfType(OrtException.class).isThrownBy(execution::run);
             execution.end();
 
@@ -111,9 +111,9 @@ class OrtTerminationTest {
     void releasesNothingThatARunStillUses() throws Exception {
         OrtSession session = session();
         OrtExecution execution = session.newExecution(Map.of());
-        AtomicLong ticket = new AtomicLong();
+        AtomicLong runId = new AtomicLong();
         CountDownLatch begun = new CountDownLatch(1);
-        Future<Long> run = threads.submit(() -> count(execution, 2_000, ticket, begun));
+        Future<Long> run = threads.submit(() -> count(execution, 2_000, runId, begun));
         begun.await();
 
         library.close();
@@ -124,7 +124,7 @@ class OrtTerminationTest {
         assertThatThrownBy(execution::begin)
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessage("execution: closed (expected: idle)");
-        execution.terminate(ticket.get());
+        execution.terminate(runId.get());
     }
 
     @Test
@@ -190,13 +190,13 @@ class OrtTerminationTest {
     }
 
     /** Runs again and again, now to the end and now terminated, until the execution is closed. */
-    private void countUntilStopped(OrtExecution execution, AtomicLong ticket) {
+    private void countUntilStopped(OrtExecution execution, AtomicLong runId) {
         try (TestTensors own = new TestTensors()) {
             MemorySegment limit = own.longs(50);
             MemorySegment result = own.longs(0);
             for (int run = 0; ; run++) {
                 try {
-                    ticket.set(execution.begin());
+                    runId.set(execution.begin());
                 } catch (IllegalStateException e) {
                     return; // closed
                 }
@@ -235,10 +235,10 @@ class OrtTerminationTest {
         }
     }
 
-    private static long count(OrtExecution execution, long limit, AtomicLong ticket, CountDownLatch begun)
+    private static long count(OrtExecution execution, long limit, AtomicLong runId, CountDownLatch begun)
             throws OrtException {
         try (TestTensors own = new TestTensors()) {
-            ticket.set(execution.begin());
+            runId.set(execution.begin());
             begun.countDown();
             execution.input(0, own.longs(limit));
             execution.output(0);

@@ -13,8 +13,8 @@ import java.util.function.LongSupplier;
 /**
  * Loads models with {@code OUTPUT<i>} = {@code INPUT<i>}. Immutable.
  *
- * <p>Passing a tensor on takes no time at all, so the thread that brings a request may do it. The instances of a model
- * that asks for a delay get threads of their own, which may wait.
+ * <p>Passing a tensor on takes no time, so direct execution on the submitting thread is safe. The instances of a model
+ * with a delay have threads of their own, which may wait.
  */
 final class IdentityBackend implements Backend {
     private static final BackendTraits TRAITS = BackendTraits.DEFAULT

@@ -48,7 +48,7 @@ final class IdentityInstance implements ModelInstance {
         }
     }
 
-    /** Stands in for a model that computes: waits, unless the thread is told to stop. */
+    /** Simulates a model that computes: waits, unless the thread is interrupted. */
     private void await(long nanos) throws BackendException {
         long end = nanoTime.getAsLong() + nanos;
         for (long left = nanos; left > 0; left = end - nanoTime.getAsLong()) {

@@ -62,7 +62,7 @@ record IdentityModel(Map<String, String> outputs, long delayNanos) {
                 return TimeUnit.MILLISECONDS.toNanos(millis);
             }
         } catch (NumberFormatException ignored) {
-            // answered below, together with numbers that are too small
+            // refused below, together with numbers that are too small
         }
         throw invalid(DELAY + ": '" + text + "' (expected: a whole number of milliseconds, 0 or more)");
     }

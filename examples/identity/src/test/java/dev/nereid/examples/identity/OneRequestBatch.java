@@ -9,7 +9,7 @@ import dev.nereid.spi.Tensor;
 import java.util.List;
 import java.util.Set;
 
-/** A batch of one request, to be answered request by request. Confined to the test's thread. */
+/** A batch of one request, completed request by request. Confined to the test's thread. */
 record OneRequestBatch(RecordedRequest request) implements Batch {
     @Override
     public List<InferenceRequest> requests() {

@@ -17,7 +17,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** A request that remembers how it was answered. Confined to the test's thread. */
+/** A request that records its responses. Confined to the test's thread. */
 final class RecordedRequest implements InferenceRequest, InferenceResponse {
     final Map<String, Tensor> completed = new HashMap<>();
     final List<BackendException> failures = new ArrayList<>();

@@ -20,7 +20,7 @@ final class RepeatBackend implements Backend {
     static final String OUT = "OUT";
     static final String IDX = "IDX";
 
-    /** A request may ask the execution to wait; so every instance gets a thread of its own that may. */
+    /** A request may contain a wait; so every instance has a thread of its own. */
     private static final BackendTraits TRAITS =
             BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
 
@@ -55,9 +55,9 @@ final class RepeatBackend implements Backend {
         check("output '" + IDX + "'", settings.output(IDX), DataType.UINT32);
     }
 
-    private static void check(String what, Optional<TensorSpec> spec, DataType type) throws BackendException {
+    private static void check(String role, Optional<TensorSpec> spec, DataType type) throws BackendException {
         if (spec.isEmpty() || spec.get().type() != type) {
-            throw invalid(what + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: " + type + ")");
+            throw invalid(role + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: " + type + ")");
         }
     }
 

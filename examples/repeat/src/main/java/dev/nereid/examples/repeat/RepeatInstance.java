@@ -46,7 +46,7 @@ final class RepeatInstance implements ModelInstance {
         // Read before the responses begin: with the last of them the inputs are gone.
         long waitNanos = waitNanos(request);
         Thread waiter = Thread.currentThread();
-        // Before the responses have their hook: once that one has answered the request, no other is run.
+        // Registered before the hook of the responses: once that hook has completed the request, no other runs.
         CancelHook hook = request.onCancel(() -> LockSupport.unpark(waiter));
         try {
             Repetition.begin(request, in, delay, timer);
@@ -65,7 +65,7 @@ final class RepeatInstance implements ModelInstance {
         return TimeUnit.MILLISECONDS.toNanos(Integer.toUnsignedLong(wait.data().get(Repetition.INT, 0)));
     }
 
-    /** Waits, unless the request is withdrawn or the thread is told to stop. */
+    /** Waits, unless the request is cancelled or the thread is interrupted. */
     private void await(InferenceRequest request, long nanos) {
         long start = nanoTime.getAsLong();
         for (long left = nanos;

@@ -16,9 +16,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Sends the responses to one request, one for each element of its input. Owned by one thread at a time, that of the
  * next step.
  *
- * <p>Between two steps {@code waiting} is set, and whoever takes it back takes the next step: the timer, or the thread
- * that withdraws the request, so that a withdrawn request ends at once. Only a step ends the sender, so that inputs are
- * there while a step reads them.
+ * <p>Between two steps {@code waiting} is set, and the thread that clears it takes the next step: the timer, or the
+ * thread that cancels the request, so that a cancelled request ends at once. Only a step ends the sender, so that
+ * inputs are available while a step reads them.
  */
 final class Repetition {
     static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -40,9 +40,9 @@ final class Repetition {
     }
 
     /**
-     * Begins the responses to a request; they go on on other threads.
+     * Begins the responses to a request, which continue on other threads.
      *
-     * @param in what to answer
+     * @param in the values of the responses
      * @param delay the time before each response, in milliseconds; of the same shape
      */
     static void begin(InferenceRequest request, Tensor in, Tensor delay, Timer timer) {
@@ -57,7 +57,7 @@ final class Repetition {
         }
     }
 
-    /** Takes a step. Whatever goes wrong ends the request: nobody else would. */
+    /** Takes a step. Any failure ends the request, since no other code would. */
     private void advance(boolean timeIsOver) {
         try {
             if (sender.isCancelled()) {
@@ -86,7 +86,7 @@ final class Repetition {
         waiting.set(true);
         timer.run(this::resume, delayMillis);
         if (sender.isCancelled()) {
-            resume(); // withdrawn before the wait began: nobody else goes on before the time is over
+            resume(); // cancelled before the wait began: no other thread resumes before the time is over
         }
     }
 

@@ -5,7 +5,7 @@ interface Timer {
     /**
      * Runs an action once.
      *
-     * @param action what to do, on any thread
+     * @param action the action, run on any thread
      * @param delayMillis when, in milliseconds from now
      */
     void run(Runnable action, long delayMillis);

@@ -16,7 +16,7 @@ final class SquareBackend implements Backend {
     static final String IN = "IN";
     static final String OUT = "OUT";
 
-    /** Many responses take long; so every instance gets a thread of its own. */
+    /** Many responses take long; so every instance has a thread of its own. */
     private static final BackendTraits TRAITS =
             BackendTraits.DEFAULT.withExecution(BackendTraits.Execution.LONG).withParallelInstances();
 
@@ -44,9 +44,9 @@ final class SquareBackend implements Backend {
         }
     }
 
-    private static void check(String what, Optional<TensorSpec> spec) throws BackendException {
+    private static void check(String role, Optional<TensorSpec> spec) throws BackendException {
         if (spec.isEmpty() || spec.get().type() != DataType.INT32) {
-            throw invalid(what + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
+            throw invalid(role + ": " + spec.map(TensorSpec::toString).orElse("missing") + " (expected: INT32)");
         }
     }
 

@@ -14,8 +14,8 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * Sends n responses with the value n, then the end of the responses. Sends the end alone if n is 0 or less. Confined
- * to the instance's thread.
+ * Sends n responses with the value n, then the end of the responses. Sends only the end if n is 0 or less. Confined to
+ * the instance's thread.
  */
 final class SquareInstance implements ModelInstance {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -29,7 +29,7 @@ final class SquareInstance implements ModelInstance {
             } catch (BackendException e) {
                 request.sender().fail(e);
             } catch (RuntimeException | Error e) {
-                // The sender must be ended, whatever happens: nobody else does.
+                // The sender must be ended in every case: no other code does.
                 request.sender().fail(new BackendException(ErrorCode.INTERNAL, "square failed: " + e, e));
                 throw e;
             }
@@ -39,7 +39,7 @@ final class SquareInstance implements ModelInstance {
     private static void respond(InferenceRequest request) throws BackendException {
         int number = number(request);
         ResponseSender sender = request.sender();
-        // A client that went away needs no more responses: there may be two billion of them.
+        // A disconnected client needs no more responses: there may be two billion of them.
         for (int i = 0; i < number && !sender.isCancelled(); i++) {
             sender.send(response(sender, number));
         }
