@@ -1,6 +1,7 @@
 package dev.nereid.server;
 
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.server.options.SupervisionOptions;
 
 /** Tracks fatal errors and a full heap, which make the server not live. Safe for use by any thread. */
 final class Health implements FatalErrorHandler {

@@ -16,14 +16,12 @@ import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.time.TimerThread;
-import dev.nereid.scheduler.time.Watchdog;
-import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.instance.ExecutingInstance;
-import dev.nereid.server.lifecycle.ModelLifecycle;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
-import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.options.LifecycleOptions;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
@@ -42,10 +40,8 @@ import org.slf4j.LoggerFactory;
  * {@link #awaitModels} and {@link #updateInstances} block.
  *
  * {@snippet :
- * try (NereidServer server = NereidServer.builder()
- *         .modelRepositories(Path.of("models"))
- *         .pluginDirectories(Path.of("plugins"))
- *         .start()) {
+ * ServerOptions options = ServerOptions.of(Path.of("models")).withPlugins(Path.of("plugins"));
+ * try (NereidServer server = NereidServer.start(options)) {
  *     TensorBuffer memory = server.memory().allocate(4 * Float.BYTES);
  *     memory.segment().setAtIndex(ValueLayout.JAVA_FLOAT, 0, 1.5f);
  *     Tensor input = Tensor.of(DataType.FP32, Shape.of(1, 4), memory.segment());
@@ -68,57 +64,63 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         CLOSED
     }
 
-    private final ServerMetadata info;
-    private final ServerMemory memory;
-    private final Optional<ServerCache> cache;
-    private final BackendRegistry backends;
-    private final ModelLifecycle lifecycle;
-    private final TimerThread timer;
-    private final Watchdog watchdog;
-    private final Health health;
+    private final ServerMetadata metadata;
+    private final ServerComponents components;
+    private final LifecycleOptions options;
+    private final Refusals refusals;
     private final ServedModels models;
     private final ModelControl control = new StaticModelControl();
-    private final boolean strictReadiness;
-    private final Duration exitTimeout;
-    private final Refusals refusals;
     private final LargeRequestExecutor largeRequests = new LargeRequestExecutor();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
     private volatile boolean markedNotReady;
 
-    NereidServer(
-            ServerMetadata info,
-            ServerMemory memory,
-            Optional<ServerCache> cache,
-            BackendRegistry backends,
-            ModelLifecycle lifecycle,
-            TimerThread timer,
-            Watchdog watchdog,
-            Health health,
-            boolean strictReadiness,
-            Duration exitTimeout,
-            Refusals refusals) {
-        this.info = info;
-        this.memory = memory;
-        this.cache = cache;
-        this.backends = backends;
-        this.lifecycle = lifecycle;
-        this.timer = timer;
-        this.watchdog = watchdog;
-        this.health = health;
-        models = lifecycle.models();
-        this.strictReadiness = strictReadiness;
-        this.exitTimeout = exitTimeout;
+    NereidServer(ServerMetadata metadata, ServerComponents components, LifecycleOptions options, Refusals refusals) {
+        this.metadata = metadata;
+        this.components = components;
+        this.options = options;
         this.refusals = refusals;
+        models = components.lifecycle().models();
     }
 
     /**
-     * Begins a server.
+     * Starts a server and waits until every model is loaded or has failed. Blocks meanwhile.
      *
-     * @return a builder with the defaults of the command line
+     * @param options the server's options
+     * @return the server, owned by the caller
+     * @throws InferenceException if a repository cannot be read, or if a model cannot be loaded and the server is to
+     *     {@linkplain LifecycleOptions#exitOnError exit on errors}; everything was closed again
+     * @throws InterruptedException if the thread is interrupted meanwhile; everything was closed again
      */
-    public static NereidServerBuilder builder() {
-        return new NereidServerBuilder();
+    public static NereidServer start(ServerOptions options) throws InterruptedException {
+        NereidServer server = startLoading(options);
+        boolean started = false;
+        try {
+            server.awaitModels();
+            started = true;
+        } catch (InferenceException e) {
+            if (options.lifecycle().exitOnError()) {
+                throw e;
+            }
+            started = true;
+        } finally {
+            if (!started) {
+                server.close();
+            }
+        }
+        return server;
+    }
+
+    /**
+     * Starts a server and returns while its models are loading, whether the server is to exit on errors or not.
+     * {@link #awaitModels} waits for the end of the loads.
+     *
+     * @param options the server's options
+     * @return the server, live but with strict readiness not ready yet, owned by the caller
+     * @throws InferenceException if a repository cannot be read
+     */
+    public static NereidServer startLoading(ServerOptions options) {
+        return new ServerFactory(options).start();
     }
 
     @Override
@@ -139,7 +141,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
             }
             model = models.resolve(call.model());
-            owned = OwnedStrings.of(call, memory.pool());
+            owned = OwnedStrings.of(call, components.memory().pool());
             checked = model.check(owned);
         } catch (InferenceException e) {
             return refuse(owned, observer, e);
@@ -162,12 +164,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public SharedMemory sharedMemory() {
-        return memory.shared();
+        return components.memory().shared();
     }
 
     @Override
     public TensorMemory memory() {
-        return memory.pool();
+        return components.memory().pool();
     }
 
     @Override
@@ -177,7 +179,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public ServerMetadata metadata() {
-        return info;
+        return metadata;
     }
 
     /**
@@ -188,7 +190,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     @Override
     public boolean isLive() {
-        return phase.get() == Phase.RUNNING && health.isGood();
+        return phase.get() == Phase.RUNNING && components.health().isGood();
     }
 
     /**
@@ -198,7 +200,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * @return the handler, the same at every call; passes errors on to that of {@link SupervisionOptions}
      */
     public FatalErrorHandler fatalErrors() {
-        return health;
+        return components.health();
     }
 
     /**
@@ -208,7 +210,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      *     never block
      */
     public void everySecond(LongConsumer check) {
-        watchdog.add(check::accept);
+        components.watchdog().add(check::accept);
     }
 
     /**
@@ -238,7 +240,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public boolean isReady() {
-        return isLive() && !markedNotReady && (!strictReadiness || models.allReady());
+        return isLive() && !markedNotReady && (!options.strictReadiness() || models.allReady());
     }
 
     /**
@@ -247,20 +249,20 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      * @return the states: what can be used first, then what is broken
      */
     public List<BackendStatus> backends() {
-        return backends.statuses();
+        return components.backends().statuses();
     }
 
     /**
      * Waits until every model is loaded or has failed. Needed only after
-     * {@link NereidServerBuilder#startLoading()}.
+     * {@link #startLoading}.
      *
      * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws InferenceException {@link ErrorCode#INTERNAL} with all names and reasons if a model could not be loaded;
      *     the server goes on to serve the others
      */
     public void awaitModels() throws InterruptedException {
-        lifecycle.awaitLoaded();
-        List<ModelStatus> failures = lifecycle.failures();
+        components.lifecycle().awaitLoaded();
+        List<ModelStatus> failures = components.lifecycle().failures();
         if (!failures.isEmpty()) {
             throw new InferenceException(
                     ErrorCode.INTERNAL,
@@ -290,7 +292,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         if (phase.get() != Phase.RUNNING) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
-        lifecycle.updateInstances(model);
+        components.lifecycle().updateInstances(model);
     }
 
     /**
@@ -307,7 +309,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
-        lifecycle.endDelay();
+        components.lifecycle().endDelay();
     }
 
     /**
@@ -317,7 +319,7 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
      */
     @Override
     public void close() {
-        closeWithin(exitTimeout);
+        closeWithin(options.exitTimeout());
     }
 
     /**
@@ -333,17 +335,13 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             return;
         }
         beginExit();
-        boolean drained = lifecycle.close(budget);
+        boolean drained = components.lifecycle().close(budget);
         phase.set(Phase.CLOSED);
         largeRequests.close();
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
-        watchdog.close();
-        timer.close();
-        cache.ifPresent(ServerCache::close);
-        backends.close();
-        memory.close();
+        components.close();
     }
 
     private Cancellation refuse(InferRequest call, ResponseObserver observer, InferenceException error) {

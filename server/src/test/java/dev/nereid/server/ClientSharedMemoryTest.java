@@ -13,6 +13,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
@@ -55,13 +56,11 @@ final class ClientSharedMemoryTest {
                         output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
                         """)
                 .model("words", "backend: \"recording\"\n" + TestModels.TENSORS.replace("FP32", "STRING"));
-        server = NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig(
+        server = NereidServer.start(ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .allowClientSharedMemory(true)
-                .start();
+                .withMemory(memory -> memory.withClientSharedMemory(true)));
         cut(PAGE);
         server.sharedMemory().register("r", "/" + key, 0, PAGE);
     }

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelInstanceGroup;
 import java.io.IOException;
@@ -45,7 +46,7 @@ final class ModelUpdateTest {
     void reusesInstances() throws Exception {
         configure("instance_group { count: 2 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure("instance_group { name: \"x\" count: 3 kind: KIND_CPU }");
 
@@ -74,7 +75,7 @@ final class ModelUpdateTest {
     void keepsTheStatistics() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             RecordingObserver.to(server, "m", 1).await();
             configure("instance_group { kind: KIND_CPU host_policy: \"other\" }");
             server.updateInstances("m");
@@ -90,7 +91,7 @@ final class ModelUpdateTest {
     void exchangesPassiveInstances() throws Exception {
         configure("instance_group [ { name: \"a\" kind: KIND_CPU }, { name: \"b\" kind: KIND_CPU passive: true } ]");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(
                     "instance_group [ { name: \"a\" kind: KIND_CPU passive: true }, { name: \"b\" kind: KIND_CPU } ]");
@@ -113,7 +114,7 @@ final class ModelUpdateTest {
                 """;
         configure(warmup + "instance_group { count: 1 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(warmup + "instance_group { count: 2 kind: KIND_CPU }");
 
@@ -129,7 +130,7 @@ final class ModelUpdateTest {
         String failing = parameter("fail_instance", "x_1");
         configure(failing + "instance_group { count: 1 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(failing + "instance_group { name: \"x\" count: 2 kind: KIND_CPU host_policy: \"p\" }");
 
@@ -150,7 +151,7 @@ final class ModelUpdateTest {
                 """;
         configure(warmup + "instance_group { count: 1 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(warmup + "instance_group [ { name: \"x\" count: 2 kind: KIND_CPU host_policy: \"p\" },"
                     + " { name: \"y\" kind: KIND_CPU passive: true } ]");
@@ -168,7 +169,7 @@ final class ModelUpdateTest {
     void reportsThatOtherChangesNeedAReload() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             configure("instance_group { kind: KIND_CPU count: 2 }\ndynamic_batching {}");
             assertUpdateFails(
                     server,
@@ -198,7 +199,8 @@ final class ModelUpdateTest {
         String blocking = parameter("execution", "DEVICE_BLOCKING");
         configure(blocking + "instance_group { kind: KIND_GPU count: 2 }");
 
-        try (NereidServer server = builder().gpus(0, 1).start()) {
+        try (NereidServer server = NereidServer.start(
+                options().withModels(model -> model.withInstances(instances -> instances.withGpus(0, 1))))) {
             assertThat(RecordingObserver.to(server, "m", 4).response().values()).containsExactly(4f);
             server.updateInstances("m");
             configure(blocking + "instance_group { kind: KIND_GPU count: 1 }");
@@ -215,7 +217,8 @@ final class ModelUpdateTest {
     void refusesModelsThatItDoesNotServe() throws Exception {
         models.recording("broken", parameter("fail_load", "1"));
 
-        NereidServer server = builder().exitOnError(false).start();
+        NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)));
         try (server) {
             assertThatThrownBy(() -> server.updateInstances("nobody"))
                     .isInstanceOfSatisfying(
@@ -234,7 +237,7 @@ final class ModelUpdateTest {
     void updatesEveryVersion() throws Exception {
         models.recording("m", "version_policy { all {} } instance_group { kind: KIND_CPU }", 1, 2);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             models.recording("m", "version_policy { all {} } instance_group { kind: KIND_CPU count: 2 }", 1, 2);
 
@@ -248,7 +251,7 @@ final class ModelUpdateTest {
     void refusesOnceTheServerHasBegunToEnd() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             server.beginExit();
 
             assertUpdateFails(server, ErrorCode.UNAVAILABLE, "Server not ready");
@@ -262,7 +265,7 @@ final class ModelUpdateTest {
         AtomicBoolean ended = new AtomicBoolean();
         AtomicInteger answers = new AtomicInteger();
         List<Throwable> failures = new CopyOnWriteArrayList<>();
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             List<Thread> clients = new ArrayList<>();
             for (int i = 0; i < 2; i++) {
                 clients.add(Thread.ofPlatform()
@@ -331,12 +334,11 @@ final class ModelUpdateTest {
                 .hasMessage(text);
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events.toString())
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events.toString())
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
     }
 
     private void awaitEvents(int number) throws IOException {

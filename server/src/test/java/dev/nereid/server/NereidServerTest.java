@@ -10,6 +10,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
@@ -58,7 +59,7 @@ final class NereidServerTest {
                 output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
                 """);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             RecordingObserver answer =
                     RecordingObserver.to(server, ModelRef.latest("double"), "INPUT", new long[] {2, 2}, 1.5f, -2, 0, 8);
 
@@ -76,7 +77,7 @@ final class NereidServerTest {
             models.model("m_" + backend, "backend: \"" + backend + "\"\nmax_batch_size: 1\n" + TestModels.TENSORS);
         }
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(RecordingObserver.to(server, "m_identity_old", 7).response())
                     .isEqualTo(new RecordingObserver.Values(
                             1, List.of(7f), Map.of("library", new ParameterValue.Text("1.0"))));
@@ -92,7 +93,7 @@ final class NereidServerTest {
 
     @Test
     void reportsItsMetadata() throws Exception {
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.metadata().name()).isEqualTo("nereid");
             assertThat(server.metadata().version()).matches("\\d+\\.\\d+\\.\\d+.*");
             assertThat(String.join(", ", server.metadata().extensions()))
@@ -100,7 +101,8 @@ final class NereidServerTest {
                             + " schedule_policy, model_configuration, system_shared_memory, cuda_shared_memory,"
                             + " binary_tensor_data, parameters, statistics, trace, logging");
         }
-        try (NereidServer server = builder().serverId("mine").start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withProtocol(protocol -> protocol.withServerId("mine")))) {
             assertThat(server.metadata().name()).isEqualTo("mine");
         }
     }
@@ -110,7 +112,7 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         models.recording("m", "");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertError(
                     RecordingObserver.to(server, "nope", 1),
                     ErrorCode.NOT_FOUND,
@@ -130,7 +132,7 @@ final class NereidServerTest {
 
     @Test
     void survivesAnObserverThatThrows() throws Exception {
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             TensorBuffer memory = server.memory().allocate(4);
 
             server.infer(InferRequest.of(ModelRef.latest("nope"), List.of(), memory::close), new Throwing());
@@ -144,7 +146,7 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
-        NereidServer server = builder().start();
+        NereidServer server = NereidServer.start(options());
         List<RecordingObserver> answers = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
             answers.add(RecordingObserver.to(server, "m", i));
@@ -173,7 +175,8 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
-        NereidServer server = builder().exitTimeout(Duration.ofMillis(50)).start();
+        NereidServer server = NereidServer.start(
+                options().withLifecycle(lifecycle -> lifecycle.withExitTimeout(Duration.ofMillis(50))));
         RecordingObserver executing = RecordingObserver.to(server, "m", 1);
         RecordingObserver waiting = RecordingObserver.to(server, "m", 1);
 
@@ -201,7 +204,7 @@ final class NereidServerTest {
     void acceptsRequestsWhileItReportsThatItExits() throws Exception {
         TestPlugins.recording(plugins);
         models.recording("m", "");
-        NereidServer server = builder().start();
+        NereidServer server = NereidServer.start(options());
 
         server.beginExit();
         server.beginExit();
@@ -222,7 +225,7 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         models.recording("a", "").recording("b", "");
         Path gate = Files.createFile(models.root().resolve("a/gate"));
-        NereidServer server = builder().modelLoadThreads(1).startLoading();
+        NereidServer server = NereidServer.startLoading(options().withModels(model -> model.withLoadThreads(1)));
         await(() -> happened("load a/1 on [cpu]"));
 
         try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
@@ -242,16 +245,20 @@ final class NereidServerTest {
     void refusesOptionsThatCannotBeMet() {
         Path missing = directory.resolve("missing");
 
-        assertThatThrownBy(() -> NereidServer.builder().start())
+        assertThatThrownBy(() -> NereidServer.start(ServerOptions.of()))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("modelRepositories: none (expected: at least one folder)");
-        assertThatThrownBy(() -> builder().modelRepositories(missing).start())
+                .hasMessage("modelRepositories: none (expected: at least one directory)");
+        assertThatThrownBy(() -> NereidServer.start(
+                        options().withDirectories(directories -> directories.withModelRepositories(List.of(missing)))))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("modelRepositories: " + missing + " (expected: an existing folder)");
-        assertThatThrownBy(() -> builder().pluginDirectories(missing).start())
-                .hasMessage("pluginDirectories: " + missing + " (expected: an existing folder)");
-        assertThatThrownBy(() -> builder().modelLoadThreads(0).start()).hasMessage("threads: 0 (expected: >= 1)");
-        assertThatThrownBy(() -> builder().processors(0).start()).hasMessage("processors: 0 (expected: >= 1)");
+                .hasMessage("modelRepositories: " + missing + " (expected: an existing directory)");
+        assertThatThrownBy(() -> NereidServer.start(options().withPlugins(missing)))
+                .hasMessage("plugins: " + missing + " (expected: an existing directory)");
+        assertThatThrownBy(() -> NereidServer.start(options().withModels(model -> model.withLoadThreads(0))))
+                .hasMessage("loadThreads: 0 (expected: >= 1)");
+        assertThatThrownBy(() -> NereidServer.start(
+                        options().withModels(model -> model.withInstances(instances -> instances.withProcessors(0)))))
+                .hasMessage("processors: 0 (expected: >= 1)");
     }
 
     /** Eight clients send valid and invalid calls while a second model is loaded. */
@@ -263,7 +270,7 @@ final class NereidServerTest {
         Path gate = Files.createFile(models.root().resolve("late/gate"));
 
         List<RecordingObserver> answers = new ArrayList<>();
-        try (NereidServer server = builder().startLoading();
+        try (NereidServer server = NereidServer.startLoading(options());
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
             await(() -> isReady(server, "busy"));
             List<Future<List<RecordingObserver>>> work = new ArrayList<>();
@@ -346,12 +353,11 @@ final class NereidServerTest {
         return directory.resolve("events");
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events().toString())
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events().toString())
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
     }
 
     private static final class Throwing implements ResponseObserver {

@@ -6,14 +6,22 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.MemoryReport;
 import dev.nereid.server.NereidServer;
-import dev.nereid.server.NereidServerBuilder;
 import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.instance.InstanceOptions;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.options.LifecycleOptions;
+import dev.nereid.server.options.ProtocolOptions;
+import dev.nereid.server.options.SchedulingOptions;
+import dev.nereid.server.options.ServerDirectories;
+import dev.nereid.server.options.ServerOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -135,35 +143,51 @@ public final class ServerFlags {
         }
         requireDirectories("--model-repository", repositories);
         requireDirectories("--backend-directory", backendDirectories);
-        Optional<CacheOptions> responses =
-                cache.options(surroundings.paths().home().resolve("caches"));
-        NereidServerBuilder builder = NereidServer.builder()
-                .modelRepositories(repositories.toArray(Path[]::new))
-                .pluginDirectories(pluginDirectories(surroundings.paths().home().resolve("plugins")))
-                .cacheDirectory(pluginCache.directory(surroundings))
-                .serverId(id)
-                .exitOnError(exitOnError)
-                .strictReadiness(strictReadiness)
-                .autoComplete(withCompletion)
-                .allowClientSharedMemory(clientSharedMemory)
-                .modelConfigName(modelConfigName)
-                .processors(surroundings.host().processors())
-                .modelLoadThreads(loadThreads)
-                .exitTimeout(exitTimeout);
-        backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
-        responses.ifPresent(builder::cache);
-        host.set(builder, surroundings.environment());
-        SchedulerDelay.apply(builder, surroundings.environment());
-        memory.apply(builder);
-        admission.apply(builder, memory.bound());
-        errors.apply(builder);
-        rateLimit.options().ifPresent(builder::rateLimit);
-        supervision.apply(builder, surroundings.outOfMemoryExit());
+        ServerOptions options = options(surroundings);
         try {
-            return builder.startLoading();
+            return NereidServer.startLoading(options);
         } catch (IllegalArgumentException | InferenceException e) {
             throw new StartException(String.valueOf(e.getMessage()), e);
         }
+    }
+
+    private ServerOptions options(CommandContext surroundings) throws StartException {
+        Path home = surroundings.paths().home();
+        Map<String, String> environment = surroundings.environment();
+        Optional<CacheOptions> responses = cache.options(home.resolve("caches"));
+        Path unpacked = pluginCache.directory(surroundings);
+        InstanceOptions instances = host.instances(surroundings.host().processors(), environment);
+        int delayed = SchedulerDelay.read(environment);
+        SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
+        try {
+            return new ServerOptions(
+                    new ServerDirectories(repositories, pluginDirectories(home.resolve("plugins")), unpacked),
+                    admission.apply(ModelLoadOptions.DEFAULT
+                            .withAutoComplete(withCompletion)
+                            .withConfigName(modelConfigName)
+                            .withLoadThreads(loadThreads)
+                            .withInstances(_ -> instances)),
+                    backendSettings(),
+                    memory.options().withClientSharedMemory(clientSharedMemory),
+                    new SchedulingOptions(limits.load(), rateLimit.options(), responses, delayed),
+                    new LifecycleOptions(
+                            exitOnError,
+                            strictReadiness,
+                            exitTimeout,
+                            supervision.options(surroundings.outOfMemoryExit())),
+                    new ProtocolOptions(id, errors.clientErrorsAsBadRequest()));
+        } catch (IllegalArgumentException e) {
+            throw new StartException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private Map<String, Map<String, String>> backendSettings() {
+        Map<String, Map<String, String>> settings = new HashMap<>();
+        for (BackendSetting setting : backendSettings) {
+            settings.computeIfAbsent(setting.backend(), backend -> new HashMap<>())
+                    .put(setting.key(), setting.value());
+        }
+        return settings;
     }
 
     /** Returns what there is to say of the memory of the server. */
@@ -178,12 +202,12 @@ public final class ServerFlags {
     }
 
     /** The folders given come first: where two plugins bring a backend of one name, the user's wins. */
-    private Path[] pluginDirectories(Path own) {
+    private List<Path> pluginDirectories(Path own) {
         List<Path> folders = new ArrayList<>(backendDirectories);
         if (Files.isDirectory(own)) {
             folders.add(own);
         }
-        return folders.toArray(Path[]::new);
+        return folders;
     }
 
     private static void requireDirectories(String flag, List<Path> folders) throws StartException {

@@ -79,7 +79,7 @@ public final class ModelLifecycle {
                 repository, preparation, new VersionUpdater(backends, loader, options, warmups), models, fatalErrors);
         nanoTime = environment.nanoTime();
         loadThreads = Executors.newFixedThreadPool(
-                options.threads(), Thread.ofPlatform().name("load/", 0).factory());
+                options.loadThreads(), Thread.ofPlatform().name("load/", 0).factory());
     }
 
     /**
