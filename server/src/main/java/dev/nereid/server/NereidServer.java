@@ -142,14 +142,14 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
             }
             model = models.resolve(call.model());
             owned = OwnedStrings.of(call, components.memory().pool());
-            checked = model.check(owned);
+            checked = model.check(owned, arrivedNanos);
         } catch (InferenceException e) {
             return refuse(owned, observer, e);
         } catch (RuntimeException e) {
             LOG.atError().addKeyValue("model", call.model()).setCause(e).log("check of a call failed");
             return refuse(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
-        return model.submit(checked, call.outputs(), observer, arrivedNanos);
+        return model.submit(checked, observer);
     }
 
     @Override

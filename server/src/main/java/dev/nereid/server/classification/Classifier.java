@@ -42,21 +42,6 @@ public final class Classifier {
     }
 
     /**
-     * Says whether a call asks for classes.
-     *
-     * @param outputs the outputs of the call
-     * @return whether one of them is to be replaced
-     */
-    public static boolean isRequested(List<RequestedOutput> outputs) {
-        for (int i = 0; i < outputs.size(); i++) {
-            if (outputs.get(i).classes() > 0) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /**
      * Fails if a call asks for classes that cannot be had.
      *
      * @param outputs the outputs of the call, which the model knows

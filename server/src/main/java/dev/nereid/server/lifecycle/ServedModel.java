@@ -5,12 +5,12 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
@@ -92,34 +92,33 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Checks a call against the model and hands its memory over if it passes.
+     * Checks a request against the model and takes over its memory if it passes.
      *
-     * @param call the call
-     * @return the call as the model's scheduler takes it
-     * @throws InferenceException if the call is wrong; its memory still belongs to the caller
+     * @param request the request as received
+     * @param arrivedNanos the time at which the server received it
+     * @return the request as the model's scheduler takes it
+     * @throws InferenceException if the request is wrong; its memory still belongs to the caller
      */
-    public CheckedRequest check(InferRequest call) {
-        CheckedRequest checked = checks.check(call);
-        classifier.check(call.outputs());
+    public CheckedRequest check(InferRequest request, long arrivedNanos) {
+        CheckedRequest checked = checks.check(request, arrivedNanos);
+        classifier.check(request.outputs());
         return checked;
     }
 
     /**
-     * Queues a call that was checked.
+     * Queues a request that was checked.
      *
-     * @param call the call, whose memory is the model's from now on
-     * @param outputs the outputs wanted, and in which form
-     * @param observer who is told the outcome, whatever it is
-     * @param arrivedNanos when the server was given the call
-     * @return the handle by which the caller withdraws the call
+     * @param request the request, whose memory belongs to the model from now on
+     * @param observer notified of the outcome in any case
+     * @return the handle by which the caller cancels the request
      */
-    public Cancellation submit(
-            CheckedRequest call, List<RequestedOutput> outputs, ResponseObserver observer, long arrivedNanos) {
-        if (!Classifier.isRequested(outputs)) {
-            return scheduler.submit(call, observer, arrivedNanos, false);
+    public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
+        RequestOutputs outputs = request.outputs();
+        if (!outputs.isClassified()) {
+            return scheduler.submit(request, observer);
         }
-        ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs, observer);
-        return classifying.attach(scheduler.submit(call, classifying, arrivedNanos, true));
+        ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs.requested(), observer);
+        return classifying.attach(scheduler.submit(request, classifying));
     }
 
     ModelConfig config() {

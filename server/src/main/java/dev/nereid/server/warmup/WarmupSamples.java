@@ -10,6 +10,7 @@ import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -180,27 +181,19 @@ public final class WarmupSamples implements AutoCloseable {
 
     /** Makes the call that all of an execution are equal to; what the configuration does not know goes last. */
     private CheckedRequest request(ModelWarmup setting, List<InputTensor> known, List<NamedTensor> unknown) {
-        CheckedRequest call = checks.check(new InferRequest(
-                new ModelRef(model.name(), model.version()),
-                setting.getName(),
-                known,
-                List.of(),
-                Map.of(),
-                RequestOptions.DEFAULT,
-                () -> {}));
-        List<NamedTensor> inputs = new ArrayList<>(call.inputs());
+        CheckedRequest checked = checks.check(
+                new InferRequest(
+                        new ModelRef(model.name(), model.version()),
+                        setting.getName(),
+                        known,
+                        List.of(),
+                        Map.of(),
+                        RequestOptions.DEFAULT,
+                        () -> {}),
+                0);
+        List<NamedTensor> inputs = new ArrayList<>(checked.inputs());
         inputs.addAll(unknown);
-        return new CheckedRequest(
-                call.model(),
-                call.version(),
-                call.batchSize(),
-                call.id(),
-                List.copyOf(inputs),
-                call.outputs(),
-                call.targets(),
-                call.parameters(),
-                call.options(),
-                call.release());
+        return checked.withInputs(RequestInputs.of(inputs, checked.batchSize(), checked.release()));
     }
 
     private static DataType type(String name, inference.DataType type) {

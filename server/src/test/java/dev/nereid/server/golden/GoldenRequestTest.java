@@ -89,11 +89,11 @@ class GoldenRequestTest {
                 1));
 
         if (answer.startsWith("OK")) {
-            CheckedRequest checked = checks.check(request(request));
+            CheckedRequest checked = checks.check(request(request), 0);
             assertThat(checked.inputs()).hasSize(request.getInputsCount());
         } else {
             InferenceException error =
-                    catchThrowableOfType(InferenceException.class, () -> checks.check(request(request)));
+                    catchThrowableOfType(InferenceException.class, () -> checks.check(request(request), 0));
             assertThat(error).isNotNull();
             assertThat(REFUSED + error.publicMessage()).isEqualTo(answer);
         }

@@ -13,6 +13,9 @@ import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
@@ -43,7 +46,13 @@ final class ThreadAffinityTest {
                         List.of(new HostSetting("p", HostSetting.CPU_CORES, one.toString())))
                 .placement("p");
         CheckedRequest call = new CheckedRequest(
-                "m", 1, 1, "", List.of(), List.of(), List.of(), Map.of(), RequestOptions.DEFAULT, () -> {});
+                new ModelVersion("m", 1),
+                "",
+                RequestInputs.of(List.of(), 1, () -> {}),
+                RequestOutputs.all(List.of()),
+                Map.of(),
+                RequestOptions.DEFAULT,
+                0);
         ModelSettings model = ModelSettings.builder("m", 1).build();
 
         try (TimerThread timer = new TimerThread(System::nanoTime);

@@ -47,7 +47,7 @@ class RequestChecksProperties {
         InputTensor claim = InferRequests.zeros("a", type.name(), byteSize, dims);
 
         try {
-            CheckedRequest checked = checks.check(InferRequests.request(claim));
+            CheckedRequest checked = checks.check(InferRequests.request(claim), 0);
 
             Tensor tensor = checked.inputs().getFirst().tensor();
             assertThat(tensor.shape().toArray()).isEqualTo(dims);
@@ -66,7 +66,7 @@ class RequestChecksProperties {
         InputTensor claim = InferRequests.input("a", "BYTES", MemorySegment.ofArray(data), strings);
 
         try {
-            assertThat(checks.check(InferRequests.request(claim))
+            assertThat(checks.check(InferRequests.request(claim), 0)
                             .inputs()
                             .getFirst()
                             .tensor()

@@ -53,7 +53,7 @@ final class WarmupSamplesTest {
                 assertThat(call.batchSize()).isEqualTo(1);
                 assertThat(call.model()).isEqualTo("m");
                 assertThat(call.version()).isEqualTo(3);
-                assertThat(call.outputs()).containsExactly("OUT");
+                assertThat(call.outputs().names()).containsExactly("OUT");
                 assertThat(call.inputs().getFirst().tensor().shape()).isEqualTo(Shape.of(1, 2));
             });
         }
