@@ -19,12 +19,12 @@ final class Health implements FatalErrorHandler {
         options.fatalErrors().onFatalError(error);
     }
 
-    /** Returns what watches the heap. */
+    /** Returns the watch of the heap. */
     HeapWatch heap() {
         return heap;
     }
 
-    /** Says whether the server counts as live. */
+    /** Returns whether the server is live. */
     boolean isGood() {
         return !failed && !heap.isFull();
     }

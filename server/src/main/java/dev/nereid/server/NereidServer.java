@@ -124,29 +124,30 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     @Override
-    public Cancellation infer(InferRequest call, ResponseObserver observer) {
+    public Cancellation infer(InferRequest request, ResponseObserver observer) {
         long arrivedNanos = System.nanoTime();
-        return largeRequests.accepts(call)
-                ? largeRequests.submit(call, observer, (taken, told) -> submit(taken, told, arrivedNanos))
-                : submit(call, observer, arrivedNanos);
+        return largeRequests.accepts(request)
+                ? largeRequests.submit(
+                        request, observer, (accepted, notified) -> submit(accepted, notified, arrivedNanos))
+                : submit(request, observer, arrivedNanos);
     }
 
-    /** Checks a call and queues it. */
-    private Cancellation submit(InferRequest call, ResponseObserver observer, long arrivedNanos) {
+    /** Checks a request and queues it. */
+    private Cancellation submit(InferRequest request, ResponseObserver observer, long arrivedNanos) {
         ServedModel model;
         CheckedRequest checked;
-        InferRequest owned = call;
+        InferRequest owned = request;
         try {
             if (phase.get() == Phase.CLOSED) {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
             }
-            model = models.resolve(call.model());
-            owned = OwnedStrings.of(call, components.memory().pool());
+            model = models.resolve(request.model());
+            owned = OwnedStrings.of(request, components.memory().pool());
             checked = model.check(owned, arrivedNanos);
         } catch (InferenceException e) {
             return refuse(owned, observer, e);
         } catch (RuntimeException e) {
-            LOG.atError().addKeyValue("model", call.model()).setCause(e).log("check of a call failed");
+            LOG.atError().addKeyValue("model", request.model()).setCause(e).log("request check failed");
             return refuse(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
         return model.submit(checked, observer);
@@ -183,10 +184,10 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Says whether the server runs: from the end of its start until it stops, or until a
-     * {@linkplain #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}. It then
-     * still takes calls and answers as many as it can, but stays not live and not ready until it is closed: a program that
-     * embeds it is to close it and start another, or to end.
+     * Returns whether the server runs: from the end of its start until it stops, or until a
+     * {@linkplain #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}. After
+     * such an error it still accepts requests and completes as many as it can, but stays not live and not ready until
+     * it is closed: a program that embeds it should close it and start another, or end.
      */
     @Override
     public boolean isLive() {
@@ -194,29 +195,29 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Returns where a program reports fatal errors that it catches itself, such as on threads of its own. Those of the
-     * server's threads are reported already.
+     * Returns the handler to which a program reports fatal errors that it catches itself, such as on threads of its
+     * own. Those of the server's threads are reported already.
      *
-     * @return the handler, the same at every call; passes errors on to that of {@link SupervisionOptions}
+     * @return the handler, always the same; passes errors on to that of {@link SupervisionOptions}
      */
     public FatalErrorHandler fatalErrors() {
         return components.health();
     }
 
     /**
-     * Has something looked at once a second until the server is closed, such as whether it takes too long.
+     * Runs a check once a second until the server is closed.
      *
-     * @param check is given the time on the scale of {@link System#nanoTime()}, by one thread at a time; must be short and
-     *     never block
+     * @param check receives the time on the scale of {@link System#nanoTime()}, on one thread at a time; must be short
+     *     and never block
      */
     public void everySecond(LongConsumer check) {
         components.watchdog().add(check::accept);
     }
 
     /**
-     * Finds the instance whose execution a thread is in.
+     * Finds the instance that a thread executes.
      *
-     * @param thread any thread, also one that submits calls
+     * @param thread any thread, also one that submits requests
      * @return model, version and instance; empty if the thread executes nothing
      */
     public Optional<ExecutingInstance> instanceOn(Thread thread) {
@@ -224,10 +225,10 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Gives up the execution that a thread is in, if it is in one, since that thread ends the process and will not
-     * return: its calls are answered, and {@link #close} does not wait for it.
+     * Abandons the execution on a thread, if there is one, since that thread ends the process and will not return: its
+     * requests are completed, and {@link #close} does not wait for it.
      *
-     * @param thread any thread, also one that submits calls
+     * @param thread any thread, also one that submits requests
      */
     public void abandonExecutionOn(Thread thread) {
         models.abandonExecutionOn(thread);
@@ -244,21 +245,20 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Tells what became of the plugins and their backends.
+     * Returns the states of plugins and backends.
      *
-     * @return the states: what can be used first, then what is broken
+     * @return usable backends first, then broken plugins
      */
     public List<BackendStatus> backends() {
         return components.backends().statuses();
     }
 
     /**
-     * Waits until every model is loaded or has failed. Needed only after
-     * {@link #startLoading}.
+     * Waits until every model is loaded or has failed. Needed only after {@link #startLoading}.
      *
      * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws InferenceException {@link ErrorCode#INTERNAL} with all names and reasons if a model could not be loaded;
-     *     the server goes on to serve the others
+     *     the server continues to serve the others
      */
     public void awaitModels() throws InterruptedException {
         components.lifecycle().awaitLoaded();
@@ -273,19 +273,19 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Gives a model the instances that its configuration asks for now, without a gap in what it serves. For programs
-     * that changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are made, warmed up and
-     * set to work first; then those that are asked for no more get no more calls. They end what they have, and each is
-     * closed when the last of its responses is, which may be later than this returns. Instances whose groups differ in
-     * name alone stay. Blocks until the new ones serve.
+     * Replaces the instances of a model by those of its present configuration while it serves. For programs that
+     * changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are created, warmed up and
+     * started first; then the instances that are no longer configured stop taking requests. They complete the requests
+     * that they have, and each is closed with the last of its responses, which may be after this method returns.
+     * Instances whose groups differ in name alone stay. Blocks until the new instances serve.
      *
      * @param model the model's name
      * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE}
-     *     if it is not ready, or the server has begun to end; {@link ErrorCode#INVALID_ARGUMENT} if the configuration
+     *     if it is not ready, or the server has begun to exit; {@link ErrorCode#INVALID_ARGUMENT} if the configuration
      *     is wrong, or differs in more than {@code instance_group} and {@code version_policy}, or selects other
      *     versions, or if executions of the model's backend block their device: then the model has to be loaded again.
-     *     Any code with which a new instance fails. The versions that could not be updated go on as they were
-     * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
+     *     Any code with which a new instance fails. The versions that could not be updated stay as they were
+     * @throws InterruptedException if the thread is interrupted meanwhile; the update continues
      */
     public void updateInstances(String model) throws InterruptedException {
         requireNonNull(model, "model");
@@ -296,16 +296,16 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Says from now on that the server is not ready, while it goes on to serve everything. For programs that wait for
-     * load balancers to notice before they call {@link #beginExit}.
+     * Makes the server not ready from now on, while it continues to serve. For programs that wait for load balancers to
+     * notice before they call {@link #beginExit}.
      */
     public void markNotReady() {
         markedNotReady = true;
     }
 
     /**
-     * Begins to end: from now on the server says that it is neither live nor ready, while it still takes calls. For
-     * programs that end what is in front of the server first. {@link #close} is still to be called.
+     * Begins to exit: from now on the server is neither live nor ready, while it still accepts requests. For programs
+     * that close what is in front of the server first. {@link #close} has to be called nevertheless.
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
@@ -313,9 +313,9 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
+     * Stops accepting requests, completes the accepted ones, and closes everything. Later calls do nothing.
      *
-     * @throws InferenceException as {@link #closeWithin} does, with the exit timeout for a budget
+     * @throws InferenceException as {@link #closeWithin} does, with the exit timeout as the budget
      */
     @Override
     public void close() {
@@ -323,12 +323,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
+     * Stops accepting requests, completes the accepted ones, and closes everything. Later calls do nothing.
      *
-     * @param budget how long that may take
-     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The calls that were left then have
-     *     been answered {@link ErrorCode#UNAVAILABLE}, those that are executed after their backends were told; what is
-     *     still in use is not closed, for closing it under a running execution could bring down the process
+     * @param budget the time for that
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The remaining requests were completed
+     *     with {@link ErrorCode#UNAVAILABLE}, executing ones after their backends were notified; resources still in use
+     *     are not closed, since closing them under a running execution could bring down the process
      */
     public void closeWithin(Duration budget) {
         if (!closing.compareAndSet(false, true)) {
@@ -344,12 +344,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         components.close();
     }
 
-    private Cancellation refuse(InferRequest call, ResponseObserver observer, InferenceException error) {
-        call.release().run();
+    private Cancellation refuse(InferRequest request, ResponseObserver observer, InferenceException error) {
+        request.release().run();
         try {
             observer.onRefused(refusals.refuse(observer.protocol(), error));
         } catch (RuntimeException e) {
-            LOG.atWarn().addKeyValue("model", call.model()).setCause(e).log("observer failed");
+            LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
         }
         return NO_CANCELLATION;
     }

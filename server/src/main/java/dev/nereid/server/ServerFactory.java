@@ -51,7 +51,7 @@ final class ServerFactory {
     }
 
     /**
-     * Starts a server, which goes on to load its models.
+     * Starts a server, which continues to load its models.
      *
      * @throws InferenceException if a repository cannot be read; all but the memory was closed again
      */

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Outputs as classes, as an embedding program asks for them. */
+/** Classification of outputs, as an embedding program requests it. */
 final class ClassificationTest {
     private static final String TENSORS = """
             max_batch_size: 8
@@ -137,8 +137,8 @@ final class ClassificationTest {
 
     /** Returns a copy of the output, outside of the server's memory. */
     private static NamedTensor classify(NereidServer server, long classes, InputTensor input) throws Exception {
-        CompletableFuture<NamedTensor> answer = new CompletableFuture<>();
-        InferRequest call = new InferRequest(
+        CompletableFuture<NamedTensor> result = new CompletableFuture<>();
+        InferRequest request = new InferRequest(
                 ModelRef.latest("m"),
                 "",
                 List.of(input),
@@ -146,7 +146,7 @@ final class ClassificationTest {
                 Map.of(),
                 RequestOptions.DEFAULT,
                 () -> {});
-        server.infer(call, new ResponseObserver() {
+        server.infer(request, new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 NamedTensor output = response.outputs().getFirst();
@@ -157,19 +157,19 @@ final class ClassificationTest {
                                 .allocate(output.tensor().byteSize())
                                 .copyFrom(output.tensor().data()));
                 response.close();
-                answer.complete(new NamedTensor(output.name(), copy));
+                result.complete(new NamedTensor(output.name(), copy));
             }
 
             @Override
             public void onCompleted() {
-                answer.completeExceptionally(new AssertionError("no response"));
+                result.completeExceptionally(new AssertionError("no response"));
             }
 
             @Override
             public void onError(InferenceException error) {
-                answer.completeExceptionally(error);
+                result.completeExceptionally(error);
             }
         });
-        return answer.get(30, TimeUnit.SECONDS);
+        return result.get(30, TimeUnit.SECONDS);
     }
 }

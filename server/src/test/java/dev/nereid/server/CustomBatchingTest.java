@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Plugins whose models have a rule of their own for what goes into a batch. */
+/** Plugins whose models have a batching strategy of their own. */
 final class CustomBatchingTest {
     private static final String DYNAMIC = "dynamic_batching {}\n" + parameter("strategy", "yes");
 
@@ -78,7 +78,7 @@ final class CustomBatchingTest {
         models.recording(
                 "m", DYNAMIC + "instance_group { count: 2 kind: KIND_CPU }\n" + parameter("fail_instance", "m_0_1"));
 
-        assertReason("m", "Unavailable: no room for an instance");
+        assertReason("m", "Unavailable: no memory for an instance");
 
         assertThat(Files.readAllLines(events))
                 .endsWith("close m_0_0", "close strategy of m/1", "close m/1", "close backend");

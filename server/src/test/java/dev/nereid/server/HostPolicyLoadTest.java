@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Instances on the processors of their policies, from their making on. */
+/** Instances on the processors of their policies, from their creation on. */
 final class HostPolicyLoadTest {
     private static final Path STATUS = Path.of("/proc/thread-self/status");
 

@@ -160,7 +160,7 @@ final class ModelLoadTest {
                             "instance good_0_0 on cpu");
             assertThat(server.models().index())
                     .containsExactly(
-                            unavailable("broken", 1, "Unavailable: no room for an instance"), ready("good", 1));
+                            unavailable("broken", 1, "Unavailable: no memory for an instance"), ready("good", 1));
             assertThat(server.isReady()).isFalse();
             assertThat(RecordingObserver.to(server, "good", 1, 2).response().values())
                     .containsExactly(1f, 2f);
@@ -350,20 +350,20 @@ final class ModelLoadTest {
                             tuple(
                                     "ensemble",
                                     "Unsupported: ensemble scheduling is not supported by this version,"
-                                            + " model 'ensemble' asks for it"),
+                                            + " model 'ensemble' requires it"),
                             tuple(
                                     "sequence",
                                     "Unsupported: sequence batching is not supported by this version,"
-                                            + " model 'sequence' asks for it"));
+                                            + " model 'sequence' requires it"));
         }
     }
 
     @Test
     void refusesANativeBatchStrategy() throws Exception {
         String problem =
-                "Unsupported: batching strategies in native code are not supported, model '%s' asks for one by %s"
+                "Unsupported: batching strategies in native code are not supported, model '%s' configures one by %s"
                         + " (expected: one that its backend makes in Model.batching)";
-        models.recording("asked", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
+        models.recording("configured", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
         models.recording("brought", "dynamic_batching {}\n");
         Files.createFile(models.root().resolve("brought/1/batchstrategy.so"));
         models.recording("shared", "dynamic_batching {}\n");
@@ -377,8 +377,9 @@ final class ModelLoadTest {
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
                             tuple(
-                                    "asked",
-                                    problem.formatted("asked", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
+                                    "configured",
+                                    problem.formatted(
+                                            "configured", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
                             tuple("brought", problem.formatted("brought", "'1/batchstrategy.so'")),
                             tuple("shared", problem.formatted("shared", "'batchstrategy.so'")),
                             tuple("unused", ""));

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models whose instances change while they serve. */
+/** Updates of instances while models serve. */
 @Timeout(120)
 final class ModelUpdateTest {
     @TempDir
@@ -134,7 +134,7 @@ final class ModelUpdateTest {
             Files.delete(events);
             configure(failing + "instance_group { name: \"x\" count: 2 kind: KIND_CPU host_policy: \"p\" }");
 
-            assertUpdateFails(server, ErrorCode.UNAVAILABLE, "no room for an instance");
+            assertUpdateFails(server, ErrorCode.UNAVAILABLE, "no memory for an instance");
 
             assertThat(events()).containsExactly("instance x_0 on cpu", "instance x_1 on cpu", "close x_0");
             assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(1);
@@ -220,10 +220,10 @@ final class ModelUpdateTest {
         NereidServer server =
                 NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)));
         try (server) {
-            assertThatThrownBy(() -> server.updateInstances("nobody"))
+            assertThatThrownBy(() -> server.updateInstances("missing"))
                     .isInstanceOfSatisfying(
                             InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
-                    .hasMessage("Request for unknown model: 'nobody' is not found");
+                    .hasMessage("Request for unknown model: 'missing' is not found");
             assertThatThrownBy(() -> server.updateInstances("broken"))
                     .isInstanceOfSatisfying(
                             InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
@@ -258,12 +258,12 @@ final class ModelUpdateTest {
         }
     }
 
-    /** Clients whose next call is on its way before the last one is answered, while the groups change. */
+    /** Clients that send their next request right after a response, while the groups change. */
     @Test
     void servesWithoutAGapWhileInstancesChange() throws Exception {
         configure("instance_group { count: 2 kind: KIND_CPU }");
         AtomicBoolean ended = new AtomicBoolean();
-        AtomicInteger answers = new AtomicInteger();
+        AtomicInteger responses = new AtomicInteger();
         List<Throwable> failures = new CopyOnWriteArrayList<>();
         try (NereidServer server = NereidServer.start(options())) {
             List<Thread> clients = new ArrayList<>();
@@ -275,7 +275,7 @@ final class ModelUpdateTest {
                             while (!ended.get()) {
                                 RecordingObserver next = RecordingObserver.to(server, "m", 7);
                                 assertThat(before.response().values()).containsExactly(7f);
-                                answers.incrementAndGet();
+                                responses.incrementAndGet();
                                 before = next;
                             }
                             before.response();
@@ -288,10 +288,10 @@ final class ModelUpdateTest {
                 "{ count: 1 kind: KIND_CPU }"
             };
             for (int round = 0; round < 20; round++) {
-                int before = answers.get();
+                int before = responses.get();
                 configure("instance_group " + groups[round % groups.length]);
                 server.updateInstances("m");
-                while (answers.get() < before + 20 && failures.isEmpty()) {
+                while (responses.get() < before + 20 && failures.isEmpty()) {
                     Thread.onSpinWait();
                 }
             }
@@ -303,7 +303,7 @@ final class ModelUpdateTest {
             assertThat(server.models().statistics().getFirst().failures().values())
                     .allMatch(count -> count == 0);
         }
-        List<String> made = events().stream()
+        List<String> created = events().stream()
                 .filter(line -> line.startsWith("instance"))
                 .map(line -> line.split(" ", -1)[1])
                 .sorted()
@@ -313,7 +313,7 @@ final class ModelUpdateTest {
                 .map(line -> line.split(" ", -1)[1])
                 .sorted()
                 .toList();
-        assertThat(closed).isEqualTo(made).hasSizeGreaterThan(20);
+        assertThat(closed).isEqualTo(created).hasSizeGreaterThan(20);
     }
 
     private void configure(String more) throws IOException {

@@ -60,11 +60,11 @@ final class NereidServerTest {
                 """);
 
         try (NereidServer server = NereidServer.start(options())) {
-            RecordingObserver answer =
+            RecordingObserver observer =
                     RecordingObserver.to(server, ModelRef.latest("double"), "INPUT", new long[] {2, 2}, 1.5f, -2, 0, 8);
 
-            assertThat(answer.response().values()).containsExactly(3f, -4f, 0f, 16f);
-            assertThat(answer.terminals()).isEqualTo(1);
+            assertThat(observer.response().values()).containsExactly(3f, -4f, 0f, 16f);
+            assertThat(observer.terminals()).isEqualTo(1);
             assertNoMemoryInUse(server);
         }
     }
@@ -147,9 +147,9 @@ final class NereidServerTest {
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
         NereidServer server = NereidServer.start(options());
-        List<RecordingObserver> answers = new ArrayList<>();
+        List<RecordingObserver> observers = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
-            answers.add(RecordingObserver.to(server, "m", i));
+            observers.add(RecordingObserver.to(server, "m", i));
         }
 
         try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
@@ -162,7 +162,7 @@ final class NereidServerTest {
         }
 
         for (int i = 0; i < 5; i++) {
-            assertThat(answers.get(i).response().values()).containsExactly((float) i);
+            assertThat(observers.get(i).response().values()).containsExactly((float) i);
         }
         assertThat(Files.readAllLines(events())).endsWith("close m_0_0", "close m/1", "close backend");
         assertError(RecordingObserver.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
@@ -261,7 +261,7 @@ final class NereidServerTest {
                 .hasMessage("processors: 0 (expected: >= 1)");
     }
 
-    /** Eight clients send valid and invalid calls while a second model is loaded. */
+    /** Eight clients send valid and invalid requests while a second model is loaded. */
     @Test
     void respondsToEveryRequestOnceWhileAnotherModelLoads() throws Exception {
         TestPlugins.recording(plugins);
@@ -269,7 +269,7 @@ final class NereidServerTest {
         models.recording("late", "");
         Path gate = Files.createFile(models.root().resolve("late/gate"));
 
-        List<RecordingObserver> answers = new ArrayList<>();
+        List<RecordingObserver> observers = new ArrayList<>();
         try (NereidServer server = NereidServer.startLoading(options());
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
             await(() -> isReady(server, "busy"));
@@ -280,7 +280,7 @@ final class NereidServerTest {
             }
             Files.delete(gate);
             for (Future<List<RecordingObserver>> each : work) {
-                answers.addAll(each.get());
+                observers.addAll(each.get());
             }
 
             server.awaitModels();
@@ -289,29 +289,30 @@ final class NereidServerTest {
                     .containsExactly(4f);
             assertNoMemoryInUse(server);
         }
-        assertThat(answers).hasSize(CLIENTS * REQUESTS).allMatch(answer -> answer.terminals() == 1);
+        assertThat(observers).hasSize(CLIENTS * REQUESTS).allMatch(observer -> observer.terminals() == 1);
     }
 
     private static List<RecordingObserver> inferAll(NereidServer server, Random random) {
-        List<RecordingObserver> answers = new ArrayList<>();
-        for (int call = 0; call < REQUESTS; call++) {
+        List<RecordingObserver> observers = new ArrayList<>();
+        for (int number = 0; number < REQUESTS; number++) {
             switch (random.nextInt(5)) {
-                case 0 -> answers.add(RecordingObserver.to(server, "nope", 1));
+                case 0 -> observers.add(RecordingObserver.to(server, "nope", 1));
                 case 1 ->
-                    answers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "WRONG", new long[] {1, 1}, 1));
+                    observers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "WRONG", new long[] {1, 1}, 1));
                 case 2 ->
-                    answers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "INPUT0", new long[] {1, 3}, 1));
+                    observers.add(
+                            RecordingObserver.to(server, ModelRef.latest("busy"), "INPUT0", new long[] {1, 3}, 1));
                 default -> {
-                    RecordingObserver answer = RecordingObserver.to(server, "busy", call, call + 1);
-                    answers.add(answer);
+                    RecordingObserver observer = RecordingObserver.to(server, "busy", number, number + 1);
+                    observers.add(observer);
                     if (random.nextInt(4) == 0) {
-                        assertThat(answer.response().values()).containsExactly((float) call, call + 1f);
+                        assertThat(observer.response().values()).containsExactly((float) number, number + 1f);
                     }
                 }
             }
         }
-        answers.forEach(RecordingObserver::await);
-        return answers;
+        observers.forEach(RecordingObserver::await);
+        return observers;
     }
 
     private static boolean isReady(NereidServer server, String model) {
@@ -322,13 +323,13 @@ final class NereidServerTest {
         }
     }
 
-    private static void assertError(RecordingObserver answer, ErrorCode code, String message) {
-        assertThat(answer.error().publicMessage()).isEqualTo(message);
-        assertThat(answer.error().code()).isEqualTo(code);
-        assertThat(answer.terminals()).isEqualTo(1);
+    private static void assertError(RecordingObserver observer, ErrorCode code, String message) {
+        assertThat(observer.error().publicMessage()).isEqualTo(message);
+        assertThat(observer.error().code()).isEqualTo(code);
+        assertThat(observer.terminals()).isEqualTo(1);
     }
 
-    /** An observer is told just before the last memory is given back, so this may have to wait a moment. */
+    /** Waits: an observer is notified just before the last memory is freed. */
     private static void assertNoMemoryInUse(NereidServer server) {
         await(() -> server.memory().bytesInUse() == 0);
     }

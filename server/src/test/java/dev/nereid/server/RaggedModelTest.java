@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models whose requests share a batch whatever their shapes, from the configuration to the answer. */
+/** Models whose requests share a batch whatever their shapes, from the configuration to the response. */
 final class RaggedModelTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final String TENSORS = """
@@ -76,10 +76,11 @@ final class RaggedModelTest {
     void refusesClientsThatSendADerivedInput() throws Exception {
         models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
         try (NereidServer server = NereidServer.start(options())) {
-            RecordingObserver answer = RecordingObserver.to(server, ModelRef.latest("m"), "ENDS", new long[] {1, 1}, 1);
+            RecordingObserver observer =
+                    RecordingObserver.to(server, ModelRef.latest("m"), "ENDS", new long[] {1, 1}, 1);
 
-            assertThat(answer.error().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-            assertThat(answer.error().publicMessage()).contains("ENDS");
+            assertThat(observer.error().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            assertThat(observer.error().publicMessage()).contains("ENDS");
         }
     }
 
@@ -95,11 +96,11 @@ final class RaggedModelTest {
         }
     }
 
-    private static void assertResponse(RecordingObserver answer, Shape shape, float... values) {
-        assertThat(answer.shape()).isEqualTo(shape);
-        assertThat(answer.response().values()).hasSize(values.length);
+    private static void assertResponse(RecordingObserver observer, Shape shape, float... values) {
+        assertThat(observer.shape()).isEqualTo(shape);
+        assertThat(observer.response().values()).hasSize(values.length);
         for (int i = 0; i < values.length; i++) {
-            assertThat(answer.response().values().get(i)).isEqualTo(values[i]);
+            assertThat(observer.response().values().get(i)).isEqualTo(values[i]);
         }
     }
 

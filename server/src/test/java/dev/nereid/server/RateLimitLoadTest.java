@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What configurations ask of the rate limiter, from the load to the turns. */
+/** Rate limiter settings of configurations, from the load to the permits. */
 @Timeout(60)
 final class RateLimitLoadTest {
     private static final String BOTH_KINDS =
@@ -139,7 +139,7 @@ final class RateLimitLoadTest {
         }
     }
 
-    /** The old instances serve while the new ones are made, and nothing is of both kinds meanwhile. */
+    /** The old instances serve while the new ones are created, and no resource is of both kinds meanwhile. */
     @Test
     void reportsThatAnotherKindOfResourceNeedsAReload() throws Exception {
         models.recording("m", group("resources { name: \"R\" count: 1 }"));

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a server says of itself after fatal errors, of overdue executions and loads, and of files it must not open. */
+/** State of a server after fatal errors, with overdue executions and loads, and with files that must not be opened. */
 @Timeout(60)
 final class SupervisionTest {
     private static final Duration SHORT = Duration.ofMillis(1);
@@ -85,7 +85,7 @@ final class SupervisionTest {
                         + GATE.formatted(gate) + ONE);
 
         try (NereidServer server = start(new SupervisionOptions(SHORT, LONG, fatal::add, false))) {
-            RecordingObserver answer = RecordingObserver.to(server, "m", 1);
+            RecordingObserver observer = RecordingObserver.to(server, "m", 1);
             RecordingObserver other = RecordingObserver.to(server, "patient", 1);
             await(() -> !server.models().isReady(ModelRef.latest("m")));
 
@@ -101,7 +101,7 @@ final class SupervisionTest {
             assertThat(server.models().isReady(ModelRef.latest("patient"))).isTrue();
 
             Files.delete(gate);
-            answer.await();
+            observer.await();
             other.await();
             await(server::isReady);
             assertThat(server.models().index()).extracting(ModelStatus::reason).containsOnly("");

@@ -27,8 +27,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: other
- * instances make another one, which takes over what this one owns. Safe for use by any thread.
+ * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: an update of
+ * the instances creates another object, which takes over the ownership. Safe for use by any thread.
  */
 public final class ServedModel implements AutoCloseable {
     private static final double NANOS_PER_SECOND = 1e9;
@@ -66,22 +66,22 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Returns the same model with other instances, in place of this one, which is not to be closed any more.
+     * Returns the same model with other instances, in place of this one, which must not be closed any more.
      *
      * @param changed its configuration
-     * @param made its instances, those that run known to its scheduler
+     * @param instances its instances; its scheduler runs those that are not passive
      */
-    ServedModel with(ModelConfig changed, List<LoadedInstance> made) {
+    ServedModel with(ModelConfig changed, List<LoadedInstance> instances) {
         ModelSettings read = ModelSettingsReader.settings(changed, version());
-        return new ServedModel(changed, read, scheduler, model, made, classifier, memory, loadTime);
+        return new ServedModel(changed, read, scheduler, model, instances, classifier, memory, loadTime);
     }
 
-    /** Returns what runs the instances. */
+    /** Returns the scheduler that runs the instances. */
     ModelScheduler scheduler() {
         return scheduler;
     }
 
-    /** Returns what makes the instances. */
+    /** Returns the backend's model, which creates the instances. */
     Model model() {
         return model;
     }
@@ -143,7 +143,7 @@ public final class ServedModel implements AutoCloseable {
         return ModelSettingsReader.description(config, versions);
     }
 
-    /** Tells what this version has done since it was loaded. */
+    /** Returns the statistics of this version since it was loaded. */
     ModelStatistics statistics() {
         MeterReading read = scheduler.statistics();
         return new ModelStatistics(
@@ -168,19 +168,19 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isReady();
     }
 
-    /** Returns the state that the index shows: no version is ready whose instances are all gone. */
+    /** Returns the state in the repository index: no version is ready whose instances are all gone. */
     ModelStatus.State state() {
         return scheduler.isServing() ? ModelStatus.State.READY : ModelStatus.State.UNAVAILABLE;
     }
 
-    /** Finds the instance whose execution a thread is in. */
+    /** Finds the instance that a thread executes. */
     Optional<ExecutingInstance> instanceOn(Thread thread) {
         return scheduler
                 .instanceOn(thread)
                 .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
     }
 
-    /** Tells of executions that are overdue. */
+    /** Returns the overdue executions. */
     OverdueExecutions overdue() {
         return new OverdueExecutions(
                 settings.name(),
@@ -190,20 +190,20 @@ public final class ServedModel implements AutoCloseable {
                 scheduler.overdueTotal());
     }
 
-    /** Lets instances take what waits, whatever delay of schedulers was asked for. Never blocks. */
+    /** Lets instances take waiting requests, whatever the configured delay of schedulers. Never blocks. */
     void endDelay() {
         scheduler.endDelay();
     }
 
     /**
-     * Answers all calls that are not answered, executed or not, and takes no more. {@link #close} waits for the
-     * backend.
+     * Completes all requests that have no terminal response, executing or not, and refuses new ones. {@link #close}
+     * waits for the backend.
      */
     void abandon() {
         scheduler.abandon();
     }
 
-    /** Takes no more calls, answers those it has, and frees everything. Blocks meanwhile. Called once. */
+    /** Refuses new requests, completes the accepted ones, and frees everything. Blocks meanwhile. Called once. */
     @Override
     public void close() {
         scheduler.close();

@@ -22,11 +22,11 @@ import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
- * Checks requests against the configuration of a model version and converts them for its scheduler. Immutable, safe
- * for use by any thread; called on event loops.
+ * Checks requests against the configuration of a model version and converts them for its scheduler. Immutable, safe for
+ * use by any thread; called on event loops.
  *
- * <p>A valid call costs a few comparisons for each tensor; only the content of byte strings is walked over. Where a
- * call is wrong in several ways, the error is the one that the reference server reports, which looks at inputs last to
+ * <p>A valid request costs a few comparisons for each tensor; only the content of byte strings is walked over. If a
+ * request is wrong in several ways, the error is the one that the reference server reports, which checks inputs last to
  * first.
  */
 public final class RequestChecks {
@@ -98,7 +98,7 @@ public final class RequestChecks {
                 arrivedNanos);
     }
 
-    /** For each given input its place in the configuration, or {@link #UNKNOWN}. */
+    /** Returns the configured index of each input, or {@link #UNKNOWN}. */
     private int[] inputSlots(String id, List<InputTensor> given) {
         if (areInOrder(given)) {
             return inOrder;
@@ -129,7 +129,7 @@ public final class RequestChecks {
         return slots;
     }
 
-    /** Says whether all inputs are there, in the order of the configuration, as most clients send them. */
+    /** Returns whether all inputs are present, in the order of the configuration, as most clients send them. */
     private boolean areInOrder(List<InputTensor> given) {
         boolean areInOrder = given.size() == inputs.length;
         for (int i = 0; areInOrder && i < inputs.length; i++) {
@@ -145,21 +145,21 @@ public final class RequestChecks {
     /** Returns the names of the requested outputs in the order of the configuration. */
     private List<String> names(String id, List<RequestedOutput> requested) {
         boolean[] taken = new boolean[outputNames.all().size()];
-        int known = 0;
+        int count = 0;
         for (int i = 0; i < requested.size(); i++) {
             int slot = outputNames.indexOf(requested.get(i).name(), i);
             if (slot != UNKNOWN && !taken[slot]) {
                 taken[slot] = true;
-                known++;
+                count++;
             }
         }
-        if (known < requested.size()) {
+        if (count < requested.size()) {
             throw wrongOutputs(id, requested);
         }
-        if (known == taken.length) {
+        if (count == taken.length) {
             return outputNames.all();
         }
-        List<String> outputs = new ArrayList<>(known);
+        List<String> outputs = new ArrayList<>(count);
         for (int slot = 0; slot < taken.length; slot++) {
             if (taken[slot]) {
                 outputs.add(outputNames.all().get(slot));
@@ -168,7 +168,7 @@ public final class RequestChecks {
         return outputs;
     }
 
-    /** Duplicates are told first; of unknown names, the first by the alphabet. */
+    /** Reports duplicates first; of unknown names, the first in alphabetical order. */
     private InferenceException wrongOutputs(String id, List<RequestedOutput> requested) {
         Set<String> seen = new HashSet<>();
         for (RequestedOutput output : requested) {
@@ -198,7 +198,7 @@ public final class RequestChecks {
         throw RequestErrors.inputCount(id, model, names, missing, requiredInputs, inputs.length);
     }
 
-    /** With optional inputs the number alone does not tell; an unknown name is told by its own error later. */
+    /** With optional inputs the number alone is not enough; an unknown name is reported by its own error later. */
     private boolean hasAllRequired(int[] slots) {
         int required = 0;
         for (int slot : slots) {
@@ -272,9 +272,9 @@ public final class RequestChecks {
         }
 
         /**
-         * Finds the place of a name.
+         * Finds the index of a name.
          *
-         * @param guess where to look first
+         * @param guess the index that is tried first
          */
         int indexOf(String name, int guess) {
             if (guess < all.size() && all.get(guess).equals(name)) {

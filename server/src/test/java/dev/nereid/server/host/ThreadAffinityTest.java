@@ -45,7 +45,7 @@ final class ThreadAffinityTest {
         ThreadPlacement placement = HostPolicies.of(
                         List.of(new HostSetting("p", HostSetting.CPU_CORES, one.toString())))
                 .placement("p");
-        CheckedRequest call = new CheckedRequest(
+        CheckedRequest request = new CheckedRequest(
                 new ModelVersion("m", 1),
                 "",
                 RequestInputs.of(List.of(), 1, () -> {}),
@@ -59,7 +59,7 @@ final class ThreadAffinityTest {
                 LeakCheckingMemory memory = new LeakCheckingMemory();
                 ModelScheduler scheduler = ModelScheduler.start(
                         new ModelPlan(model, BatchingPolicy.NONE)
-                                .with(List.of(new WarmupSample("s", 1, () -> List.of(call)))),
+                                .with(List.of(new WarmupSample("s", 1, () -> List.of(request)))),
                         List.of(
                                 new InstanceSlot("placed", Device.CPU, instance, RateProfile.NONE, placement),
                                 new InstanceSlot("free", Device.CPU, instance)),

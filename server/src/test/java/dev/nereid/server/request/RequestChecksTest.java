@@ -249,8 +249,8 @@ class RequestChecksTest {
 
     @ParameterizedTest
     @FieldSource("REFUSED")
-    void refusesWhatDoesNotFitInTheReferencesWords(RequestChecks checks, InferRequest call, String message) {
-        InferenceException error = refusal(checks, call);
+    void refusesWhatDoesNotFitInTheReferencesWords(RequestChecks checks, InferRequest request, String message) {
+        InferenceException error = refusal(checks, request);
 
         assertThat(error.publicMessage()).isEqualTo(message);
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -401,9 +401,9 @@ class RequestChecksTest {
     @Test
     void quotesNoMoreThanABeginningOfLongNames() {
         String name = "x".repeat(10_000_000);
-        InferRequest call = request(name, List.of(input(name, "FP32", strings(), 1, 1)), List.of());
+        InferRequest request = request(name, List.of(input(name, "FP32", strings(), 1, 1)), List.of());
 
-        assertThatThrownBy(() -> TEXT.check(call, 0))
+        assertThatThrownBy(() -> TEXT.check(request, 0))
                 .hasMessageContaining("'" + "x".repeat(256) + "…'")
                 .satisfies(error -> assertThat(error.getMessage()).hasSizeLessThan(1000));
     }
@@ -411,10 +411,10 @@ class RequestChecksTest {
     @Test
     void neverReadsMemoryOfADevice() {
         MemorySegment device = MemorySegment.ofAddress(16);
-        InputTensor claim =
+        InputTensor input =
                 InputTensor.of("a", "BYTES", new long[] {1, 7}, device, new MemoryPlace(MemoryPlace.Kind.GPU, 0));
 
-        assertThat(shape(TEXT.check(request(claim), 0))).isEqualTo(Shape.of(1, 7));
+        assertThat(shape(TEXT.check(request(input), 0))).isEqualTo(Shape.of(1, 7));
     }
 
     @ParameterizedTest
@@ -441,7 +441,7 @@ class RequestChecksTest {
         return checked.inputs().getFirst().tensor().shape();
     }
 
-    private static InferenceException refusal(RequestChecks checks, InferRequest call) {
-        return catchThrowableOfType(InferenceException.class, () -> checks.check(call, 0));
+    private static InferenceException refusal(RequestChecks checks, InferRequest request) {
+        return catchThrowableOfType(InferenceException.class, () -> checks.check(request, 0));
     }
 }
