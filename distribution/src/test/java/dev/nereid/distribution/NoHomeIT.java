@@ -29,7 +29,7 @@ final class NoHomeIT {
         String out = demo(Optional.empty(), "--plugin-cache-directory=/dev/null/cache");
 
         assertThat(out)
-                .contains("cache directory: cannot be made in /dev/null/cache")
+                .contains("cache directory: cannot be created in /dev/null/cache")
                 .contains("--plugin-cache-directory or NEREID_PLUGIN_CACHE_DIRECTORY");
     }
 

@@ -19,6 +19,7 @@ import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import dev.nereid.spi.MemoryPlace;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.ManagedChannel;
@@ -47,8 +48,8 @@ class StoppingIT {
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
         ClientRequest held = ClientRequest.of("gated").input("INPUT0", "FP32", TensorBytes.floats(1, 2), 1, 2);
         ClientRequest refused = held.withId("late");
-        try (TestServer server = TestServer.open(
-                        TestServer.of(models).pluginDirectories(plugins).start());
+        try (TestServer server =
+                        TestServer.open(NereidServer.start(TestServer.of(models).withPlugins(plugins)));
                 HttpConnection first = server.http();
                 HttpConnection second = server.http()) {
             ManagedChannel channel = server.grpc();

@@ -268,31 +268,17 @@ public final class ModelScheduler implements AutoCloseable {
     }
 
     /**
-     * Answers a call that comes at this moment from the cache of responses, queues it, or executes it at once. Never
-     * blocks, and tells every outcome to the observer.
-     *
-     * @param call a call that was checked against the model; its memory is the scheduler's from now on
-     * @param observer who is told the responses
-     * @return the handle by which the caller withdraws the call
-     */
-    public Cancellation submit(CheckedRequest call, ResponseObserver observer) {
-        return submit(call, observer, nanoTime.getAsLong(), false);
-    }
-
-    /**
-     * Answers a call from the cache of responses, queues it, or executes it at once. Never blocks, and tells every
+     * Completes a request from the response cache, queues it, or executes it at once. Never blocks, and reports every
      * outcome to the observer.
      *
-     * @param call a call that was checked against the model; its memory is the scheduler's from now on
-     * @param observer who is told the responses
-     * @param arrivedNanos when the server was given the call, on the scale of {@link System#nanoTime()}
-     * @param heavy whether the observer takes long for its answer, so that no thread that submits must tell it
-     * @return the handle by which the caller withdraws the call
+     * @param request a request that was checked against the model; its memory belongs to the scheduler from now on
+     * @param observer the observer of its responses
+     * @return the handle by which the caller cancels the request
      */
-    public Cancellation submit(CheckedRequest call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
-        requireNonNull(call, "call");
+    public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
+        requireNonNull(request, "request");
         requireNonNull(observer, "observer");
-        return submitter.submit(call, observer, arrivedNanos, heavy);
+        return submitter.submit(request, observer);
     }
 
     /**

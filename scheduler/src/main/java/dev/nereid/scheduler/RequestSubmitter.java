@@ -73,19 +73,19 @@ final class RequestSubmitter {
         return cache != null;
     }
 
-    /** Takes a call, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver, long, boolean)} says. */
-    Cancellation submit(CheckedRequest call, ResponseObserver observer, long arrivedNanos, boolean heavy) {
+    /** Takes a call, as {@link ModelScheduler#submit(CheckedRequest, ResponseObserver)} says. */
+    Cancellation submit(CheckedRequest call, ResponseObserver observer) {
         long bytes = call.inputBytes();
         ModelLoad.Verdict verdict = model.load().enter(bytes);
         ScheduledRequest request;
         try {
             request = new ScheduledRequest(
-                    model, order, call, observer, arrivedNanos, model.nanoTime().getAsLong());
+                    model, order, call, observer, model.nanoTime().getAsLong());
         } catch (RuntimeException | Error e) { // such as no memory
             if (verdict == ModelLoad.Verdict.ADMITTED) {
                 model.load().leave(bytes);
             }
-            failUncreated(call, observer, arrivedNanos, e);
+            failUncreated(call, observer, e);
             return NOTHING_TO_CANCEL;
         }
         if (verdict != ModelLoad.Verdict.ADMITTED) {
@@ -93,8 +93,8 @@ final class RequestSubmitter {
             return request;
         }
         request.admitted(bytes);
-        // Memory of a client may have to be copied, and large outputs cleared.
-        if (heavy || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
+        // Outputs may have to be classified, memory of a client copied, and large outputs cleared.
+        if (call.outputs().isClassified() || request.usesClientMemory() || outputTracker.isLarge(bytes)) {
             request.requireInstanceThread();
         }
         try {
@@ -111,10 +111,10 @@ final class RequestSubmitter {
     }
 
     /** Answers a call of which no request could be made, and gives its memory back. */
-    private void failUncreated(CheckedRequest call, ResponseObserver observer, long arrivedNanos, Throwable cause) {
+    private void failUncreated(CheckedRequest call, ResponseObserver observer, Throwable cause) {
         model.fatalErrors().check(cause);
         RequestLog.error(call, "queueing failed", cause);
-        model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - arrivedNanos);
+        model.meter().failed(FailureReason.OTHER, model.nanoTime().getAsLong() - call.arrivedNanos());
         try {
             call.release().run();
         } catch (Throwable e) {

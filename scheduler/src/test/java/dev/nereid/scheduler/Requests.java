@@ -2,10 +2,13 @@ package dev.nereid.scheduler;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
+import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.OutputTarget;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.Sequence;
@@ -28,13 +31,14 @@ public final class Requests {
     private final List<NamedTensor> inputs = new ArrayList<>();
     private final List<TensorBuffer> buffers = new ArrayList<>();
     private List<String> outputs;
-    private final List<OutputTarget> targets = new ArrayList<>();
+    private final List<RequestedOutput> requested = new ArrayList<>();
     private long priority;
     private Optional<Sequence> sequence = Optional.empty();
     private long timeoutMicros;
     private OptionalLong deadline = OptionalLong.empty();
     private Runnable alsoReleased = () -> {};
     private String id = "";
+    private long arrivedNanos;
 
     private Requests(ModelSettings model, TensorMemory memory) {
         this.model = model;
@@ -58,7 +62,19 @@ public final class Requests {
 
     /** Wants an output in memory of the caller. */
     public Requests into(String output, MemorySegment memory) {
-        targets.add(new OutputTarget(output, memory));
+        requested.add(RequestedOutput.into(output, memory));
+        return this;
+    }
+
+    /** Requests the largest element in place of an output. */
+    public Requests classified(String output) {
+        requested.add(RequestedOutput.classified(output, 1));
+        return this;
+    }
+
+    /** Sets the time of arrival. */
+    public Requests arrivedAt(long nanos) {
+        arrivedNanos = nanos;
         return this;
     }
 
@@ -147,16 +163,13 @@ public final class Requests {
             released.run();
         };
         return new CheckedRequest(
-                model.name(),
-                model.version(),
-                items,
+                new ModelVersion(model.name(), model.version()),
                 id,
-                List.copyOf(inputs),
-                outputs,
-                List.copyOf(targets),
+                RequestInputs.of(inputs, items, release),
+                RequestOutputs.of(outputs, List.copyOf(requested)),
                 Map.of(),
                 new RequestOptions(priority, timeoutMicros, deadline, sequence),
-                release);
+                arrivedNanos);
     }
 
     private MemorySegment take(long size) {

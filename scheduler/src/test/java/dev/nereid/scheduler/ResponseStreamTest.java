@@ -52,7 +52,6 @@ final class ResponseStreamTest {
                     .floats("IN", Shape.of(1, 2), 1)
                     .of(1),
             observer,
-            0,
             0);
     private final ResponseStream stream = open();
 

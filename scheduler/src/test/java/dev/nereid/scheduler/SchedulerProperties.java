@@ -286,7 +286,8 @@ public final class SchedulerProperties {
             if (!cached) {
                 return scheduler.submit(call, observer);
             }
-            ScheduledRequest request = new ScheduledRequest(scheduler.model, scheduler.order, call, observer, now, now);
+            ScheduledRequest request =
+                    new ScheduledRequest(scheduler.model, scheduler.order, call.arrivedAt(now), observer, now);
             gate.submit(request);
             return request;
         }

@@ -137,7 +137,7 @@ public final class SteppedScheduler {
 
     public Cancellation submit(CheckedRequest call, RecordingObserver observer) {
         long now = clock.getAsLong();
-        ScheduledRequest request = new ScheduledRequest(model, order, call, observer, now, now);
+        ScheduledRequest request = new ScheduledRequest(model, order, call.arrivedAt(now), observer, now);
         enqueue(request);
         return request;
     }

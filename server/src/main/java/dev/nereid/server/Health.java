@@ -1,6 +1,7 @@
 package dev.nereid.server;
 
 import dev.nereid.api.FatalErrorHandler;
+import dev.nereid.server.options.SupervisionOptions;
 
 /** Tracks fatal errors and a full heap, which make the server not live. Safe for use by any thread. */
 final class Health implements FatalErrorHandler {
@@ -18,12 +19,12 @@ final class Health implements FatalErrorHandler {
         options.fatalErrors().onFatalError(error);
     }
 
-    /** Returns what watches the heap. */
+    /** Returns the watch of the heap. */
     HeapWatch heap() {
         return heap;
     }
 
-    /** Says whether the server counts as live. */
+    /** Returns whether the server is live. */
     boolean isGood() {
         return !failed && !heap.isFull();
     }

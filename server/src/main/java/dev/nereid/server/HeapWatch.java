@@ -10,7 +10,9 @@ import org.jspecify.annotations.Nullable;
  * the thread of the watchdog, but for {@link #isFull}.
  */
 final class HeapWatch implements Watchdog.Watched {
-    /** So many looks in a row have to find the heap full, with a collection between each and the next. */
+    /**
+     * The number of consecutive checks that have to find the heap full, with a collection between each and the next.
+     */
     static final int MIN_FULL_CHECKS = 10;
 
     /** Looks that are left out, so that the start does not wait for the beans. */
@@ -29,7 +31,7 @@ final class HeapWatch implements Watchdog.Watched {
         /** Returns how many bytes were in use after the last of these collections. */
         long usedAfterCollection();
 
-        /** Returns the largest heap in bytes; below 0 if it is not known. */
+        /** Returns the largest heap in bytes; below 0 if it is unknown. */
         long max();
     }
 
@@ -45,15 +47,15 @@ final class HeapWatch implements Watchdog.Watched {
     /**
      * Watches a heap.
      *
-     * @param source makes what is known of the heap, once, on the thread of the watchdog
-     * @param fatalErrors is told that the heap is full
+     * @param source reads the statistics of the heap; called once, on the thread of the watchdog
+     * @param fatalErrors notified that the heap is full
      */
     HeapWatch(Supplier<Heap> source, FatalErrorHandler fatalErrors) {
         this.source = source;
         this.fatalErrors = fatalErrors;
     }
 
-    /** Says whether the heap was found full by the last looks. */
+    /** Returns whether the last checks found the heap full. */
     boolean isFull() {
         return full;
     }
@@ -70,12 +72,12 @@ final class HeapWatch implements Watchdog.Watched {
         evaluate(heap);
     }
 
-    private void evaluate(Heap known) {
+    private void evaluate(Heap current) {
         long before = collections;
-        collections = known.collections();
-        long max = known.max();
+        collections = current.collections();
+        long max = current.max();
         boolean fullNow =
-                collections > before && max > 0 && known.usedAfterCollection() >= max / PERCENT * FULL_PERCENT;
+                collections > before && max > 0 && current.usedAfterCollection() >= max / PERCENT * FULL_PERCENT;
         consecutiveFull = fullNow ? consecutiveFull + 1 : 0;
         full = consecutiveFull >= MIN_FULL_CHECKS;
         if (consecutiveFull == MIN_FULL_CHECKS) {

@@ -24,13 +24,13 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Checks large requests on background threads, off the event loop. Large are requests with many bytes of strings to
- * walk or to copy out of client memory. Safe for use by any thread: a concurrent map holds the sequences.
+ * validate or to copy out of client memory. Safe for use by any thread: a concurrent map holds the sequences.
  *
- * <p>Calls of one sequence keep their order: one that follows a call in the background waits for it there. Other calls
- * have no order among themselves.
+ * <p>Requests of one sequence keep their order: a request that follows one in the background waits for it there. Other
+ * requests have no order among themselves.
  */
 final class LargeRequestExecutor implements AutoCloseable {
-    /** The bytes to be looked at from which on a call is for the background; they take a quarter of a millisecond. */
+    /** The bytes to be checked from which on a request is large; they take a quarter of a millisecond. */
     static final long LARGE_BYTES = 256L << 10;
 
     /** What an input costs besides its bytes. */
@@ -41,7 +41,10 @@ final class LargeRequestExecutor implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LargeRequestExecutor.class);
 
     private final Executor threads;
-    /** Runs a task at once when the threads have ended or cannot be started: the observer of its call must be told. */
+    /**
+     * Runs a task at once when the threads have ended or cannot be started: the observer of its request must be
+     * notified.
+     */
     private final Executor tasks;
 
     private final ConcurrentMap<SequenceKey, CompletableFuture<Void>> sequences = new ConcurrentHashMap<>();
@@ -52,8 +55,8 @@ final class LargeRequestExecutor implements AutoCloseable {
     /** Checks a request and submits it to the scheduler, on any thread. */
     @FunctionalInterface
     interface Submission {
-        /** Checks a call and submits it; the observer is told whatever comes of it. */
-        Cancellation submit(InferRequest call, ResponseObserver observer);
+        /** Checks a request and submits it; the observer is notified of every outcome. */
+        Cancellation submit(InferRequest request, ResponseObserver observer);
     }
 
     LargeRequestExecutor() {
@@ -69,21 +72,21 @@ final class LargeRequestExecutor implements AutoCloseable {
                 threads.execute(task);
             } catch (RejectedExecutionException _) {
                 task.run();
-            } catch (OutOfMemoryError e) { // the log looks for fatal errors; a future would keep this one to itself
+            } catch (OutOfMemoryError e) { // the log detects fatal errors; a future would swallow this one
                 LOG.atError().setCause(e).log("thread not started");
                 task.run();
             }
         };
     }
 
-    /** Says whether a call is for the background: it is large, or follows such a call in its sequence. */
-    boolean accepts(InferRequest call) {
-        return isLarge(call) || (!sequences.isEmpty() && follows(call));
+    /** Returns whether a request belongs in the background: it is large, or follows such a request in its sequence. */
+    boolean accepts(InferRequest request) {
+        return isLarge(request) || (!sequences.isEmpty() && follows(request));
     }
 
-    private static boolean isLarge(InferRequest call) {
-        List<InputTensor> inputs = call.inputs();
-        long all = call.id().length();
+    private static boolean isLarge(InferRequest request) {
+        List<InputTensor> inputs = request.inputs();
+        long all = request.id().length();
         for (int i = 0; i < inputs.size(); i++) {
             InputTensor input = inputs.get(i);
             all += INPUT_COST + input.name().length() + input.data().byteSize();
@@ -91,7 +94,7 @@ final class LargeRequestExecutor implements AutoCloseable {
         if (all <= LARGE_BYTES) {
             return false;
         }
-        long checked = call.id().length();
+        long checked = request.id().length();
         for (InputTensor input : inputs) {
             checked += INPUT_COST + input.name().length();
             if (input.datatype().equals(DataType.BYTES.name())) {
@@ -101,51 +104,51 @@ final class LargeRequestExecutor implements AutoCloseable {
         return checked > LARGE_BYTES;
     }
 
-    private boolean follows(InferRequest call) {
-        Optional<SequenceKey> key = key(call);
+    private boolean follows(InferRequest request) {
+        Optional<SequenceKey> key = key(request);
         return key.isPresent() && sequences.containsKey(key.get());
     }
 
-    private static Optional<SequenceKey> key(InferRequest call) {
-        return call.options()
+    private static Optional<SequenceKey> key(InferRequest request) {
+        return request.options()
                 .sequence()
-                .map(sequence -> new SequenceKey(call.model().name(), sequence.id()));
+                .map(sequence -> new SequenceKey(request.model().name(), sequence.id()));
     }
 
     /**
-     * Has a call submitted in the background.
+     * Submits a request in the background.
      *
-     * @param call the call
-     * @param observer who is told
-     * @param submission checks and submits the call
-     * @return the handle by which the caller withdraws the call
+     * @param request the request
+     * @param observer the observer of its responses
+     * @param submission checks and submits the request
+     * @return the handle by which the caller cancels the request
      */
-    Cancellation submit(InferRequest call, ResponseObserver observer, Submission submission) {
-        PendingRequest waiting = new PendingRequest(call, observer, submission);
-        Optional<SequenceKey> key = key(call);
+    Cancellation submit(InferRequest request, ResponseObserver observer, Submission submission) {
+        PendingRequest waiting = new PendingRequest(request, observer, submission);
+        Optional<SequenceKey> key = key(request);
         if (key.isEmpty()) {
             tasks.execute(waiting);
             return waiting;
         }
-        CompletableFuture<Void> turn = new CompletableFuture<>();
-        CompletableFuture<Void> before = sequences.put(key.get(), turn);
+        CompletableFuture<Void> completed = new CompletableFuture<>();
+        CompletableFuture<Void> previous = sequences.put(key.get(), completed);
         Runnable last = () -> {
             try {
                 waiting.run();
-            } finally { // calls that follow wait for nothing else
-                sequences.remove(key.get(), turn);
-                turn.complete(null);
+            } finally { // requests that follow wait for nothing else
+                sequences.remove(key.get(), completed);
+                completed.complete(null);
             }
         };
-        if (before == null) {
+        if (previous == null) {
             tasks.execute(last);
         } else {
-            CompletableFuture<Void> _ = before.thenRunAsync(last, tasks);
+            CompletableFuture<Void> _ = previous.thenRunAsync(last, tasks);
         }
         return waiting;
     }
 
-    /** Waits for calls that are being checked. Called once, when the server refuses calls. */
+    /** Waits for requests that are being checked. Called once, when the server refuses requests. */
     @Override
     public void close() {
         if (!(threads instanceof ExecutorService service)) {
@@ -154,7 +157,7 @@ final class LargeRequestExecutor implements AutoCloseable {
         service.shutdown();
         try {
             if (!service.awaitTermination(CLOSE_TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
-                LOG.atWarn().log("checks of calls did not end");
+                LOG.atWarn().log("request checks still running at shutdown");
             }
         } catch (InterruptedException _) {
             Thread.currentThread().interrupt();
@@ -171,8 +174,8 @@ final class LargeRequestExecutor implements AutoCloseable {
         private volatile boolean cancelled;
         private volatile @Nullable Cancellation submitted;
 
-        PendingRequest(InferRequest call, ResponseObserver observer, Submission submission) {
-            this.request = call;
+        PendingRequest(InferRequest request, ResponseObserver observer, Submission submission) {
+            this.request = request;
             this.observer = observer;
             this.submission = submission;
         }
@@ -185,8 +188,8 @@ final class LargeRequestExecutor implements AutoCloseable {
                 } else {
                     submit();
                 }
-            } catch (RuntimeException | Error e) { // an observer that throws, or no heap: other calls go on
-                LOG.atError().addKeyValue("model", request.model()).setCause(e).log("call not checked");
+            } catch (RuntimeException | Error e) { // an observer that throws, or no heap: other requests go on
+                LOG.atError().addKeyValue("model", request.model()).setCause(e).log("request check failed");
             }
         }
 
@@ -194,7 +197,7 @@ final class LargeRequestExecutor implements AutoCloseable {
             Cancellation handle;
             try {
                 handle = submission.submit(request, observer);
-            } catch (Error e) { // thrown before a queue has the call
+            } catch (Error e) { // thrown before the request is in a queue
                 fail(new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
                 throw e;
             }

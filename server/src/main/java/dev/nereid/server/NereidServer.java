@@ -16,14 +16,12 @@ import dev.nereid.api.ServerMetadata;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.time.TimerThread;
-import dev.nereid.scheduler.time.Watchdog;
-import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.instance.ExecutingInstance;
-import dev.nereid.server.lifecycle.ModelLifecycle;
 import dev.nereid.server.lifecycle.ServedModel;
 import dev.nereid.server.lifecycle.ServedModels;
-import dev.nereid.server.plugin.BackendRegistry;
+import dev.nereid.server.options.LifecycleOptions;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.server.request.OwnedStrings;
 import dev.nereid.spi.ErrorCode;
@@ -42,10 +40,8 @@ import org.slf4j.LoggerFactory;
  * {@link #awaitModels} and {@link #updateInstances} block.
  *
  * {@snippet :
- * try (NereidServer server = NereidServer.builder()
- *         .modelRepositories(Path.of("models"))
- *         .pluginDirectories(Path.of("plugins"))
- *         .start()) {
+ * ServerOptions options = ServerOptions.of(Path.of("models")).withPlugins(Path.of("plugins"));
+ * try (NereidServer server = NereidServer.start(options)) {
  *     TensorBuffer memory = server.memory().allocate(4 * Float.BYTES);
  *     memory.segment().setAtIndex(ValueLayout.JAVA_FLOAT, 0, 1.5f);
  *     Tensor input = Tensor.of(DataType.FP32, Shape.of(1, 4), memory.segment());
@@ -68,86 +64,93 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
         CLOSED
     }
 
-    private final ServerMetadata info;
-    private final ServerMemory memory;
-    private final Optional<ServerCache> cache;
-    private final BackendRegistry backends;
-    private final ModelLifecycle lifecycle;
-    private final TimerThread timer;
-    private final Watchdog watchdog;
-    private final Health health;
+    private final ServerMetadata metadata;
+    private final ServerComponents components;
+    private final LifecycleOptions options;
+    private final Refusals refusals;
     private final ServedModels models;
     private final ModelControl control = new StaticModelControl();
-    private final boolean strictReadiness;
-    private final Duration exitTimeout;
-    private final Refusals refusals;
     private final LargeRequestExecutor largeRequests = new LargeRequestExecutor();
     private final AtomicReference<Phase> phase = new AtomicReference<>(Phase.RUNNING);
     private final AtomicBoolean closing = new AtomicBoolean();
     private volatile boolean markedNotReady;
 
-    NereidServer(
-            ServerMetadata info,
-            ServerMemory memory,
-            Optional<ServerCache> cache,
-            BackendRegistry backends,
-            ModelLifecycle lifecycle,
-            TimerThread timer,
-            Watchdog watchdog,
-            Health health,
-            boolean strictReadiness,
-            Duration exitTimeout,
-            Refusals refusals) {
-        this.info = info;
-        this.memory = memory;
-        this.cache = cache;
-        this.backends = backends;
-        this.lifecycle = lifecycle;
-        this.timer = timer;
-        this.watchdog = watchdog;
-        this.health = health;
-        models = lifecycle.models();
-        this.strictReadiness = strictReadiness;
-        this.exitTimeout = exitTimeout;
+    NereidServer(ServerMetadata metadata, ServerComponents components, LifecycleOptions options, Refusals refusals) {
+        this.metadata = metadata;
+        this.components = components;
+        this.options = options;
         this.refusals = refusals;
+        models = components.lifecycle().models();
     }
 
     /**
-     * Begins a server.
+     * Starts a server and waits until every model is loaded or has failed. Blocks meanwhile.
      *
-     * @return a builder with the defaults of the command line
+     * @param options the server's options
+     * @return the server, owned by the caller
+     * @throws InferenceException if a repository cannot be read, or if a model cannot be loaded and the server is to
+     *     {@linkplain LifecycleOptions#exitOnError exit on errors}; everything was closed again
+     * @throws InterruptedException if the thread is interrupted meanwhile; everything was closed again
      */
-    public static NereidServerBuilder builder() {
-        return new NereidServerBuilder();
+    public static NereidServer start(ServerOptions options) throws InterruptedException {
+        NereidServer server = startLoading(options);
+        boolean started = false;
+        try {
+            server.awaitModels();
+            started = true;
+        } catch (InferenceException e) {
+            if (options.lifecycle().exitOnError()) {
+                throw e;
+            }
+            started = true;
+        } finally {
+            if (!started) {
+                server.close();
+            }
+        }
+        return server;
+    }
+
+    /**
+     * Starts a server and returns while its models are loading, whether the server is to exit on errors or not.
+     * {@link #awaitModels} waits for the end of the loads.
+     *
+     * @param options the server's options
+     * @return the server, live but with strict readiness not ready yet, owned by the caller
+     * @throws InferenceException if a repository cannot be read
+     */
+    public static NereidServer startLoading(ServerOptions options) {
+        return new ServerFactory(options).start();
     }
 
     @Override
-    public Cancellation infer(InferRequest call, ResponseObserver observer) {
+    public Cancellation infer(InferRequest request, ResponseObserver observer) {
         long arrivedNanos = System.nanoTime();
-        return largeRequests.accepts(call)
-                ? largeRequests.submit(call, observer, (taken, told) -> submit(taken, told, arrivedNanos))
-                : submit(call, observer, arrivedNanos);
+        return largeRequests.accepts(request)
+                ? largeRequests.submit(
+                        request, observer, (accepted, notified) -> submit(accepted, notified, arrivedNanos))
+                : submit(request, observer, arrivedNanos);
     }
 
-    /** Checks a call and queues it. */
-    private Cancellation submit(InferRequest call, ResponseObserver observer, long arrivedNanos) {
+    /** Checks a request and queues it. */
+    private Cancellation submit(InferRequest request, ResponseObserver observer, long arrivedNanos) {
         ServedModel model;
         CheckedRequest checked;
-        InferRequest owned = call;
+        InferRequest owned = request;
         try {
             if (phase.get() == Phase.CLOSED) {
                 throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
             }
-            model = models.resolve(call.model());
-            owned = OwnedStrings.of(call, memory.pool());
-            checked = model.check(owned);
+            model = models.resolve(request.model());
+            owned = OwnedStrings.of(request, components.memory().pool());
+            checked = model.check(owned, arrivedNanos);
         } catch (InferenceException e) {
             return refuse(owned, observer, e);
         } catch (RuntimeException e) {
-            LOG.atError().addKeyValue("model", call.model()).setCause(e).log("check of a call failed");
+            LOG.atError().addKeyValue("model", request.model()).setCause(e).log("request check failed");
             return refuse(owned, observer, new InferenceException(ErrorCode.INTERNAL, "internal error: " + e));
         }
-        return model.submit(checked, call.outputs(), observer, arrivedNanos);
+        return model.submit(checked, observer);
     }
 
     @Override
@@ -162,12 +165,12 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public SharedMemory sharedMemory() {
-        return memory.shared();
+        return components.memory().shared();
     }
 
     @Override
     public TensorMemory memory() {
-        return memory.pool();
+        return components.memory().pool();
     }
 
     @Override
@@ -177,44 +180,44 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public ServerMetadata metadata() {
-        return info;
+        return metadata;
     }
 
     /**
-     * Says whether the server runs: from the end of its start until it stops, or until a
-     * {@linkplain #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}. It then
-     * still takes calls and answers as many as it can, but stays not live and not ready until it is closed: a program that
-     * embeds it is to close it and start another, or to end.
+     * Returns whether the server runs: from the end of its start until it stops, or until a
+     * {@linkplain #fatalErrors() fatal error} is noticed, unless {@link SupervisionOptions#liveAfterFatalErrors}. After
+     * such an error it still accepts requests and completes as many as it can, but stays not live and not ready until
+     * it is closed: a program that embeds it should close it and start another, or end.
      */
     @Override
     public boolean isLive() {
-        return phase.get() == Phase.RUNNING && health.isGood();
+        return phase.get() == Phase.RUNNING && components.health().isGood();
     }
 
     /**
-     * Returns where a program reports fatal errors that it catches itself, such as on threads of its own. Those of the
-     * server's threads are reported already.
+     * Returns the handler to which a program reports fatal errors that it catches itself, such as on threads of its
+     * own. Those of the server's threads are reported already.
      *
-     * @return the handler, the same at every call; passes errors on to that of {@link SupervisionOptions}
+     * @return the handler, always the same; passes errors on to that of {@link SupervisionOptions}
      */
     public FatalErrorHandler fatalErrors() {
-        return health;
+        return components.health();
     }
 
     /**
-     * Has something looked at once a second until the server is closed, such as whether it takes too long.
+     * Runs a check once a second until the server is closed.
      *
-     * @param check is given the time on the scale of {@link System#nanoTime()}, by one thread at a time; must be short and
-     *     never block
+     * @param check receives the time on the scale of {@link System#nanoTime()}, on one thread at a time; must be short
+     *     and never block
      */
     public void everySecond(LongConsumer check) {
-        watchdog.add(check::accept);
+        components.watchdog().add(check::accept);
     }
 
     /**
-     * Finds the instance whose execution a thread is in.
+     * Finds the instance that a thread executes.
      *
-     * @param thread any thread, also one that submits calls
+     * @param thread any thread, also one that submits requests
      * @return model, version and instance; empty if the thread executes nothing
      */
     public Optional<ExecutingInstance> instanceOn(Thread thread) {
@@ -222,10 +225,10 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Gives up the execution that a thread is in, if it is in one, since that thread ends the process and will not
-     * return: its calls are answered, and {@link #close} does not wait for it.
+     * Abandons the execution on a thread, if there is one, since that thread ends the process and will not return: its
+     * requests are completed, and {@link #close} does not wait for it.
      *
-     * @param thread any thread, also one that submits calls
+     * @param thread any thread, also one that submits requests
      */
     public void abandonExecutionOn(Thread thread) {
         models.abandonExecutionOn(thread);
@@ -238,29 +241,28 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
 
     @Override
     public boolean isReady() {
-        return isLive() && !markedNotReady && (!strictReadiness || models.allReady());
+        return isLive() && !markedNotReady && (!options.strictReadiness() || models.allReady());
     }
 
     /**
-     * Tells what became of the plugins and their backends.
+     * Returns the states of plugins and backends.
      *
-     * @return the states: what can be used first, then what is broken
+     * @return usable backends first, then broken plugins
      */
     public List<BackendStatus> backends() {
-        return backends.statuses();
+        return components.backends().statuses();
     }
 
     /**
-     * Waits until every model is loaded or has failed. Needed only after
-     * {@link NereidServerBuilder#startLoading()}.
+     * Waits until every model is loaded or has failed. Needed only after {@link #startLoading}.
      *
      * @throws InterruptedException if the thread is interrupted meanwhile
      * @throws InferenceException {@link ErrorCode#INTERNAL} with all names and reasons if a model could not be loaded;
-     *     the server goes on to serve the others
+     *     the server continues to serve the others
      */
     public void awaitModels() throws InterruptedException {
-        lifecycle.awaitLoaded();
-        List<ModelStatus> failures = lifecycle.failures();
+        components.lifecycle().awaitLoaded();
+        List<ModelStatus> failures = components.lifecycle().failures();
         if (!failures.isEmpty()) {
             throw new InferenceException(
                     ErrorCode.INTERNAL,
@@ -271,87 +273,83 @@ public final class NereidServer implements InferenceServer, AutoCloseable {
     }
 
     /**
-     * Gives a model the instances that its configuration asks for now, without a gap in what it serves. For programs
-     * that changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are made, warmed up and
-     * set to work first; then those that are asked for no more get no more calls. They end what they have, and each is
-     * closed when the last of its responses is, which may be later than this returns. Instances whose groups differ in
-     * name alone stay. Blocks until the new ones serve.
+     * Replaces the instances of a model by those of its present configuration while it serves. For programs that
+     * changed {@code instance_group} in the model's {@code config.pbtxt}. New instances are created, warmed up and
+     * started first; then the instances that are no longer configured stop taking requests. They complete the requests
+     * that they have, and each is closed with the last of its responses, which may be after this method returns.
+     * Instances whose groups differ in name alone stay. Blocks until the new instances serve.
      *
      * @param model the model's name
      * @throws InferenceException {@link ErrorCode#NOT_FOUND} if there is no such model; {@link ErrorCode#UNAVAILABLE}
-     *     if it is not ready, or the server has begun to end; {@link ErrorCode#INVALID_ARGUMENT} if the configuration
+     *     if it is not ready, or the server has begun to exit; {@link ErrorCode#INVALID_ARGUMENT} if the configuration
      *     is wrong, or differs in more than {@code instance_group} and {@code version_policy}, or selects other
      *     versions, or if executions of the model's backend block their device: then the model has to be loaded again.
-     *     Any code with which a new instance fails. The versions that could not be updated go on as they were
-     * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
+     *     Any code with which a new instance fails. The versions that could not be updated stay as they were
+     * @throws InterruptedException if the thread is interrupted meanwhile; the update continues
      */
     public void updateInstances(String model) throws InterruptedException {
         requireNonNull(model, "model");
         if (phase.get() != Phase.RUNNING) {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
-        lifecycle.updateInstances(model);
+        components.lifecycle().updateInstances(model);
     }
 
     /**
-     * Says from now on that the server is not ready, while it goes on to serve everything. For programs that wait for
-     * load balancers to notice before they call {@link #beginExit}.
+     * Makes the server not ready from now on, while it continues to serve. For programs that wait for load balancers to
+     * notice before they call {@link #beginExit}.
      */
     public void markNotReady() {
         markedNotReady = true;
     }
 
     /**
-     * Begins to end: from now on the server says that it is neither live nor ready, while it still takes calls. For
-     * programs that end what is in front of the server first. {@link #close} is still to be called.
+     * Begins to exit: from now on the server is neither live nor ready, while it still accepts requests. For programs
+     * that close what is in front of the server first. {@link #close} has to be called nevertheless.
      */
     public void beginExit() {
         phase.compareAndSet(Phase.RUNNING, Phase.EXITING);
-        lifecycle.endDelay();
+        components.lifecycle().endDelay();
     }
 
     /**
-     * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
+     * Stops accepting requests, completes the accepted ones, and closes everything. Later calls do nothing.
      *
-     * @throws InferenceException as {@link #closeWithin} does, with the exit timeout for a budget
+     * @throws InferenceException as {@link #closeWithin} does, with the exit timeout as the budget
      */
     @Override
     public void close() {
-        closeWithin(exitTimeout);
+        closeWithin(options.exitTimeout());
     }
 
     /**
-     * Takes no more calls, answers those it has, and closes everything. Later calls do nothing.
+     * Stops accepting requests, completes the accepted ones, and closes everything. Later calls do nothing.
      *
-     * @param budget how long that may take
-     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The calls that were left then have
-     *     been answered {@link ErrorCode#UNAVAILABLE}, those that are executed after their backends were told; what is
-     *     still in use is not closed, for closing it under a running execution could bring down the process
+     * @param budget the time for that
+     * @throws InferenceException {@link ErrorCode#INTERNAL} if that took longer. The remaining requests were completed
+     *     with {@link ErrorCode#UNAVAILABLE}, executing ones after their backends were notified; resources still in use
+     *     are not closed, since closing them under a running execution could bring down the process
      */
     public void closeWithin(Duration budget) {
         if (!closing.compareAndSet(false, true)) {
             return;
         }
         beginExit();
-        boolean drained = lifecycle.close(budget);
+        boolean drained = components.lifecycle().close(budget);
         phase.set(Phase.CLOSED);
         largeRequests.close();
         if (!drained) {
             throw new InferenceException(ErrorCode.INTERNAL, "Exit timeout expired. Exiting immediately.");
         }
-        watchdog.close();
-        timer.close();
-        cache.ifPresent(ServerCache::close);
-        backends.close();
-        memory.close();
+        components.close();
     }
 
-    private Cancellation refuse(InferRequest call, ResponseObserver observer, InferenceException error) {
-        call.release().run();
+    private Cancellation refuse(InferRequest request, ResponseObserver observer, InferenceException error) {
+        request.release().run();
         try {
             observer.onRefused(refusals.refuse(observer.protocol(), error));
         } catch (RuntimeException e) {
-            LOG.atWarn().addKeyValue("model", call.model()).setCause(e).log("observer failed");
+            LOG.atWarn().addKeyValue("model", request.model()).setCause(e).log("observer failed");
         }
         return NO_CANCELLATION;
     }

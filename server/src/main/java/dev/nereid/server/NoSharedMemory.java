@@ -31,7 +31,7 @@ final class NoSharedMemory implements SharedMemory {
 
     @Override
     public Region region(String name) {
-        throw unknown("Unable to find system shared memory region: '" + Quoted.text(name) + "'");
+        throw notFound("Unable to find system shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
@@ -41,7 +41,7 @@ final class NoSharedMemory implements SharedMemory {
 
     @Override
     public Lease lease(String name, long offset, long byteSize) {
-        throw unknown("Unable to find shared memory region: '" + Quoted.text(name) + "'");
+        throw notFound("Unable to find shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
@@ -61,7 +61,7 @@ final class NoSharedMemory implements SharedMemory {
 
     @Override
     public CudaRegion cudaRegion(String name) {
-        throw unknown("Unable to find cuda shared memory region: '" + Quoted.text(name) + "'");
+        throw notFound("Unable to find cuda shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
@@ -75,7 +75,7 @@ final class NoSharedMemory implements SharedMemory {
                 "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
     }
 
-    private static InferenceException unknown(String text) {
+    private static InferenceException notFound(String text) {
         return new InferenceException(ErrorCode.NOT_FOUND, text);
     }
 }

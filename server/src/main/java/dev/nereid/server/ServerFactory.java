@@ -12,46 +12,23 @@ import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.ResourceLimit;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.scheduler.time.Watchdog;
-import dev.nereid.server.cache.CacheOptions;
 import dev.nereid.server.cache.ServerCache;
 import dev.nereid.server.lifecycle.ModelLifecycle;
-import dev.nereid.server.lifecycle.ModelLoadOptions;
+import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.memory.TensorPool;
+import dev.nereid.server.options.MemoryOptions;
+import dev.nereid.server.options.SchedulingOptions;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.server.plugin.BackendRegistry;
 import dev.nereid.server.plugin.PluginEnvironment;
 import dev.nereid.server.repository.ModelRepository;
-import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
-/**
- * Creates a server from its options: plugins, memory, timer, watchdog and model lifecycle. Immutable.
- *
- * @param directories where it finds models and plugins
- * @param load how models are loaded
- * @param backendSettings the settings of backends by their names; those for all under an empty name
- * @param cache the cache of responses; empty for none
- * @param serverLoad how much may be in flight to all models together
- * @param schedulerDelay how many requests have to wait before a dynamic batcher takes its first batch
- * @param rateLimit how instances get their turns; empty to let all of them execute whenever they like
- * @param serverId what the server calls itself
- * @param strictReadiness whether it counts as ready only if every model is
- * @param supervision who is told of fatal errors, and what is reported as overdue
- * @param exitTimeout how long its end waits for calls
- */
-record ServerFactory(
-        ServerDirectories directories,
-        ModelLoadOptions load,
-        Map<String, Map<String, String>> backendSettings,
-        Optional<CacheOptions> cache,
-        LoadLimits serverLoad,
-        int schedulerDelay,
-        Optional<RateLimitOptions> rateLimit,
-        String serverId,
-        boolean strictReadiness,
-        SupervisionOptions supervision,
-        Duration exitTimeout) {
-    /** What the server speaks, in the order in which the reference lists it. */
+/** Creates a server from its options: plugins, memory, timer, watchdog and model lifecycle. Immutable. */
+final class ServerFactory {
+    /** The protocol extensions of the server, in the order of the reference server. */
     private static final List<String> EXTENSIONS = List.of(
             "classification",
             "sequence",
@@ -67,37 +44,46 @@ record ServerFactory(
             "trace",
             "logging");
 
+    private final ServerOptions options;
+
+    ServerFactory(ServerOptions options) {
+        this.options = options;
+    }
+
     /**
-     * Starts a server, which goes on to load its models.
+     * Starts a server, which continues to load its models.
      *
-     * @param memory where its tensors lie; owned by the server
-     * @param refusals counts what it refuses
      * @throws InferenceException if a repository cannot be read; all but the memory was closed again
      */
-    NereidServer start(ServerMemory memory, Refusals refusals) {
+    NereidServer start() {
+        TensorMemoryBound bound = options.memory().limit().orElseGet(TensorMemoryBound::ofProcess);
+        ServerMemory memory = memory(bound.bytes());
+        Refusals refusals = Refusals.counting(options.protocol().clientErrorsAsBadRequest());
         BuildInfo build = BuildInfo.read();
-        Optional<ServerCache> responses = cache.map(options -> ServerCache.open(options, build.spi()));
+        SupervisionOptions supervision = options.lifecycle().supervision();
+        Optional<ServerCache> cache =
+                options.scheduling().cache().map(responses -> ServerCache.open(responses, build.spi()));
         BackendRegistry backends = BackendRegistry.open(
-                directories.pluginDirectories(),
+                options.directories().plugins(),
                 new PluginEnvironment(
                         build.spi(),
-                        backendSettings,
-                        directories.cacheRoot(),
-                        load.instances().processors()));
+                        options.backendSettings(),
+                        options.directories().cacheRoot(),
+                        options.models().instances().processors()));
         Health health = new Health(supervision);
         TimerThread timer = new TimerThread(System::nanoTime, health);
         Watchdog watchdog = new Watchdog(timer, System::nanoTime);
         boolean started = false;
         try {
             ModelLifecycle lifecycle = new ModelLifecycle(
-                    new ModelRepository(directories.modelRepositories()),
+                    new ModelRepository(options.directories().modelRepositories()),
                     backends,
-                    load,
+                    options.models(),
                     new SchedulerEnvironment(memory.pool(), System::nanoTime, timer)
-                            .with(responses.map(ServerCache::access))
-                            .with(new ServerLoad(serverLoad))
+                            .with(cache.map(ServerCache::access))
+                            .with(new ServerLoad(load(bound)))
                             .with(rateLimiter())
-                            .withSchedulerDelay(schedulerDelay)
+                            .withSchedulerDelay(options.scheduling().delayedRequests())
                             .with(new Supervision(
                                     health,
                                     Optional.of(watchdog),
@@ -107,29 +93,35 @@ record ServerFactory(
             watchdog.add(health.heap());
             started = true;
             return new NereidServer(
-                    new ServerMetadata(serverId, build.version(), EXTENSIONS),
-                    memory,
-                    responses,
-                    backends,
-                    lifecycle,
-                    timer,
-                    watchdog,
-                    health,
-                    strictReadiness,
-                    exitTimeout,
+                    new ServerMetadata(options.protocol().serverId(), build.version(), EXTENSIONS),
+                    new ServerComponents(memory, cache, backends, lifecycle, timer, watchdog, health),
+                    options.lifecycle(),
                     refusals);
         } finally {
             if (!started) {
                 timer.close();
                 backends.close();
-                responses.ifPresent(ServerCache::close);
+                cache.ifPresent(ServerCache::close);
             }
         }
     }
 
+    private ServerMemory memory(long limit) {
+        MemoryOptions memory = options.memory();
+        long idle = memory.idleBytes().orElse(TensorPool.idleLimit(limit));
+        return ServerMemory.of(new TensorPool(limit, idle, memory.poisonFreed()), memory.clientSharedMemory());
+    }
+
+    private LoadLimits load(TensorMemoryBound bound) {
+        return options.scheduling()
+                .load()
+                .orElse(new LoadLimits(SchedulingOptions.defaultMaxRequests(), bound.inFlightBytes()));
+    }
+
     private RateLimiter rateLimiter() {
-        return rateLimit
-                .<RateLimiter>map(options -> new ExecutionCountLimiter(options.resources().stream()
+        return options.scheduling()
+                .rateLimit()
+                .<RateLimiter>map(limits -> new ExecutionCountLimiter(limits.resources().stream()
                         .map(resource -> new ResourceLimit(resource.name(), resource.count(), resource.device()))
                         .toList()))
                 .orElse(RateLimiter.OFF);

@@ -12,6 +12,7 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Outputs as classes, as an embedding program asks for them. */
+/** Classification of outputs, as an embedding program requests it. */
 final class ClassificationTest {
     private static final String TENSORS = """
             max_batch_size: 8
@@ -54,7 +55,7 @@ final class ClassificationTest {
         models.model("m", "backend: \"recording\"\n" + TENSORS);
         Files.writeString(models.root().resolve("m/labels.txt"), "cat\ndog\r\n\n");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             NamedTensor output = classify(server, 3, 4, 3, 2, 1, 0.1f, 0.1f, 0.3f, Float.NaN);
 
             assertThat(output.tensor().shape()).isEqualTo(Shape.of(2, 3));
@@ -77,7 +78,7 @@ final class ClassificationTest {
     void doesNotLoadAModelWhoseLabelsAreMissing() {
         models.model("m", "backend: \"recording\"\n" + TENSORS);
 
-        assertThatThrownBy(() -> builder().start())
+        assertThatThrownBy(() -> NereidServer.start(options()))
                 .hasMessage(
                         "failed to load all models:\n"
                                 + "  m version 1: Internal: failed to open text file for read labels.txt: No such file or directory");
@@ -89,7 +90,7 @@ final class ClassificationTest {
         Files.createSymbolicLink(
                 models.root().resolve("m/labels.txt"), Files.writeString(directory.resolve("secret"), "one\n"));
 
-        assertThatThrownBy(() -> builder().start())
+        assertThatThrownBy(() -> NereidServer.start(options()))
                 .hasMessageContaining("label file path 'labels.txt' for output 'OUTPUT0' in model 'm' is outside model"
                         + " directory");
     }
@@ -100,7 +101,7 @@ final class ClassificationTest {
                 "m",
                 "backend: \"recording\"\nmax_batch_size: 8\n" + TestModels.TENSORS.replace("TYPE_FP32", "TYPE_BOOL"));
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             InputTensor input = InputTensor.of(
                     "INPUT0",
                     Tensor.of(DataType.BOOL, Shape.of(1, 4), Arena.ofAuto().allocate(4)));
@@ -115,11 +116,10 @@ final class ClassificationTest {
         }
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig(
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString());
     }
 
@@ -137,8 +137,8 @@ final class ClassificationTest {
 
     /** Returns a copy of the output, outside of the server's memory. */
     private static NamedTensor classify(NereidServer server, long classes, InputTensor input) throws Exception {
-        CompletableFuture<NamedTensor> answer = new CompletableFuture<>();
-        InferRequest call = new InferRequest(
+        CompletableFuture<NamedTensor> result = new CompletableFuture<>();
+        InferRequest request = new InferRequest(
                 ModelRef.latest("m"),
                 "",
                 List.of(input),
@@ -146,7 +146,7 @@ final class ClassificationTest {
                 Map.of(),
                 RequestOptions.DEFAULT,
                 () -> {});
-        server.infer(call, new ResponseObserver() {
+        server.infer(request, new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 NamedTensor output = response.outputs().getFirst();
@@ -157,19 +157,19 @@ final class ClassificationTest {
                                 .allocate(output.tensor().byteSize())
                                 .copyFrom(output.tensor().data()));
                 response.close();
-                answer.complete(new NamedTensor(output.name(), copy));
+                result.complete(new NamedTensor(output.name(), copy));
             }
 
             @Override
             public void onCompleted() {
-                answer.completeExceptionally(new AssertionError("no response"));
+                result.completeExceptionally(new AssertionError("no response"));
             }
 
             @Override
             public void onError(InferenceException error) {
-                answer.completeExceptionally(error);
+                result.completeExceptionally(error);
             }
         });
-        return answer.get(30, TimeUnit.SECONDS);
+        return result.get(30, TimeUnit.SECONDS);
     }
 }

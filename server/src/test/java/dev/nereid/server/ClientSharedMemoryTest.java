@@ -13,6 +13,7 @@ import dev.nereid.api.RequestOptions;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.MemoryPlace;
 import java.io.IOException;
@@ -31,7 +32,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A server whose clients share memory, as a front end uses it. Needs the system's folder of segments. */
+/** A server whose clients share memory, as a front end uses it. Needs the system's directory of segments. */
 final class ClientSharedMemoryTest {
     private static final Path SEGMENTS = Path.of("/dev/shm");
     private static final int PAGE = 1 << 16;
@@ -55,13 +56,11 @@ final class ClientSharedMemoryTest {
                         output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
                         """)
                 .model("words", "backend: \"recording\"\n" + TestModels.TENSORS.replace("FP32", "STRING"));
-        server = NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig(
+        server = NereidServer.start(ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .allowClientSharedMemory(true)
-                .start();
+                .withMemory(memory -> memory.withClientSharedMemory(true)));
         cut(PAGE);
         server.sharedMemory().register("r", "/" + key, 0, PAGE);
     }
@@ -157,12 +156,12 @@ final class ClientSharedMemoryTest {
         infer(model, input, type, elements, in, out);
     }
 
-    /** Asks a model, and waits until the call is over and has given the memory back. */
+    /** Runs a request to its end and the release of its memory. */
     private void infer(String model, String input, String type, long elements, TensorBuffer in, TensorBuffer out)
             throws Exception {
-        CompletableFuture<Void> answer = new CompletableFuture<>();
+        CompletableFuture<Void> result = new CompletableFuture<>();
         CompletableFuture<Void> released = new CompletableFuture<>();
-        InferRequest call = new InferRequest(
+        InferRequest request = new InferRequest(
                 ModelRef.latest(model),
                 "",
                 List.of(InputTensor.of(input, type, new long[] {elements}, in.segment(), MemoryPlace.HOST)),
@@ -174,28 +173,28 @@ final class ClientSharedMemoryTest {
                     out.close();
                     released.complete(null);
                 });
-        server.infer(call, new ResponseObserver() {
+        server.infer(request, new ResponseObserver() {
             @Override
             public void onResponse(InferResponse response) {
                 assertThat(response.outputs().getFirst().tensor().data().address())
                         .isEqualTo(out.segment().address());
                 response.close();
-                answer.complete(null);
+                result.complete(null);
             }
 
             @Override
             public void onCompleted() {
-                answer.completeExceptionally(new AssertionError("no response"));
+                result.completeExceptionally(new AssertionError("no response"));
             }
 
             @Override
             public void onError(InferenceException error) {
-                answer.completeExceptionally(error);
+                result.completeExceptionally(error);
             }
         });
         released.get(30, TimeUnit.SECONDS);
         try {
-            answer.get(30, TimeUnit.SECONDS);
+            result.get(30, TimeUnit.SECONDS);
         } catch (ExecutionException e) {
             throw e.getCause() instanceof InferenceException error ? error : e;
         }

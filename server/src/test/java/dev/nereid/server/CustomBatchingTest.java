@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.BatchStatistics;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.Shape;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Plugins whose models have a rule of their own for what goes into a batch. */
+/** Plugins whose models have a batching strategy of their own. */
 final class CustomBatchingTest {
     private static final String DYNAMIC = "dynamic_batching {}\n" + parameter("strategy", "yes");
 
@@ -40,7 +41,7 @@ final class CustomBatchingTest {
     void theModelMakesItsStrategyOnce() throws Exception {
         models.recording("m", DYNAMIC + "instance_group { count: 2 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.isReady()).isTrue();
             assertThat(Files.readAllLines(events))
                     .containsExactly(
@@ -57,7 +58,7 @@ final class CustomBatchingTest {
     void closesTheStrategyBeforeTheModel() throws Exception {
         models.recording("m", DYNAMIC);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(RecordingObserver.to(server, "m", 1, 2).response().values())
                     .containsExactly(1f, 2f);
         }
@@ -77,7 +78,7 @@ final class CustomBatchingTest {
         models.recording(
                 "m", DYNAMIC + "instance_group { count: 2 kind: KIND_CPU }\n" + parameter("fail_instance", "m_0_1"));
 
-        assertReason("m", "Unavailable: no room for an instance");
+        assertReason("m", "Unavailable: no memory for an instance");
 
         assertThat(Files.readAllLines(events))
                 .endsWith("close m_0_0", "close strategy of m/1", "close m/1", "close backend");
@@ -104,7 +105,7 @@ final class CustomBatchingTest {
     void ignoresTheStrategyWithoutDynamicBatching() throws Exception {
         models.recording("m", parameter("strategy", "yes"));
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }
 
@@ -124,7 +125,7 @@ final class CustomBatchingTest {
                 batch_output { target_name: "OUTPUT0" source_input: "INPUT0" }
                 """);
         RecordingObserver last;
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             RecordingObserver first = RecordingObserver.to(server, "m", new float[600]);
             RecordingObserver second = RecordingObserver.to(server, "m", new float[300]);
             RecordingObserver third = RecordingObserver.to(server, "m", new float[200]);
@@ -147,18 +148,18 @@ final class CustomBatchingTest {
     }
 
     private void assertReason(String model, String reason) throws Exception {
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             List<ModelStatus> index = server.models().index();
             assertThat(index).extracting(ModelStatus::name).containsExactly(model);
             assertThat(index).extracting(ModelStatus::reason).containsExactly(reason);
         }
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events.toString())
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events.toString())
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
     }
 }

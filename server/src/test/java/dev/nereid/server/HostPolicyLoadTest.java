@@ -6,13 +6,14 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.host.HostSetting;
+import dev.nereid.server.options.ServerOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Instances on the processors of their policies, from their making on. */
+/** Instances on the processors of their policies, from their creation on. */
 final class HostPolicyLoadTest {
     private static final Path STATUS = Path.of("/proc/thread-self/status");
 
@@ -36,12 +37,11 @@ final class HostPolicyLoadTest {
         models.recording(
                 "b", parameter("cpus", "yes") + "instance_group { kind: KIND_CPU count: 1 host_policy: \"other\" }");
 
-        try (NereidServer server = NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events.toString())
-                .hostPolicies(HostPolicies.of(List.of(new HostSetting("cpu", HostSetting.CPU_CORES, one))))
-                .start()) {
+        try (NereidServer server = NereidServer.start(ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events.toString())
+                .withModels(model -> model.withInstances(instances -> instances.withHostPolicies(
+                        HostPolicies.of(List.of(new HostSetting("cpu", HostSetting.CPU_CORES, one)))))))) {
             RecordingObserver.to(server, "a", 1).await();
             RecordingObserver.to(server, "b", 1).await();
         }

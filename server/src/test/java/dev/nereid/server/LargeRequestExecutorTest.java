@@ -24,7 +24,7 @@ import java.util.Queue;
 import java.util.concurrent.RejectedExecutionException;
 import org.junit.jupiter.api.Test;
 
-/** Which calls are checked in the background, and in which order. */
+/** The choice of requests for the background, and their order. */
 class LargeRequestExecutorTest {
     private static final MemorySegment LARGE =
             MemorySegment.ofArray(new byte[(int) LargeRequestExecutor.LARGE_BYTES + 1]);
@@ -87,7 +87,7 @@ class LargeRequestExecutorTest {
 
     @Test
     void submitsARequestOfASequenceThoughTheOneBeforeFailedAndNoThreadStarts() {
-        LargeRequestExecutor.Submission broken = (taken, observer) -> {
+        LargeRequestExecutor.Submission broken = (accepted, observer) -> {
             throw new IllegalStateException("says the test");
         };
         requests.submit(request("a", "BYTES", LARGE, 7), new CapturingObserver(), broken);
@@ -116,13 +116,13 @@ class LargeRequestExecutorTest {
         runAll();
         handle.cancel();
 
-        assertThat(submitted).containsExactly("a", "withdrawn a");
+        assertThat(submitted).containsExactly("a", "cancelled a");
     }
 
-    private Cancellation submit(InferRequest call) {
-        return requests.submit(call, new CapturingObserver(), (taken, observer) -> {
-            submitted.add(taken.id());
-            return () -> submitted.add("withdrawn " + taken.id());
+    private Cancellation submit(InferRequest request) {
+        return requests.submit(request, new CapturingObserver(), (accepted, observer) -> {
+            submitted.add(accepted.id());
+            return () -> submitted.add("cancelled " + accepted.id());
         });
     }
 

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.tuple;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -40,7 +41,7 @@ final class ModelLoadTest {
     void loadsAModelAndClosesEverythingInReverseOrder() throws Exception {
         models.recording("m", "instance_group { count: 2 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.isReady()).isTrue();
             assertThat(events())
                     .containsExactly(
@@ -64,7 +65,7 @@ final class ModelLoadTest {
                   key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true } } }
                 """);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.models().isReady(ModelRef.latest("m"))).isTrue();
             assertThat(events())
                     .containsExactly(
@@ -83,7 +84,8 @@ final class ModelLoadTest {
                 "instance_group [ { count: 3 kind: KIND_CPU }, { name: \"b\" count: 2 kind: KIND_MODEL },"
                         + " { kind: KIND_GPU count: 2 gpus: [ 1, 0 ] } ]");
 
-        try (NereidServer server = builder().gpus(0, 1).start()) {
+        try (NereidServer server = NereidServer.start(
+                options().withModels(model -> model.withInstances(instances -> instances.withGpus(0, 1))))) {
             assertThat(server.isReady()).isTrue();
             assertThat(events())
                     .filteredOn(event -> event.startsWith("instance"))
@@ -111,7 +113,7 @@ final class ModelLoadTest {
                 parameter("record", "yes") + "instance_group [ { name: \"a\" kind: KIND_CPU passive: true count: 2 },"
                         + " { name: \"b\" kind: KIND_CPU } ]");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             for (int i = 0; i < 10; i++) {
                 RecordingObserver.to(server, "m", i).await();
             }
@@ -125,7 +127,7 @@ final class ModelLoadTest {
 
     @Test
     void makesNoBackendThatNoModelNeeds() throws Exception {
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.isReady()).isTrue();
             assertThat(server.models().index()).isEmpty();
         }
@@ -139,8 +141,9 @@ final class ModelLoadTest {
                 "broken", "instance_group { count: 3 kind: KIND_CPU }\n" + parameter("fail_instance", "broken_0_2"));
         models.recording("good", "");
 
-        try (NereidServer server =
-                builder().modelLoadThreads(1).exitOnError(false).start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withModels(model -> model.withLoadThreads(1))
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(events())
                     .containsExactly(
                             "create",
@@ -157,7 +160,7 @@ final class ModelLoadTest {
                             "instance good_0_0 on cpu");
             assertThat(server.models().index())
                     .containsExactly(
-                            unavailable("broken", 1, "Unavailable: no room for an instance"), ready("good", 1));
+                            unavailable("broken", 1, "Unavailable: no memory for an instance"), ready("good", 1));
             assertThat(server.isReady()).isFalse();
             assertThat(RecordingObserver.to(server, "good", 1, 2).response().values())
                     .containsExactly(1f, 2f);
@@ -172,7 +175,8 @@ final class ModelLoadTest {
         models.recording("b", parameter("throw_load", "yes"));
         models.recording("c", "");
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .containsExactly(
                             unavailable("a", 1, "Internal: the model's file is broken"),
@@ -191,7 +195,8 @@ final class ModelLoadTest {
     void servesNoVersionOfALoadOfWhichOneFails() throws Exception {
         models.recording("m", "version_policy { all {} }\n" + parameter("fail_load", "2"), 1, 2, 3);
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             String reason = "Unavailable: not served, since another version of this load failed: [2]";
             assertThat(server.models().index())
                     .containsExactly(
@@ -208,7 +213,7 @@ final class ModelLoadTest {
         models.model("b", "backend: \"recording\" max_batch_size: -1");
         models.recording("c", "");
 
-        assertThatThrownBy(() -> builder().start())
+        assertThatThrownBy(() -> NereidServer.start(options()))
                 .isInstanceOfSatisfying(
                         InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                 .hasMessage("""
@@ -222,8 +227,8 @@ final class ModelLoadTest {
     void countsAsReadyDespiteFailuresWithoutStrictReadiness() throws Exception {
         models.recording("a", parameter("fail_load", "1"));
 
-        try (NereidServer server =
-                builder().exitOnError(false).strictReadiness(false).start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false).withStrictReadiness(false)))) {
             assertThat(server.isReady()).isTrue();
         }
     }
@@ -232,7 +237,7 @@ final class ModelLoadTest {
     void isNotReadyWhileAnInstanceIsNot() throws Exception {
         models.recording("m", parameter("unready", "yes"));
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.isLive()).isTrue();
             assertThat(server.isReady()).isFalse();
             assertThat(server.models().isReady(ModelRef.latest("m"))).isFalse();
@@ -244,7 +249,7 @@ final class ModelLoadTest {
         models.recording("m", "");
         Path gate = Files.createFile(models.root().resolve("m/gate"));
 
-        try (NereidServer server = builder().startLoading()) {
+        try (NereidServer server = NereidServer.startLoading(options())) {
             assertThat(server.isLive()).isTrue();
             assertThat(server.isReady()).isFalse();
             Files.delete(gate);
@@ -269,7 +274,8 @@ final class ModelLoadTest {
         Files.writeString(plugins.resolve("nowhere.jar"), "this is no zip file");
         models.model("m", "backend: \"nowhere\"\n" + TENSORS);
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index().getFirst().reason())
                     .startsWith("Invalid argument: unable to find backend library for backend 'nowhere'")
                     .contains("Plugin 'nowhere' is broken: nowhere.jar: not a readable jar");
@@ -282,11 +288,10 @@ final class ModelLoadTest {
         models.recording("a", "");
         models.recording("b", "");
 
-        try (NereidServer server = builder()
-                .exitOnError(false)
-                .modelLoadThreads(1)
-                .backendConfig("recording", "fail_create", "yes")
-                .start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
+                .withModels(model -> model.withLoadThreads(1))
+                .withBackendSetting("recording", "fail_create", "yes"))) {
             assertThat(server.models().index())
                     .containsExactly(
                             unavailable("a", 1, "Unavailable: no device"),
@@ -302,10 +307,10 @@ final class ModelLoadTest {
         TestModels second = new TestModels(Files.createDirectories(directory.resolve("second")));
         second.recording("m", "");
 
-        try (NereidServer server = builder()
-                .modelRepositories(models.root(), second.root())
-                .exitOnError(false)
-                .start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withDirectories(
+                        directories -> directories.withModelRepositories(List.of(models.root(), second.root())))
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .containsExactly(
                             new ModelStatus(
@@ -324,7 +329,8 @@ final class ModelLoadTest {
     void reportsWhereAConfigurationIsWrong() throws Exception {
         models.model("m", "backend: \"recording\"\nmax_batch_size: many\n");
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index().getFirst().reason())
                     .startsWith("Internal: failed to read text proto from m/config.pbtxt")
                     .contains("2:17");
@@ -336,27 +342,28 @@ final class ModelLoadTest {
         models.recording("sequence", "sequence_batching {}");
         models.model("ensemble", "platform: \"ensemble\" ensemble_scheduling {}");
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
                             tuple(
                                     "ensemble",
                                     "Unsupported: ensemble scheduling is not supported by this version,"
-                                            + " model 'ensemble' asks for it"),
+                                            + " model 'ensemble' requires it"),
                             tuple(
                                     "sequence",
                                     "Unsupported: sequence batching is not supported by this version,"
-                                            + " model 'sequence' asks for it"));
+                                            + " model 'sequence' requires it"));
         }
     }
 
     @Test
     void refusesANativeBatchStrategy() throws Exception {
         String problem =
-                "Unsupported: batching strategies in native code are not supported, model '%s' asks for one by %s"
+                "Unsupported: batching strategies in native code are not supported, model '%s' configures one by %s"
                         + " (expected: one that its backend makes in Model.batching)";
-        models.recording("asked", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
+        models.recording("configured", "dynamic_batching {}\n" + parameter("TRITON_BATCH_STRATEGY_PATH", "/lib/s.so"));
         models.recording("brought", "dynamic_batching {}\n");
         Files.createFile(models.root().resolve("brought/1/batchstrategy.so"));
         models.recording("shared", "dynamic_batching {}\n");
@@ -364,13 +371,15 @@ final class ModelLoadTest {
         models.recording("unused", "");
         Files.createFile(models.root().resolve("unused/1/batchstrategy.so"));
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
                             tuple(
-                                    "asked",
-                                    problem.formatted("asked", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
+                                    "configured",
+                                    problem.formatted(
+                                            "configured", "parameter TRITON_BATCH_STRATEGY_PATH: '/lib/s.so'")),
                             tuple("brought", problem.formatted("brought", "'1/batchstrategy.so'")),
                             tuple("shared", problem.formatted("shared", "'batchstrategy.so'")),
                             tuple("unused", ""));
@@ -381,7 +390,8 @@ final class ModelLoadTest {
     void refusesInstancesOnGraphicsProcessorsThatAreNotThere() throws Exception {
         models.recording("m", "instance_group { kind: KIND_GPU }");
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index().getFirst().reason())
                     .startsWith("Invalid argument: instance group m_0 of model m has kind KIND_GPU but ");
         }
@@ -391,7 +401,8 @@ final class ModelLoadTest {
     void makesInstancesOnEachGraphicsProcessor() throws Exception {
         models.recording("m", "instance_group { kind: KIND_GPU count: 2 }");
 
-        try (NereidServer server = builder().gpus(0, 1).start()) {
+        try (NereidServer server = NereidServer.start(
+                options().withModels(model -> model.withInstances(instances -> instances.withGpus(0, 1))))) {
             assertThat(server.isReady()).isTrue();
             assertThat(events()).contains("load m/1 on [gpu0, gpu1, gpu0, gpu1]");
         }
@@ -403,7 +414,7 @@ final class ModelLoadTest {
                 "m",
                 "instance_group [ { name: \"a\" kind: KIND_CPU }, { name: \"b\" kind: KIND_CPU" + " passive: true } ]");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(RecordingObserver.to(server, "m", 3).response().values()).containsExactly(3f);
         }
 
@@ -427,7 +438,7 @@ final class ModelLoadTest {
     void completesAModelWithoutConfiguration() throws Exception {
         models.model("auto.recording", "");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.models().config(ModelRef.latest("auto.recording")).getMaxBatchSize())
                     .isEqualTo(4);
             assertThat(server.models().config(ModelRef.latest("auto.recording")).hasDynamicBatching())
@@ -454,8 +465,9 @@ final class ModelLoadTest {
         models.model("auto", "backend: \"recording\"");
         models.model("untyped", "backend: \"recording\" input { name: \"INPUT0\" dims: [ 1 ] }");
 
-        try (NereidServer server =
-                builder().autoComplete(false).exitOnError(false).start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withModels(model -> model.withAutoComplete(false))
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::state)
                     .containsExactly(
@@ -470,7 +482,7 @@ final class ModelLoadTest {
     void findsTheBackendOfALegacyPlatform() throws Exception {
         models.model("m", "platform: \"recorded\"\n" + TENSORS);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.models().metadata(ModelRef.latest("m")).platform())
                     .isEqualTo("recorded");
         }
@@ -480,7 +492,7 @@ final class ModelLoadTest {
     void servesTheVersionsOfThePolicy() throws Exception {
         models.recording("m", "version_policy { latest { num_versions: 2 } }", 1, 2, 5);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.models().index()).containsExactly(ready("m", 2), ready("m", 5));
             assertThat(server.models().metadata(ModelRef.latest("m")).versions())
                     .containsExactly(2L, 5L);
@@ -504,25 +516,25 @@ final class ModelLoadTest {
         Files.writeString(
                 models.root().resolve("m/configs/small.pbtxt"), "backend: \"recording\" max_batch_size: 3\n" + TENSORS);
 
-        try (NereidServer server = builder().modelConfigName("small").start()) {
+        try (NereidServer server = NereidServer.start(options().withModels(model -> model.withConfigName("small")))) {
             assertThat(server.models().config(ModelRef.latest("m")).getMaxBatchSize())
                     .isEqualTo(3);
         }
     }
 
     private void assertReason(String model, OptionalLong version, String reason) throws Exception {
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .containsExactly(new ModelStatus(model, version, ModelStatus.State.UNAVAILABLE, reason));
         }
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events.toString())
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events.toString())
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
     }
 
     private List<String> events() throws IOException {

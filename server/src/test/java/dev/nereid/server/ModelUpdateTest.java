@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import inference.ModelInstanceGroup;
 import java.io.IOException;
@@ -23,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models whose instances change while they serve. */
+/** Updates of instances while models serve. */
 @Timeout(120)
 final class ModelUpdateTest {
     @TempDir
@@ -45,7 +46,7 @@ final class ModelUpdateTest {
     void reusesInstances() throws Exception {
         configure("instance_group { count: 2 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure("instance_group { name: \"x\" count: 3 kind: KIND_CPU }");
 
@@ -74,7 +75,7 @@ final class ModelUpdateTest {
     void keepsTheStatistics() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             RecordingObserver.to(server, "m", 1).await();
             configure("instance_group { kind: KIND_CPU host_policy: \"other\" }");
             server.updateInstances("m");
@@ -90,7 +91,7 @@ final class ModelUpdateTest {
     void exchangesPassiveInstances() throws Exception {
         configure("instance_group [ { name: \"a\" kind: KIND_CPU }, { name: \"b\" kind: KIND_CPU passive: true } ]");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(
                     "instance_group [ { name: \"a\" kind: KIND_CPU passive: true }, { name: \"b\" kind: KIND_CPU } ]");
@@ -113,7 +114,7 @@ final class ModelUpdateTest {
                 """;
         configure(warmup + "instance_group { count: 1 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(warmup + "instance_group { count: 2 kind: KIND_CPU }");
 
@@ -129,11 +130,11 @@ final class ModelUpdateTest {
         String failing = parameter("fail_instance", "x_1");
         configure(failing + "instance_group { count: 1 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(failing + "instance_group { name: \"x\" count: 2 kind: KIND_CPU host_policy: \"p\" }");
 
-            assertUpdateFails(server, ErrorCode.UNAVAILABLE, "no room for an instance");
+            assertUpdateFails(server, ErrorCode.UNAVAILABLE, "no memory for an instance");
 
             assertThat(events()).containsExactly("instance x_0 on cpu", "instance x_1 on cpu", "close x_0");
             assertThat(group(server)).extracting(ModelInstanceGroup::getCount).containsExactly(1);
@@ -150,7 +151,7 @@ final class ModelUpdateTest {
                 """;
         configure(warmup + "instance_group { count: 1 kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             configure(warmup + "instance_group [ { name: \"x\" count: 2 kind: KIND_CPU host_policy: \"p\" },"
                     + " { name: \"y\" kind: KIND_CPU passive: true } ]");
@@ -168,7 +169,7 @@ final class ModelUpdateTest {
     void reportsThatOtherChangesNeedAReload() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             configure("instance_group { kind: KIND_CPU count: 2 }\ndynamic_batching {}");
             assertUpdateFails(
                     server,
@@ -198,7 +199,8 @@ final class ModelUpdateTest {
         String blocking = parameter("execution", "DEVICE_BLOCKING");
         configure(blocking + "instance_group { kind: KIND_GPU count: 2 }");
 
-        try (NereidServer server = builder().gpus(0, 1).start()) {
+        try (NereidServer server = NereidServer.start(
+                options().withModels(model -> model.withInstances(instances -> instances.withGpus(0, 1))))) {
             assertThat(RecordingObserver.to(server, "m", 4).response().values()).containsExactly(4f);
             server.updateInstances("m");
             configure(blocking + "instance_group { kind: KIND_GPU count: 1 }");
@@ -215,12 +217,13 @@ final class ModelUpdateTest {
     void refusesModelsThatItDoesNotServe() throws Exception {
         models.recording("broken", parameter("fail_load", "1"));
 
-        NereidServer server = builder().exitOnError(false).start();
+        NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)));
         try (server) {
-            assertThatThrownBy(() -> server.updateInstances("nobody"))
+            assertThatThrownBy(() -> server.updateInstances("missing"))
                     .isInstanceOfSatisfying(
                             InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
-                    .hasMessage("Request for unknown model: 'nobody' is not found");
+                    .hasMessage("Request for unknown model: 'missing' is not found");
             assertThatThrownBy(() -> server.updateInstances("broken"))
                     .isInstanceOfSatisfying(
                             InferenceException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
@@ -234,7 +237,7 @@ final class ModelUpdateTest {
     void updatesEveryVersion() throws Exception {
         models.recording("m", "version_policy { all {} } instance_group { kind: KIND_CPU }", 1, 2);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             Files.delete(events);
             models.recording("m", "version_policy { all {} } instance_group { kind: KIND_CPU count: 2 }", 1, 2);
 
@@ -248,21 +251,21 @@ final class ModelUpdateTest {
     void refusesOnceTheServerHasBegunToEnd() throws Exception {
         configure("instance_group { kind: KIND_CPU }");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             server.beginExit();
 
             assertUpdateFails(server, ErrorCode.UNAVAILABLE, "Server not ready");
         }
     }
 
-    /** Clients whose next call is on its way before the last one is answered, while the groups change. */
+    /** Clients that send their next request right after a response, while the groups change. */
     @Test
     void servesWithoutAGapWhileInstancesChange() throws Exception {
         configure("instance_group { count: 2 kind: KIND_CPU }");
         AtomicBoolean ended = new AtomicBoolean();
-        AtomicInteger answers = new AtomicInteger();
+        AtomicInteger responses = new AtomicInteger();
         List<Throwable> failures = new CopyOnWriteArrayList<>();
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             List<Thread> clients = new ArrayList<>();
             for (int i = 0; i < 2; i++) {
                 clients.add(Thread.ofPlatform()
@@ -272,7 +275,7 @@ final class ModelUpdateTest {
                             while (!ended.get()) {
                                 RecordingObserver next = RecordingObserver.to(server, "m", 7);
                                 assertThat(before.response().values()).containsExactly(7f);
-                                answers.incrementAndGet();
+                                responses.incrementAndGet();
                                 before = next;
                             }
                             before.response();
@@ -285,10 +288,10 @@ final class ModelUpdateTest {
                 "{ count: 1 kind: KIND_CPU }"
             };
             for (int round = 0; round < 20; round++) {
-                int before = answers.get();
+                int before = responses.get();
                 configure("instance_group " + groups[round % groups.length]);
                 server.updateInstances("m");
-                while (answers.get() < before + 20 && failures.isEmpty()) {
+                while (responses.get() < before + 20 && failures.isEmpty()) {
                     Thread.onSpinWait();
                 }
             }
@@ -305,7 +308,7 @@ final class ModelUpdateTest {
                             .values())
                     .allMatch(count -> count == 0);
         }
-        List<String> made = events().stream()
+        List<String> created = events().stream()
                 .filter(line -> line.startsWith("instance"))
                 .map(line -> line.split(" ", -1)[1])
                 .sorted()
@@ -315,7 +318,7 @@ final class ModelUpdateTest {
                 .map(line -> line.split(" ", -1)[1])
                 .sorted()
                 .toList();
-        assertThat(closed).isEqualTo(made).hasSizeGreaterThan(20);
+        assertThat(closed).isEqualTo(created).hasSizeGreaterThan(20);
     }
 
     private void configure(String more) throws IOException {
@@ -336,12 +339,11 @@ final class ModelUpdateTest {
                 .hasMessage(text);
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events.toString())
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events.toString())
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
     }
 
     private void awaitEvents(int number) throws IOException {

@@ -10,6 +10,7 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.memory.TensorBuffer;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.server.plugin.BackendStatus;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ParameterValue;
@@ -58,12 +59,12 @@ final class NereidServerTest {
                 output { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1 ] }
                 """);
 
-        try (NereidServer server = builder().start()) {
-            RecordingObserver answer =
+        try (NereidServer server = NereidServer.start(options())) {
+            RecordingObserver observer =
                     RecordingObserver.to(server, ModelRef.latest("double"), "INPUT", new long[] {2, 2}, 1.5f, -2, 0, 8);
 
-            assertThat(answer.response().values()).containsExactly(3f, -4f, 0f, 16f);
-            assertThat(answer.terminals()).isEqualTo(1);
+            assertThat(observer.response().values()).containsExactly(3f, -4f, 0f, 16f);
+            assertThat(observer.terminals()).isEqualTo(1);
             assertNoMemoryInUse(server);
         }
     }
@@ -76,7 +77,7 @@ final class NereidServerTest {
             models.model("m_" + backend, "backend: \"" + backend + "\"\nmax_batch_size: 1\n" + TestModels.TENSORS);
         }
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(RecordingObserver.to(server, "m_identity_old", 7).response())
                     .isEqualTo(new RecordingObserver.Values(
                             1, List.of(7f), Map.of("library", new ParameterValue.Text("1.0"))));
@@ -92,7 +93,7 @@ final class NereidServerTest {
 
     @Test
     void reportsItsMetadata() throws Exception {
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.metadata().name()).isEqualTo("nereid");
             assertThat(server.metadata().version()).matches("\\d+\\.\\d+\\.\\d+.*");
             assertThat(String.join(", ", server.metadata().extensions()))
@@ -100,7 +101,8 @@ final class NereidServerTest {
                             + " schedule_policy, model_configuration, system_shared_memory, cuda_shared_memory,"
                             + " binary_tensor_data, parameters, statistics, trace, logging");
         }
-        try (NereidServer server = builder().serverId("mine").start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withProtocol(protocol -> protocol.withServerId("mine")))) {
             assertThat(server.metadata().name()).isEqualTo("mine");
         }
     }
@@ -110,7 +112,7 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         models.recording("m", "");
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertError(
                     RecordingObserver.to(server, "nope", 1),
                     ErrorCode.NOT_FOUND,
@@ -130,7 +132,7 @@ final class NereidServerTest {
 
     @Test
     void survivesAnObserverThatThrows() throws Exception {
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             TensorBuffer memory = server.memory().allocate(4);
 
             server.infer(InferRequest.of(ModelRef.latest("nope"), List.of(), memory::close), new Throwing());
@@ -144,10 +146,10 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
-        NereidServer server = builder().start();
-        List<RecordingObserver> answers = new ArrayList<>();
+        NereidServer server = NereidServer.start(options());
+        List<RecordingObserver> observers = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
-            answers.add(RecordingObserver.to(server, "m", i));
+            observers.add(RecordingObserver.to(server, "m", i));
         }
 
         try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
@@ -160,7 +162,7 @@ final class NereidServerTest {
         }
 
         for (int i = 0; i < 5; i++) {
-            assertThat(answers.get(i).response().values()).containsExactly((float) i);
+            assertThat(observers.get(i).response().values()).containsExactly((float) i);
         }
         assertThat(Files.readAllLines(events())).endsWith("close m_0_0", "close m/1", "close backend");
         assertError(RecordingObserver.to(server, "m", 1), ErrorCode.UNAVAILABLE, "Server not ready");
@@ -173,7 +175,8 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         Path gate = Files.createFile(directory.resolve("gate"));
         models.recording("m", parameter("gate", gate.toString()));
-        NereidServer server = builder().exitTimeout(Duration.ofMillis(50)).start();
+        NereidServer server = NereidServer.start(
+                options().withLifecycle(lifecycle -> lifecycle.withExitTimeout(Duration.ofMillis(50))));
         RecordingObserver executing = RecordingObserver.to(server, "m", 1);
         RecordingObserver waiting = RecordingObserver.to(server, "m", 1);
 
@@ -201,7 +204,7 @@ final class NereidServerTest {
     void acceptsRequestsWhileItReportsThatItExits() throws Exception {
         TestPlugins.recording(plugins);
         models.recording("m", "");
-        NereidServer server = builder().start();
+        NereidServer server = NereidServer.start(options());
 
         server.beginExit();
         server.beginExit();
@@ -222,7 +225,7 @@ final class NereidServerTest {
         TestPlugins.recording(plugins);
         models.recording("a", "").recording("b", "");
         Path gate = Files.createFile(models.root().resolve("a/gate"));
-        NereidServer server = builder().modelLoadThreads(1).startLoading();
+        NereidServer server = NereidServer.startLoading(options().withModels(model -> model.withLoadThreads(1)));
         await(() -> happened("load a/1 on [cpu]"));
 
         try (ExecutorService closer = Executors.newSingleThreadExecutor()) {
@@ -242,19 +245,23 @@ final class NereidServerTest {
     void refusesOptionsThatCannotBeMet() {
         Path missing = directory.resolve("missing");
 
-        assertThatThrownBy(() -> NereidServer.builder().start())
+        assertThatThrownBy(() -> NereidServer.start(ServerOptions.of()))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("modelRepositories: none (expected: at least one folder)");
-        assertThatThrownBy(() -> builder().modelRepositories(missing).start())
+                .hasMessage("modelRepositories: none (expected: at least one directory)");
+        assertThatThrownBy(() -> NereidServer.start(
+                        options().withDirectories(directories -> directories.withModelRepositories(List.of(missing)))))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessage("modelRepositories: " + missing + " (expected: an existing folder)");
-        assertThatThrownBy(() -> builder().pluginDirectories(missing).start())
-                .hasMessage("pluginDirectories: " + missing + " (expected: an existing folder)");
-        assertThatThrownBy(() -> builder().modelLoadThreads(0).start()).hasMessage("threads: 0 (expected: >= 1)");
-        assertThatThrownBy(() -> builder().processors(0).start()).hasMessage("processors: 0 (expected: >= 1)");
+                .hasMessage("modelRepositories: " + missing + " (expected: an existing directory)");
+        assertThatThrownBy(() -> NereidServer.start(options().withPlugins(missing)))
+                .hasMessage("plugins: " + missing + " (expected: an existing directory)");
+        assertThatThrownBy(() -> NereidServer.start(options().withModels(model -> model.withLoadThreads(0))))
+                .hasMessage("loadThreads: 0 (expected: >= 1)");
+        assertThatThrownBy(() -> NereidServer.start(
+                        options().withModels(model -> model.withInstances(instances -> instances.withProcessors(0)))))
+                .hasMessage("processors: 0 (expected: >= 1)");
     }
 
-    /** Eight clients send valid and invalid calls while a second model is loaded. */
+    /** Eight clients send valid and invalid requests while a second model is loaded. */
     @Test
     void respondsToEveryRequestOnceWhileAnotherModelLoads() throws Exception {
         TestPlugins.recording(plugins);
@@ -262,8 +269,8 @@ final class NereidServerTest {
         models.recording("late", "");
         Path gate = Files.createFile(models.root().resolve("late/gate"));
 
-        List<RecordingObserver> answers = new ArrayList<>();
-        try (NereidServer server = builder().startLoading();
+        List<RecordingObserver> observers = new ArrayList<>();
+        try (NereidServer server = NereidServer.startLoading(options());
                 ExecutorService clients = Executors.newFixedThreadPool(CLIENTS)) {
             await(() -> isReady(server, "busy"));
             List<Future<List<RecordingObserver>>> work = new ArrayList<>();
@@ -273,7 +280,7 @@ final class NereidServerTest {
             }
             Files.delete(gate);
             for (Future<List<RecordingObserver>> each : work) {
-                answers.addAll(each.get());
+                observers.addAll(each.get());
             }
 
             server.awaitModels();
@@ -282,29 +289,30 @@ final class NereidServerTest {
                     .containsExactly(4f);
             assertNoMemoryInUse(server);
         }
-        assertThat(answers).hasSize(CLIENTS * REQUESTS).allMatch(answer -> answer.terminals() == 1);
+        assertThat(observers).hasSize(CLIENTS * REQUESTS).allMatch(observer -> observer.terminals() == 1);
     }
 
     private static List<RecordingObserver> inferAll(NereidServer server, Random random) {
-        List<RecordingObserver> answers = new ArrayList<>();
-        for (int call = 0; call < REQUESTS; call++) {
+        List<RecordingObserver> observers = new ArrayList<>();
+        for (int number = 0; number < REQUESTS; number++) {
             switch (random.nextInt(5)) {
-                case 0 -> answers.add(RecordingObserver.to(server, "nope", 1));
+                case 0 -> observers.add(RecordingObserver.to(server, "nope", 1));
                 case 1 ->
-                    answers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "WRONG", new long[] {1, 1}, 1));
+                    observers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "WRONG", new long[] {1, 1}, 1));
                 case 2 ->
-                    answers.add(RecordingObserver.to(server, ModelRef.latest("busy"), "INPUT0", new long[] {1, 3}, 1));
+                    observers.add(
+                            RecordingObserver.to(server, ModelRef.latest("busy"), "INPUT0", new long[] {1, 3}, 1));
                 default -> {
-                    RecordingObserver answer = RecordingObserver.to(server, "busy", call, call + 1);
-                    answers.add(answer);
+                    RecordingObserver observer = RecordingObserver.to(server, "busy", number, number + 1);
+                    observers.add(observer);
                     if (random.nextInt(4) == 0) {
-                        assertThat(answer.response().values()).containsExactly((float) call, call + 1f);
+                        assertThat(observer.response().values()).containsExactly((float) number, number + 1f);
                     }
                 }
             }
         }
-        answers.forEach(RecordingObserver::await);
-        return answers;
+        observers.forEach(RecordingObserver::await);
+        return observers;
     }
 
     private static boolean isReady(NereidServer server, String model) {
@@ -315,13 +323,13 @@ final class NereidServerTest {
         }
     }
 
-    private static void assertError(RecordingObserver answer, ErrorCode code, String message) {
-        assertThat(answer.error().publicMessage()).isEqualTo(message);
-        assertThat(answer.error().code()).isEqualTo(code);
-        assertThat(answer.terminals()).isEqualTo(1);
+    private static void assertError(RecordingObserver observer, ErrorCode code, String message) {
+        assertThat(observer.error().publicMessage()).isEqualTo(message);
+        assertThat(observer.error().code()).isEqualTo(code);
+        assertThat(observer.terminals()).isEqualTo(1);
     }
 
-    /** An observer is told just before the last memory is given back, so this may have to wait a moment. */
+    /** Waits: an observer is notified just before the last memory is freed. */
     private static void assertNoMemoryInUse(NereidServer server) {
         await(() -> server.memory().bytesInUse() == 0);
     }
@@ -346,12 +354,11 @@ final class NereidServerTest {
         return directory.resolve("events");
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events().toString())
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events().toString())
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
     }
 
     private static final class Throwing implements ResponseObserver {

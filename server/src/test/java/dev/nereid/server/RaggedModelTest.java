@@ -7,6 +7,7 @@ import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.BatchStatistics;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
 import java.nio.file.Files;
@@ -17,7 +18,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models whose requests share a batch whatever their shapes, from the configuration to the answer. */
+/** Models whose requests share a batch whatever their shapes, from the configuration to the response. */
 final class RaggedModelTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
     private static final String TENSORS = """
@@ -48,7 +49,7 @@ final class RaggedModelTest {
     @Test
     void respondsToRequestsOfDifferentLengthsFromOneExecution() throws Exception {
         models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             RecordingObserver first = RecordingObserver.to(server, "m", 7);
             await(() -> statistics(server).metrics().pending() == 0); // the only instance has it, and waits
             RecordingObserver three = RecordingObserver.to(server, "m", 1, 2, 3);
@@ -74,11 +75,12 @@ final class RaggedModelTest {
     @Test
     void refusesClientsThatSendADerivedInput() throws Exception {
         models.model("m", TENSORS + DERIVED + parameter("gate", gate.toString()));
-        try (NereidServer server = builder().start()) {
-            RecordingObserver answer = RecordingObserver.to(server, ModelRef.latest("m"), "ENDS", new long[] {1, 1}, 1);
+        try (NereidServer server = NereidServer.start(options())) {
+            RecordingObserver observer =
+                    RecordingObserver.to(server, ModelRef.latest("m"), "ENDS", new long[] {1, 1}, 1);
 
-            assertThat(answer.error().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-            assertThat(answer.error().publicMessage()).contains("ENDS");
+            assertThat(observer.error().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            assertThat(observer.error().publicMessage()).contains("ENDS");
         }
     }
 
@@ -86,18 +88,19 @@ final class RaggedModelTest {
     void refusesAConfigurationThatDerivesFromNothing() throws Exception {
         models.model("m", TENSORS + DERIVED.replace("source_input: \"INPUT0\"", "source_input: \"INPUT1\""));
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::reason)
                     .containsExactly("Invalid argument: unknown source input name 'INPUT1' for m");
         }
     }
 
-    private static void assertResponse(RecordingObserver answer, Shape shape, float... values) {
-        assertThat(answer.shape()).isEqualTo(shape);
-        assertThat(answer.response().values()).hasSize(values.length);
+    private static void assertResponse(RecordingObserver observer, Shape shape, float... values) {
+        assertThat(observer.shape()).isEqualTo(shape);
+        assertThat(observer.response().values()).hasSize(values.length);
         for (int i = 0; i < values.length; i++) {
-            assertThat(answer.response().values().get(i)).isEqualTo(values[i]);
+            assertThat(observer.response().values().get(i)).isEqualTo(values[i]);
         }
     }
 
@@ -105,11 +108,10 @@ final class RaggedModelTest {
         return server.models().statistics(ModelRef.latest("m")).getFirst();
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(directory.resolve("plugins"))
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(directory.resolve("plugins"))
+                .withModels(model -> model.withInstances(instances -> instances.withProcessors(2)));
     }
 
     private static void await(BooleanSupplier condition) {

@@ -8,6 +8,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.server.options.RateLimitOptions;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -22,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What configurations ask of the rate limiter, from the load to the turns. */
+/** Rate limiter settings of configurations, from the load to the permits. */
 @Timeout(60)
 final class RateLimitLoadTest {
     private static final String BOTH_KINDS =
@@ -43,7 +45,8 @@ final class RateLimitLoadTest {
 
     @Test
     void sharesAResourceAmongModels() throws Exception {
-        try (NereidServer server = serveTwo(builder().rateLimit(new RateLimitOptions(List.of())))) {
+        try (NereidServer server = serveTwo(
+                options().withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
             RecordingObserver a = RecordingObserver.to(server, "a", 1);
             RecordingObserver b = RecordingObserver.to(server, "b", 2);
 
@@ -58,7 +61,7 @@ final class RateLimitLoadTest {
 
     @Test
     void ignoresResourcesWhenOff() throws Exception {
-        try (NereidServer server = serveTwo(builder())) {
+        try (NereidServer server = serveTwo(options())) {
             RecordingObserver a = RecordingObserver.to(server, "a", 1);
             RecordingObserver b = RecordingObserver.to(server, "b", 2);
 
@@ -74,10 +77,11 @@ final class RateLimitLoadTest {
     }
 
     @Test
-    void sharesNothingAmongServersOfOneBuilder() throws Exception {
-        NereidServerBuilder builder = builder().rateLimit(new RateLimitOptions(List.of()));
-        try (NereidServer first = serveTwo(builder);
-                NereidServer second = builder.start()) {
+    void sharesNothingAmongServersWithEqualOptions() throws Exception {
+        ServerOptions options =
+                options().withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of())));
+        try (NereidServer first = serveTwo(options);
+                NereidServer second = NereidServer.start(options)) {
             RecordingObserver one = RecordingObserver.to(first, "a", 1);
             RecordingObserver other = RecordingObserver.to(second, "a", 2);
 
@@ -94,10 +98,10 @@ final class RateLimitLoadTest {
         models.recording("m", group("resources { name: \"R\" count: 4 }"));
         models.recording("fits", group("resources { name: \"R\" count: 3 }"));
 
-        try (NereidServer server = builder()
-                .exitOnError(false)
-                .rateLimit(new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 3, OptionalInt.empty()))))
-                .start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
+                .withScheduling(scheduling -> scheduling.withRateLimit(
+                        new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 3, OptionalInt.empty()))))))) {
             assertThat(reasons(server))
                     .containsExactly(Map.entry(
                             "m",
@@ -115,10 +119,9 @@ final class RateLimitLoadTest {
                 "m",
                 group("resources { name: \"R\" count: 1 }") + group("resources { name: \"R\" global: true count: 1 }"));
 
-        try (NereidServer server = builder()
-                .exitOnError(false)
-                .rateLimit(new RateLimitOptions(List.of()))
-                .start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
+                .withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
             assertThat(reasons(server)).containsExactly(Map.entry("m", "Invalid argument: " + BOTH_KINDS));
         }
     }
@@ -128,21 +131,20 @@ final class RateLimitLoadTest {
         models.recording("a", group("resources { name: \"R\" count: 1 }"));
         models.recording("b", group("resources { name: \"R\" global: true count: 1 }"));
 
-        try (NereidServer server = builder()
-                .exitOnError(false)
-                .modelLoadThreads(1)
-                .rateLimit(new RateLimitOptions(List.of()))
-                .start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))
+                .withModels(model -> model.withLoadThreads(1))
+                .withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
             assertThat(reasons(server)).containsExactly(Map.entry("b", "Invalid argument: " + BOTH_KINDS));
         }
     }
 
-    /** The old instances serve while the new ones are made, and nothing is of both kinds meanwhile. */
+    /** The old instances serve while the new ones are created, and no resource is of both kinds meanwhile. */
     @Test
     void reportsThatAnotherKindOfResourceNeedsAReload() throws Exception {
         models.recording("m", group("resources { name: \"R\" count: 1 }"));
-        try (NereidServer server =
-                builder().rateLimit(new RateLimitOptions(List.of())).start()) {
+        try (NereidServer server = NereidServer.start(
+                options().withScheduling(scheduling -> scheduling.withRateLimit(new RateLimitOptions(List.of()))))) {
             models.recording("m", group("resources { name: \"R\" global: true count: 1 }"));
 
             assertThatThrownBy(() -> server.updateInstances("m"))
@@ -165,7 +167,7 @@ final class RateLimitLoadTest {
     @Test
     void changesTheKindOfAResourceWhenOff() throws Exception {
         models.recording("m", group("resources { name: \"R\" global: true count: 1 }"));
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             models.recording("m", group("resources { name: \"R\" count: 1 }"));
 
             server.updateInstances("m");
@@ -180,15 +182,15 @@ final class RateLimitLoadTest {
                 group("resources { name: \"R\" count: 9 }").replace("count: 1 kind", "passive: true count: 1 kind");
         models.recording("m", passive + group("resources { name: \"R\" count: 1 }"));
 
-        try (NereidServer server = builder()
-                .rateLimit(new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 1, OptionalInt.of(0)))))
-                .start()) {
+        try (NereidServer server = NereidServer.start(options()
+                .withScheduling(scheduling -> scheduling.withRateLimit(
+                        new RateLimitOptions(List.of(new RateLimitOptions.Resource("R", 1, OptionalInt.of(0)))))))) {
             assertThat(RecordingObserver.to(server, "m", 1).response().values()).containsExactly(1f);
         }
     }
 
     /** Two models that share all of a resource, both of which wait at a gate when they are executed. */
-    private NereidServer serveTwo(NereidServerBuilder builder) throws IOException, InterruptedException {
+    private NereidServer serveTwo(ServerOptions options) throws IOException, InterruptedException {
         Files.createFile(gate());
         for (String name : List.of("a", "b")) {
             models.recording(
@@ -196,7 +198,7 @@ final class RateLimitLoadTest {
                     group("resources { name: \"R\" global: true count: 1 } priority: 1")
                             + parameter("gate", gate().toString()));
         }
-        return builder.start();
+        return NereidServer.start(options);
     }
 
     private Path gate() {
@@ -211,11 +213,10 @@ final class RateLimitLoadTest {
         return "instance_group { count: 1 kind: KIND_CPU rate_limiter { " + limiter + " } }\n";
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events().toString());
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events().toString());
     }
 
     private static Map<String, String> reasons(NereidServer server) {

@@ -24,7 +24,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Waits for the answer to one call, and counts whether there are more. Safe for use by several threads. */
+/** Waits for the outcome of one request, and counts terminal notifications. Safe for use by several threads. */
 final class RecordingObserver implements ResponseObserver {
     /** What a response held. */
     record Values(long version, List<Float> values, Map<String, ParameterValue> parameters) {}
@@ -35,16 +35,16 @@ final class RecordingObserver implements ResponseObserver {
     private final AtomicInteger terminals = new AtomicInteger();
     private volatile Shape shape = Shape.SCALAR;
 
-    /** Asks a model for the answer to a row of numbers. */
+    /** Sends an input of numbers to a model. */
     static RecordingObserver to(InferenceServer server, ModelRef model, String input, long[] dims, float... values) {
         TensorBuffer memory = server.memory().allocate(values.length * (long) Float.BYTES);
         for (int i = 0; i < values.length; i++) {
             memory.segment().setAtIndex(ValueLayout.JAVA_FLOAT, i, values[i]);
         }
         InputTensor tensor = InputTensor.of(input, DataType.FP32.name(), dims, memory.segment(), MemoryPlace.HOST);
-        RecordingObserver answer = new RecordingObserver();
-        server.infer(InferRequest.of(model, List.of(tensor), memory::close), answer);
-        return answer;
+        RecordingObserver observer = new RecordingObserver();
+        server.infer(InferRequest.of(model, List.of(tensor), memory::close), observer);
+        return observer;
     }
 
     /** Asks a model of the recording backend. */
@@ -79,14 +79,14 @@ final class RecordingObserver implements ResponseObserver {
         outcome.completeExceptionally(error);
     }
 
-    /** Waits for the answer, whatever it is. */
+    /** Waits for the outcome. */
     void await() {
         try {
             outcome.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         } catch (ExecutionException e) {
             assertThat(e.getCause()).isInstanceOf(InferenceException.class);
         } catch (InterruptedException | TimeoutException e) {
-            throw new AssertionError("not answered", e);
+            throw new AssertionError("no response", e);
         }
     }
 
@@ -98,9 +98,9 @@ final class RecordingObserver implements ResponseObserver {
         try {
             return outcome.get(TIMEOUT_SECONDS, TimeUnit.SECONDS);
         } catch (ExecutionException e) {
-            throw new AssertionError("answered with an error", e.getCause());
+            throw new AssertionError("failed", e.getCause());
         } catch (InterruptedException | TimeoutException e) {
-            throw new AssertionError("not answered", e);
+            throw new AssertionError("no response", e);
         }
     }
 
@@ -112,14 +112,14 @@ final class RecordingObserver implements ResponseObserver {
 
     InferenceException error() {
         try {
-            throw new AssertionError("answered with " + outcome.get(TIMEOUT_SECONDS, TimeUnit.SECONDS));
+            throw new AssertionError("succeeded with " + outcome.get(TIMEOUT_SECONDS, TimeUnit.SECONDS));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof InferenceException error) {
                 return error;
             }
-            throw new AssertionError("answered with something else", e.getCause());
+            throw new AssertionError("failed otherwise", e.getCause());
         } catch (InterruptedException | TimeoutException e) {
-            throw new AssertionError("not answered", e);
+            throw new AssertionError("no response", e);
         }
     }
 }

@@ -8,6 +8,8 @@ import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.OverdueExecutions;
+import dev.nereid.server.options.ServerOptions;
+import dev.nereid.server.options.SupervisionOptions;
 import dev.nereid.spi.ErrorCode;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -21,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a server says of itself after fatal errors, of overdue executions and loads, and of files it must not open. */
+/** State of a server after fatal errors, with overdue executions and loads, and with files that must not be opened. */
 @Timeout(60)
 final class SupervisionTest {
     private static final Duration SHORT = Duration.ofMillis(1);
@@ -83,7 +85,7 @@ final class SupervisionTest {
                         + GATE.formatted(gate) + ONE);
 
         try (NereidServer server = start(new SupervisionOptions(SHORT, LONG, fatal::add, false))) {
-            RecordingObserver answer = RecordingObserver.to(server, "m", 1);
+            RecordingObserver observer = RecordingObserver.to(server, "m", 1);
             RecordingObserver other = RecordingObserver.to(server, "patient", 1);
             await(() -> !server.models().isReady(ModelRef.latest("m")));
 
@@ -99,7 +101,7 @@ final class SupervisionTest {
             assertThat(server.models().isReady(ModelRef.latest("patient"))).isTrue();
 
             Files.delete(gate);
-            answer.await();
+            observer.await();
             other.await();
             await(server::isReady);
             assertThat(server.models().index()).extracting(ModelStatus::reason).containsOnly("");
@@ -116,7 +118,7 @@ final class SupervisionTest {
                 """);
 
         try (NereidServer server =
-                builder(new SupervisionOptions(LONG, SHORT, fatal::add, false)).startLoading()) {
+                NereidServer.startLoading(options(new SupervisionOptions(LONG, SHORT, fatal::add, false)))) {
             await(() -> !server.models().index().getFirst().reason().isEmpty());
 
             ModelStatus status = server.models().index().getFirst();
@@ -133,8 +135,8 @@ final class SupervisionTest {
         models.recording(
                 "m", "parameters { key: \"execution_watchdog_secs\" value { string_value: \"soon\" } }\n" + ONE);
 
-        try (NereidServer server =
-                builder(SupervisionOptions.DEFAULT).exitOnError(false).start()) {
+        try (NereidServer server = NereidServer.start(
+                options(SupervisionOptions.DEFAULT).withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index().getFirst().reason())
                     .isEqualTo(
                             "Invalid argument: model 'm': parameter 'execution_watchdog_secs': 'soon' (expected: a whole number of"
@@ -153,8 +155,8 @@ final class SupervisionTest {
         Files.delete(models.root().resolve("config/config.pbtxt"));
         pipe(models.root().resolve("config/config.pbtxt"));
 
-        try (NereidServer server =
-                builder(SupervisionOptions.DEFAULT).exitOnError(false).start()) {
+        try (NereidServer server = NereidServer.start(
+                options(SupervisionOptions.DEFAULT).withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index())
                     .extracting(ModelStatus::name, ModelStatus::reason)
                     .containsExactly(
@@ -178,16 +180,15 @@ final class SupervisionTest {
         }
     }
 
-    private NereidServerBuilder builder(SupervisionOptions options) {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig(
+    private ServerOptions options(SupervisionOptions options) {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting(
                         "recording", "events", directory.resolve("events").toString())
-                .supervision(options);
+                .withLifecycle(lifecycle -> lifecycle.withSupervision(options));
     }
 
     private NereidServer start(SupervisionOptions options) throws InterruptedException, InferenceException {
-        return builder(options).start();
+        return NereidServer.start(options(options));
     }
 }

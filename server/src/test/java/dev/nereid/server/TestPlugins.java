@@ -8,8 +8,8 @@ import java.nio.file.Path;
 /** Plugins for tests. */
 final class TestPlugins {
     /**
-     * A backend that writes a line for each call to the file of its setting {@code events}, answers OUTPUT0 = INPUT0,
-     * and fails or waits as the model's parameters say.
+     * A backend that writes a line for each call to the file of its setting {@code events}, computes OUTPUT0 = INPUT0,
+     * and fails or waits as configured by the model's parameters.
      */
     private static final String RECORDING = """
             package recording;
@@ -101,7 +101,7 @@ final class TestPlugins {
                     public ModelInstance newInstance(InstanceContext context) throws BackendException {
                         events.add("instance " + context.name() + " on " + context.device());
                         if (context.name().equals(parameters.get("fail_instance"))) {
-                            throw new BackendException(ErrorCode.UNAVAILABLE, "no room for an instance");
+                            throw new BackendException(ErrorCode.UNAVAILABLE, "no memory for an instance");
                         }
                         String place = context.name() + " of " + context.hostPolicy();
                         if (parameters.containsKey("cpus")) {
@@ -219,8 +219,8 @@ final class TestPlugins {
             """;
 
     /**
-     * A backend that works on ragged batches: OUTPUT0 is INPUT0 plus 100 times the place of the request in its batch,
-     * which it finds by the derived input ENDS. Waits until the file of the model's parameter {@code gate} is gone.
+     * A backend for ragged batches: OUTPUT0 is INPUT0 plus 100 times the index of the request in its batch, which it
+     * finds by the derived input ENDS. Waits until the file of the model's parameter {@code gate} is gone.
      */
     private static final String RAGGED = """
             package ragged;
@@ -264,7 +264,7 @@ final class TestPlugins {
             }
             """;
 
-    /** An identity backend that adds what its library says as a parameter of each response. */
+    /** An identity backend that adds the result of its library as a parameter of each response. */
     private static final String IDENTITY = """
             package identity;
 
@@ -313,13 +313,13 @@ final class TestPlugins {
 
     /** An identity plugin that is compiled against, and brings, its own version of a library. */
     static void identity(Path plugins, String name, String libraryVersion) {
-        Path folder = plugins.resolve(name);
+        Path directory = plugins.resolve(name);
         Path library = PluginJar.of(LIBRARY.replace("VERSION", libraryVersion))
                 .spiVersion("")
-                .write(folder.resolve("library.jar"));
+                .write(directory.resolve("library.jar"));
         PluginJar.of(IDENTITY.replace("NAME", name))
                 .provider("identity.Identity")
                 .compiledAgainst(library)
-                .write(folder.resolve("plugin.jar"));
+                .write(directory.resolve("plugin.jar"));
     }
 }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.ModelStatus;
 import dev.nereid.api.statistics.ModelStatistics;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,7 +41,7 @@ final class WarmupLoadTest {
                 "m",
                 RECORD + "instance_group { count: 2 kind: KIND_CPU }\n" + warmup("a", "batch_size: 3 count: 2", "4"));
 
-        try (NereidServer server = builder().startLoading()) {
+        try (NereidServer server = NereidServer.startLoading(options())) {
             server.awaitModels();
             assertThat(server.models().isReady(ModelRef.latest("m"))).isTrue();
             List<String> executions = events("execute");
@@ -57,7 +58,7 @@ final class WarmupLoadTest {
     void countsNothingOfIt() throws Exception {
         models.recording("m", RECORD + warmup("a", "batch_size: 3 count: 2", "4"));
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(events("execute")).hasSize(2);
             ModelStatistics statistics = server.models().statistics().getFirst();
             assertThat(statistics.executions().inferenceCount()).isZero();
@@ -76,7 +77,7 @@ final class WarmupLoadTest {
                         + "instance_group [ { name: \"a\" kind: KIND_CPU }, { name: \"b\" kind: KIND_CPU passive: true } ]\n"
                         + warmup("s", "batch_size: 1", "1"));
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(server.isReady()).isTrue();
             assertThat(events("execute")).containsExactly("execute 1 on a_0");
         }
@@ -91,7 +92,8 @@ final class WarmupLoadTest {
                         + warmup("good and bad", "batch_size: 2", "1"));
         models.recording("other", "");
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             ModelStatus status = server.models().index().getFirst();
             assertThat(status.state()).isEqualTo(ModelStatus.State.UNAVAILABLE);
             assertThat(status.reason())
@@ -113,7 +115,8 @@ final class WarmupLoadTest {
                         + warmup("a", "batch_size: 1", "1")
                         + warmup("b", "batch_size: 1", "1").replace("zero_data: true", "input_data_file: \"gone\""));
 
-        try (NereidServer server = builder().exitOnError(false).start()) {
+        try (NereidServer server =
+                NereidServer.start(options().withLifecycle(lifecycle -> lifecycle.withExitOnError(false)))) {
             assertThat(server.models().index().getFirst().reason())
                     .isEqualTo(
                             "Internal: failed to run warmup sample 'b': failed to open text file for read gone: No such file or"
@@ -129,7 +132,7 @@ final class WarmupLoadTest {
         models.recording("m", RECORD + warmup("a", "batch_size: 1 count: 100000", "1"));
         models.recording("n", RECORD + warmup("a", "batch_size: 1 count: 100000", "1"));
 
-        NereidServer server = builder().startLoading();
+        NereidServer server = NereidServer.startLoading(options());
         while (!Files.exists(events) || events("execute").isEmpty()) {
             Thread.onSpinWait();
         }
@@ -147,7 +150,7 @@ final class WarmupLoadTest {
         Files.createDirectories(models.root().resolve("m/warmup"));
         Files.write(models.root().resolve("m/warmup/in"), new byte[8]);
 
-        try (NereidServer server = builder().start()) {
+        try (NereidServer server = NereidServer.start(options())) {
             assertThat(events("execute")).hasSize(1);
             assertThat(server.isReady()).isTrue();
         }
@@ -160,13 +163,11 @@ final class WarmupLoadTest {
                 """.formatted(name, setting, dims);
     }
 
-    private NereidServerBuilder builder() {
-        return NereidServer.builder()
-                .modelRepositories(models.root())
-                .pluginDirectories(plugins)
-                .backendConfig("recording", "events", events.toString())
-                .modelLoadThreads(1)
-                .processors(2);
+    private ServerOptions options() {
+        return ServerOptions.of(models.root())
+                .withPlugins(plugins)
+                .withBackendSetting("recording", "events", events.toString())
+                .withModels(model -> model.withLoadThreads(1).withInstances(instances -> instances.withProcessors(2)));
     }
 
     private List<String> events(String kind) throws IOException {

@@ -12,6 +12,7 @@ import dev.nereid.benchmarks.run.BenchmarkRun;
 import dev.nereid.benchmarks.run.CeilingComparison;
 import dev.nereid.benchmarks.run.CeilingComparison.Ceiling;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -38,10 +39,8 @@ final class BatchingSection {
             http(bench, 1, new Goal.RateAtLeast(0.97), server, table);
             http(bench, 64, new Goal.RateAtLeast(1.3), server, table);
         }
-        try (NereidServer server = NereidServer.builder()
-                .modelRepositories(repository)
-                .pluginDirectories(bench.installed().resolve("plugins"))
-                .start()) {
+        try (NereidServer server = NereidServer.start(
+                ServerOptions.of(repository).withPlugins(bench.installed().resolve("plugins")))) {
             inProcess(bench, 1, new Goal.RateAtLeast(0.97), server, table);
             inProcess(bench, 64, new Goal.RateAtLeast(3), server, table);
         }

@@ -9,6 +9,9 @@ import dev.nereid.scheduler.SchedulerEnvironment;
 import dev.nereid.scheduler.instance.ExecutionTraits;
 import dev.nereid.scheduler.instance.InstanceSlot;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -25,8 +28,13 @@ import java.util.Map;
 final class IdleModel implements AutoCloseable {
     private static final int MAX_BATCH = 64;
     private static final String NAME = "idle";
-    private static final List<NamedTensor> INPUTS = List.of(new NamedTensor(
-            "IN", Tensor.of(DataType.FP32, Shape.of(1, 1), MemorySegment.ofArray(new byte[Float.BYTES]))));
+    private static final ModelVersion VERSION = new ModelVersion(NAME, 1);
+    private static final RequestInputs INPUTS = RequestInputs.of(
+            List.of(new NamedTensor(
+                    "IN", Tensor.of(DataType.FP32, Shape.of(1, 1), MemorySegment.ofArray(new byte[Float.BYTES])))),
+            1,
+            () -> {});
+    private static final RequestOutputs OUTPUTS = RequestOutputs.all(List.of());
 
     private final TimerThread timer = new TimerThread(System::nanoTime);
     private final LeakCheckingMemory memory = new LeakCheckingMemory();
@@ -53,10 +61,9 @@ final class IdleModel implements AutoCloseable {
         return scheduler;
     }
 
-    /** Returns a call of one item. */
+    /** Returns a request of one item that arrives now. */
     CheckedRequest request() {
-        return new CheckedRequest(
-                NAME, 1, 1, "", INPUTS, List.of(), List.of(), Map.of(), RequestOptions.DEFAULT, () -> {});
+        return new CheckedRequest(VERSION, "", INPUTS, OUTPUTS, Map.of(), RequestOptions.DEFAULT, System.nanoTime());
     }
 
     @Override

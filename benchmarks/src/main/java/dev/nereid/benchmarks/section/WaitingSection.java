@@ -10,6 +10,7 @@ import dev.nereid.benchmarks.report.Sample;
 import dev.nereid.benchmarks.report.Table;
 import dev.nereid.benchmarks.run.BenchmarkRun;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -49,10 +50,8 @@ final class WaitingSection {
         ModelRepositories.write(repository, IMPATIENT, TENSORS + """
                 dynamic_batching { default_queue_policy { default_timeout_microseconds: 50000 } }
                 """);
-        try (NereidServer server = NereidServer.builder()
-                .modelRepositories(repository)
-                .pluginDirectories(bench.checkout().resolve("examples/plugins"))
-                .start()) {
+        try (NereidServer server = NereidServer.start(
+                ServerOptions.of(repository).withPlugins(bench.checkout().resolve("examples/plugins")))) {
             bench.progress().accept(SLEEPING);
             sleep(server, table);
             bench.progress().accept(IMPATIENT);

@@ -1,7 +1,8 @@
 package dev.nereid.distribution.flags;
 
-import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.options.SchedulingOptions;
 import java.util.OptionalLong;
 
 /**
@@ -9,7 +10,7 @@ import java.util.OptionalLong;
  */
 final class AdmissionFlags {
     /** Maximum requests in flight; 0 for no limit. */
-    long requests = NereidServerBuilder.defaultMaxRequestsInFlight();
+    long requests = SchedulingOptions.defaultMaxRequests();
 
     /** Maximum input bytes in flight; 0 for no limit, empty for a part of the memory. */
     OptionalLong bytes = OptionalLong.empty();
@@ -56,8 +57,13 @@ final class AdmissionFlags {
         return bytes.orElse(memory.inFlightBytes());
     }
 
-    /** Sets the limits of a server. */
-    void apply(NereidServerBuilder builder, TensorMemoryBound memory) {
-        builder.maxInFlight(requests, inFlightBytes(memory)).maxInFlightOfModel(modelRequests, modelBytes);
+    /** Adds the limits for all models together. */
+    SchedulingOptions apply(SchedulingOptions options, TensorMemoryBound memory) {
+        return options.withLoad(requests, inFlightBytes(memory));
+    }
+
+    /** Adds the limits for each version of a model. */
+    ModelLoadOptions apply(ModelLoadOptions options) {
+        return options.withLimits(modelRequests, modelBytes);
     }
 }

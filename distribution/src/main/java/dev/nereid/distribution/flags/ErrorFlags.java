@@ -1,7 +1,5 @@
 package dev.nereid.distribution.flags;
 
-import dev.nereid.server.NereidServerBuilder;
-
 /** The flag for the status of client errors. Written by the command line reader, then only read. */
 final class ErrorFlags {
     private boolean clientErrorsAsBadRequest;
@@ -16,8 +14,8 @@ final class ErrorFlags {
                 value -> clientErrorsAsBadRequest = value));
     }
 
-    /** Sets the option of a server. */
-    void apply(NereidServerBuilder builder) {
-        builder.clientErrorsAsBadRequest(clientErrorsAsBadRequest);
+    /** Returns whether client errors have INVALID_ARGUMENT in place of INTERNAL. */
+    boolean clientErrorsAsBadRequest() {
+        return clientErrorsAsBadRequest;
     }
 }

@@ -2,8 +2,8 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.grpc.ResponseCompression;
-import dev.nereid.server.RateLimitOptions;
 import dev.nereid.server.host.HostSetting;
+import dev.nereid.server.options.RateLimitOptions;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;

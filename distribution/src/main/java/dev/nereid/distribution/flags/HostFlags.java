@@ -1,9 +1,9 @@
 package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.process.StartException;
-import dev.nereid.server.NereidServerBuilder;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.host.HostSetting;
+import dev.nereid.server.instance.InstanceOptions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -32,17 +32,19 @@ final class HostFlags {
     }
 
     /**
-     * Sets the host policies and the parallel loading of a server.
+     * Returns the options of instance creation from the flags and the environment.
      *
-     * @throws StartException if a policy names processors that the machine does not have
+     * @param processors the processors that backends may use
+     * @throws StartException if a policy names processors or nodes that the machine does not have
      */
-    void set(NereidServerBuilder builder, Map<String, String> environment) throws StartException {
-        builder.parallelInstanceLoading(parallel(environment));
+    InstanceOptions instances(int processors, Map<String, String> environment) throws StartException {
+        InstanceOptions options =
+                InstanceOptions.DEFAULT.withProcessors(processors).withParallel(parallel(environment));
         if (settings.isEmpty()) {
-            return;
+            return options;
         }
         try {
-            builder.hostPolicies(HostPolicies.of(settings));
+            return options.withHostPolicies(HostPolicies.of(settings));
         } catch (IllegalArgumentException e) {
             throw new StartException("--host-policy: " + e.getMessage(), e);
         }

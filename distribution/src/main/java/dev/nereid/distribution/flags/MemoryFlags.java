@@ -1,7 +1,7 @@
 package dev.nereid.distribution.flags;
 
-import dev.nereid.server.NereidServerBuilder;
 import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.options.MemoryOptions;
 import java.util.OptionalLong;
 
 /** Flags of tensor memory. Written by the command line reader, then only read. */
@@ -33,8 +33,8 @@ final class MemoryFlags {
         return poolBytes.isPresent() ? TensorMemoryBound.of(poolBytes.getAsLong()) : TensorMemoryBound.ofProcess();
     }
 
-    /** Sets the memory options of a server. */
-    void apply(NereidServerBuilder builder) {
-        builder.memoryLimit(bound().bytes()).poisonFreedMemory(poisonFreed);
+    /** Returns the options of tensor memory, without shared memory of clients. */
+    MemoryOptions options() {
+        return MemoryOptions.DEFAULT.withLimit(bound().bytes()).withPoisonFreed(poisonFreed);
     }
 }

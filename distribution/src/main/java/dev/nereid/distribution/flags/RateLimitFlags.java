@@ -1,6 +1,6 @@
 package dev.nereid.distribution.flags;
 
-import dev.nereid.server.RateLimitOptions;
+import dev.nereid.server.options.RateLimitOptions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -2,7 +2,6 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.api.Quoted;
 import dev.nereid.distribution.process.StartException;
-import dev.nereid.server.NereidServerBuilder;
 import java.util.Map;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -20,11 +19,11 @@ final class SchedulerDelay {
     private SchedulerDelay() {}
 
     /**
-     * Sets the delay from the environment, and logs a warning.
+     * Returns the number of requests to wait for, as {@link #requests} does, and warns if there are any.
      *
      * @throws StartException if the value is not a number
      */
-    static void apply(NereidServerBuilder builder, Map<String, String> environment) throws StartException {
+    static int read(Map<String, String> environment) throws StartException {
         int requests = requests(environment);
         if (requests > 0) {
             LOG.warn(
@@ -33,8 +32,8 @@ final class SchedulerDelay {
                     VARIABLE,
                     requests,
                     requests);
-            builder.schedulerDelay(requests);
         }
+        return requests;
     }
 
     /** Returns the number of requests to wait for; 0 if the variable is not set. */

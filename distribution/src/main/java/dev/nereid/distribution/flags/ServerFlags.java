@@ -6,14 +6,22 @@ import dev.nereid.distribution.process.CommandContext;
 import dev.nereid.distribution.process.StartException;
 import dev.nereid.distribution.report.MemoryReport;
 import dev.nereid.server.NereidServer;
-import dev.nereid.server.NereidServerBuilder;
 import dev.nereid.server.cache.CacheOptions;
+import dev.nereid.server.instance.InstanceOptions;
+import dev.nereid.server.lifecycle.ModelLoadOptions;
 import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.options.LifecycleOptions;
+import dev.nereid.server.options.ProtocolOptions;
+import dev.nereid.server.options.SchedulingOptions;
+import dev.nereid.server.options.ServerDirectories;
+import dev.nereid.server.options.ServerOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -136,34 +144,51 @@ public final class ServerFlags {
         }
         requireDirectories("--model-repository", repositories);
         requireDirectories("--backend-directory", backendDirectories);
-        Optional<CacheOptions> responses = cache.options(context.paths().home().resolve("caches"));
-        NereidServerBuilder builder = NereidServer.builder()
-                .modelRepositories(repositories.toArray(Path[]::new))
-                .pluginDirectories(pluginDirectories(context.paths().home().resolve("plugins")))
-                .cacheDirectory(pluginCache.directory(context))
-                .serverId(id)
-                .exitOnError(exitOnError)
-                .strictReadiness(strictReadiness)
-                .autoComplete(withCompletion)
-                .allowClientSharedMemory(clientSharedMemory)
-                .modelConfigName(modelConfigName)
-                .processors(context.host().processors())
-                .modelLoadThreads(loadThreads)
-                .exitTimeout(exitTimeout);
-        backendSettings.forEach(setting -> builder.backendConfig(setting.backend(), setting.key(), setting.value()));
-        responses.ifPresent(builder::cache);
-        host.set(builder, context.environment());
-        SchedulerDelay.apply(builder, context.environment());
-        memory.apply(builder);
-        admission.apply(builder, memory.bound());
-        errors.apply(builder);
-        rateLimit.options().ifPresent(builder::rateLimit);
-        supervision.apply(builder, context.outOfMemoryExit());
+        ServerOptions options = options(context);
         try {
-            return builder.startLoading();
+            return NereidServer.startLoading(options);
         } catch (IllegalArgumentException | InferenceException e) {
             throw new StartException(String.valueOf(e.getMessage()), e);
         }
+    }
+
+    private ServerOptions options(CommandContext context) throws StartException {
+        Path home = context.paths().home();
+        Map<String, String> environment = context.environment();
+        Optional<CacheOptions> responses = cache.options(home.resolve("caches"));
+        Path unpacked = pluginCache.directory(context);
+        InstanceOptions instances = host.instances(context.host().processors(), environment);
+        int delayed = SchedulerDelay.read(environment);
+        SchedulingOptions limits = admission.apply(SchedulingOptions.DEFAULT, memory.bound());
+        try {
+            return new ServerOptions(
+                    new ServerDirectories(repositories, pluginDirectories(home.resolve("plugins")), unpacked),
+                    admission.apply(ModelLoadOptions.DEFAULT
+                            .withAutoComplete(withCompletion)
+                            .withConfigName(modelConfigName)
+                            .withLoadThreads(loadThreads)
+                            .withInstances(_ -> instances)),
+                    backendSettings(),
+                    memory.options().withClientSharedMemory(clientSharedMemory),
+                    new SchedulingOptions(limits.load(), rateLimit.options(), responses, delayed),
+                    new LifecycleOptions(
+                            exitOnError,
+                            strictReadiness,
+                            exitTimeout,
+                            supervision.options(context.outOfMemoryExit())),
+                    new ProtocolOptions(id, errors.clientErrorsAsBadRequest()));
+        } catch (IllegalArgumentException e) {
+            throw new StartException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    private Map<String, Map<String, String>> backendSettings() {
+        Map<String, Map<String, String>> settings = new HashMap<>();
+        for (BackendSetting setting : backendSettings) {
+            settings.computeIfAbsent(setting.backend(), backend -> new HashMap<>())
+                    .put(setting.key(), setting.value());
+        }
+        return settings;
     }
 
     /** Returns the memory limits of the server. */
@@ -181,12 +206,12 @@ public final class ServerFlags {
      * Returns the plugin directories, those of the flags first: of two plugins with a backend of one name, the first is
      * used.
      */
-    private Path[] pluginDirectories(Path own) {
+    private List<Path> pluginDirectories(Path own) {
         List<Path> directories = new ArrayList<>(backendDirectories);
         if (Files.isDirectory(own)) {
             directories.add(own);
         }
-        return directories.toArray(Path[]::new);
+        return directories;
     }
 
     private static void requireDirectories(String flag, List<Path> directories) throws StartException {

@@ -2,8 +2,7 @@ package dev.nereid.distribution.flags;
 
 import dev.nereid.distribution.process.ExitStatus;
 import dev.nereid.distribution.process.OutOfMemoryExit;
-import dev.nereid.server.NereidServerBuilder;
-import dev.nereid.server.SupervisionOptions;
+import dev.nereid.server.options.SupervisionOptions;
 import java.time.Duration;
 
 /** Flags of fatal errors and of the watchdogs. Written by the command line reader, then only read. */
@@ -37,9 +36,9 @@ final class SupervisionFlags {
                         value -> loadLimit = value));
     }
 
-    /** Sets the supervision of a server. */
-    void apply(NereidServerBuilder builder, OutOfMemoryExit exit) {
+    /** Returns the supervision of a server, and enables or disables the exit on exhausted memory. */
+    SupervisionOptions options(OutOfMemoryExit exit) {
         exit.enable(exitOnOutOfMemory);
-        builder.supervision(new SupervisionOptions(executionLimit, loadLimit, exit, !exitOnOutOfMemory));
+        return new SupervisionOptions(executionLimit, loadLimit, exit, !exitOnOutOfMemory);
     }
 }

@@ -9,6 +9,7 @@ import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import io.grpc.ManagedChannel;
@@ -94,7 +95,8 @@ class InvalidRequestIT {
     @BeforeAll
     static void start() throws IOException, InterruptedException {
         Repository models = InvalidRequests.models(new Repository(directory));
-        server = TestServer.open(TestServer.of(models).exitOnError(false).start());
+        server = TestServer.open(
+                NereidServer.start(TestServer.of(models).withLifecycle(lifecycle -> lifecycle.withExitOnError(false))));
         channel = server.grpc();
     }
 
@@ -215,9 +217,9 @@ class InvalidRequestIT {
 
     @Test
     void aServerThatIsClosedIsNotReady(@TempDir Path models) throws IOException, InterruptedException {
-        TestServer closed = TestServer.open(TestServer.of(InvalidRequests.models(new Repository(models)))
-                .exitOnError(false)
-                .start());
+        TestServer closed =
+                TestServer.open(NereidServer.start(TestServer.of(InvalidRequests.models(new Repository(models)))
+                        .withLifecycle(lifecycle -> lifecycle.withExitOnError(false))));
         ManagedChannel toClosed = closed.grpc();
         try (closed;
                 HttpConnection connection = closed.http()) {

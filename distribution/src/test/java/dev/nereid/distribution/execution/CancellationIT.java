@@ -12,6 +12,7 @@ import dev.nereid.distribution.testing.HttpConnection;
 import dev.nereid.distribution.testing.HttpRequests;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ServerLiveRequest;
 import io.grpc.ManagedChannel;
@@ -41,8 +42,8 @@ class CancellationIT {
         Repository models = new Repository(directory.resolve("models")).model("gated", GatedPlugin.model());
         Path gate = GatedPlugin.close(models, "gated", "execute");
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
-        try (TestServer server = TestServer.open(
-                        TestServer.of(models).pluginDirectories(plugins).start());
+        try (TestServer server =
+                        TestServer.open(NereidServer.start(TestServer.of(models).withPlugins(plugins)));
                 HttpConnection executed = server.http();
                 HttpConnection waiting = server.http();
                 HttpConnection remaining = server.http();

@@ -13,6 +13,7 @@ import dev.nereid.api.ResponseObserver;
 import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.Shape;
@@ -36,10 +37,8 @@ class DecoupledExamplesIT {
 
     @BeforeAll
     static void start() throws InterruptedException {
-        server = NereidServer.builder()
-                .modelRepositories(TestPaths.checkout().resolve("examples/plugin-models"))
-                .pluginDirectories(TestPaths.plugins())
-                .start();
+        server = NereidServer.start(ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
+                .withPlugins(TestPaths.plugins()));
     }
 
     @AfterAll

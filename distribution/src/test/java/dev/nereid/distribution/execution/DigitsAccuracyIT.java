@@ -7,6 +7,7 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import inference.ModelInferResponse;
@@ -48,8 +49,8 @@ class DigitsAccuracyIT {
             digits = lines.map(Digit::parse).toList();
         }
         int right = 0;
-        try (TestServer server = TestServer.open(
-                TestServer.of(new Repository(examples.resolve("models"))).start())) {
+        try (TestServer server =
+                TestServer.open(NereidServer.start(TestServer.of(new Repository(examples.resolve("models")))))) {
             ManagedChannel channel = server.grpc();
             GRPCInferenceServiceBlockingStub stub =
                     GRPCInferenceServiceGrpc.newBlockingStub(channel).withDeadlineAfter(60, TimeUnit.SECONDS);

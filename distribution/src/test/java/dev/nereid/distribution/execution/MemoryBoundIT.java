@@ -33,7 +33,7 @@ final class MemoryBoundIT {
 
     @Test
     void takesLittleForBodiesThatAreOnlyAnnounced() throws Exception {
-        NereidServer nereid = TestServer.of(models()).memoryLimit(LIMIT).start();
+        NereidServer nereid = NereidServer.start(TestServer.of(models()).withMemory(memory -> memory.withLimit(LIMIT)));
         try (TestServer server = TestServer.open(nereid)) {
             List<HttpConnection> clients = new ArrayList<>();
             for (int i = 0; i < 160; i++) {
@@ -56,7 +56,7 @@ final class MemoryBoundIT {
 
     @Test
     void refusesBodiesThatInflateBeyondTheBoundAndServesOthersAfterwards() throws Exception {
-        NereidServer nereid = TestServer.of(models()).memoryLimit(LIMIT).start();
+        NereidServer nereid = NereidServer.start(TestServer.of(models()).withMemory(memory -> memory.withLimit(LIMIT)));
         byte[] bomb = bomb(1 << 30);
         byte[] request = begin("Content-Encoding: gzip\r\nContent-Length: " + bomb.length + "\r\n", bomb);
         try (TestServer server = TestServer.open(nereid)) {
@@ -81,7 +81,7 @@ final class MemoryBoundIT {
     @ParameterizedTest
     @ValueSource(ints = {1 << 20, 40 << 20})
     void takesBodiesOfUnknownLengthThatFit(int size) throws Exception {
-        NereidServer nereid = TestServer.of(models()).memoryLimit(LIMIT).start();
+        NereidServer nereid = NereidServer.start(TestServer.of(models()).withMemory(memory -> memory.withLimit(LIMIT)));
         byte[] json = ("{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[" + size / Float.BYTES
                         + "],\"parameters\":{\"binary_data_size\":" + size
                         + "}}],\"parameters\":{\"binary_data_output\":true}}")

@@ -19,6 +19,7 @@ import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import dev.nereid.spi.MemoryPlace;
 import inference.GRPCInferenceServiceGrpc;
 import io.grpc.ManagedChannel;
@@ -66,8 +67,8 @@ class QueueLimitsIT {
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
         ClientRequest late =
                 ClientRequest.of("gated").withId("late").input("INPUT0", "FP32", TensorBytes.floats(1, 2), 1, 2);
-        try (TestServer server = TestServer.open(
-                        TestServer.of(models).pluginDirectories(plugins).start());
+        try (TestServer server =
+                        TestServer.open(NereidServer.start(TestServer.of(models).withPlugins(plugins)));
                 HttpConnection http = server.http()) {
             ManagedChannel channel = server.grpc();
             CompletableFuture<Void> first = submit(server.server());

@@ -17,6 +17,7 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferResponse;
 import io.grpc.ManagedChannel;
@@ -57,7 +58,7 @@ class RealNetworkIT {
         for (String name : List.of(SQUEEZENET, MNIST, ULTRAFACE)) {
             models.onnx(name, model(name));
         }
-        server = TestServer.open(TestServer.of(models).start());
+        server = TestServer.open(NereidServer.start(TestServer.of(models)));
         channel = server.grpc();
     }
 

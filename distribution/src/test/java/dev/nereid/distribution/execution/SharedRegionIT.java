@@ -13,6 +13,7 @@ import dev.nereid.distribution.testing.RawHttpResponse;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferParameter;
 import inference.ModelInferRequest;
@@ -71,10 +72,9 @@ final class SharedRegionIT {
         models = new Repository(directory.resolve("models"))
                 .model("one", bounded)
                 .model("two", GatedPlugin.model());
-        server = TestServer.open(TestServer.of(models)
-                .pluginDirectories(GatedPlugin.pack(directory.resolve("plugins")))
-                .allowClientSharedMemory(true)
-                .start());
+        server = TestServer.open(NereidServer.start(TestServer.of(models)
+                .withPlugins(GatedPlugin.pack(directory.resolve("plugins")))
+                .withMemory(memory -> memory.withClientSharedMemory(true))));
         channel = server.grpc();
         Files.write(SEGMENTS.resolve(KEY), bytes(1, 2, 0, 0, 0, 0));
     }
@@ -174,9 +174,8 @@ final class SharedRegionIT {
 
     @Test
     void reportsThatMemoryIsNotSharedBeforeItLooksAtTheRegistration() throws Exception {
-        try (TestServer closed = TestServer.open(TestServer.of(models)
-                        .pluginDirectories(directory.resolve("plugins"))
-                        .start());
+        try (TestServer closed = TestServer.open(
+                        NereidServer.start(TestServer.of(models).withPlugins(directory.resolve("plugins"))));
                 HttpConnection http = closed.http()) {
             for (String kind : List.of("system", "cuda")) {
                 for (String region : List.of("", "/region/x")) {

@@ -16,6 +16,7 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TensorBytes;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.http.connection.HttpConnectionOptions;
+import dev.nereid.server.NereidServer;
 import dev.nereid.server.cache.CacheOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.InferBatchStatistics;
@@ -84,10 +85,9 @@ class StatisticsIT {
                 .model(KEPT, GatedPlugin.model() + "response_cache { enable: true }\n" + LIMITS)
                 .model(STREAMED, GatedPlugin.model() + "model_transaction_policy { decoupled: true }\n");
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
-        server = TestServer.open(TestServer.of(models)
-                .pluginDirectories(plugins)
-                .cache(CacheOptions.local(1 << 20))
-                .start());
+        server = TestServer.open(NereidServer.start(TestServer.of(models)
+                .withPlugins(plugins)
+                .withScheduling(scheduling -> scheduling.withCache(CacheOptions.local(1 << 20)))));
         channel = server.grpc();
         metricsLoops = EventLoops.start(1);
         MetricsFlags flags = new MetricsFlags();

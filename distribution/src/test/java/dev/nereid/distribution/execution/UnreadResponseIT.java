@@ -56,7 +56,7 @@ final class UnreadResponseIT {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void holdsAClientBackThatSendsAndDoesNotRead(boolean binary) throws Exception {
-        NereidServer nereid = TestServer.of(echo()).start();
+        NereidServer nereid = NereidServer.start(TestServer.of(echo()));
         CountingServer counting = new CountingServer(nereid);
         byte[] request = binary ? request("echo").overHttp() : jsonResponse();
         try (TestServer server = TestServer.open(nereid, port -> counting);
@@ -81,7 +81,7 @@ final class UnreadResponseIT {
 
     @Test
     void refusesOverGrpcWhatThereIsNoMemoryFor() throws Exception {
-        NereidServer nereid = TestServer.of(echo()).memoryLimit(LIMIT).start();
+        NereidServer nereid = NereidServer.start(TestServer.of(echo()).withMemory(memory -> memory.withLimit(LIMIT)));
         try (TestServer server = TestServer.open(nereid)) {
             ManagedChannel channel = server.grpc();
             List<Unread> calls = new ArrayList<>();
@@ -118,11 +118,11 @@ final class UnreadResponseIT {
                 .model("echo", Repository.identity(0, "FP32", "[ -1 ]", ""));
         Path gate = GatedPlugin.close(models, "gated", "execute");
         Path[] built = TestPaths.plugins();
-        NereidServer nereid = TestServer.of(models)
-                .pluginDirectories(built[0], built[1], GatedPlugin.pack(directory.resolve("plugins")))
-                .memoryLimit(LIMIT)
-                .maxInFlight(0, 0) // or it would refuse them first
-                .start();
+        NereidServer nereid = NereidServer.start(TestServer.of(models)
+                .withPlugins(built[0], built[1], GatedPlugin.pack(directory.resolve("plugins")))
+                .withMemory(memory -> memory.withLimit(LIMIT))
+                // or it would refuse them first
+                .withScheduling(scheduling -> scheduling.withLoad(0, 0)));
         try (TestServer server = TestServer.open(nereid)) {
             List<HttpConnection> clients = new ArrayList<>();
             List<HttpConnection> waiting = new ArrayList<>();

@@ -7,6 +7,7 @@ import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.server.NereidServer;
+import dev.nereid.server.options.ServerOptions;
 import inference.GRPCInferenceServiceGrpc;
 import inference.ModelInferRequest;
 import inference.ModelStreamInferResponse;
@@ -35,10 +36,9 @@ final class UnreadStreamIT {
 
     @BeforeEach
     void start() throws IOException, InterruptedException {
-        server = TestServer.open(NereidServer.builder()
-                .modelRepositories(TestPaths.checkout().resolve("examples/plugin-models"))
-                .pluginDirectories(TestPaths.plugins())
-                .start());
+        server = TestServer.open(
+                NereidServer.start(ServerOptions.of(TestPaths.checkout().resolve("examples/plugin-models"))
+                        .withPlugins(TestPaths.plugins())));
         channel = server.grpc();
     }
 

@@ -57,7 +57,7 @@ final class WarmupIT {
         Files.createDirectories(directory.resolve("sum/warmup"));
         Files.write(directory.resolve("sum/warmup/numbers"), numbers.array());
 
-        try (NereidServer server = TestServer.of(models).start()) {
+        try (NereidServer server = NereidServer.start(TestServer.of(models))) {
             assertThat(server.models().isReady(ModelRef.latest("sum"))).isTrue();
             assertThat(server.models().statistics().getFirst().executions().executionCount())
                     .isZero();
@@ -72,7 +72,7 @@ final class WarmupIT {
                   inputs { key: "INPUT0" value { data_type: TYPE_INT32 dims: [ 4 ] zero_data: true } } }
                 """));
 
-        assertThatThrownBy(() -> TestServer.of(models).start())
+        assertThatThrownBy(() -> NereidServer.start(TestServer.of(models)))
                 .isInstanceOf(InferenceException.class)
                 .hasMessageContaining("sum version 1: Invalid argument: failed to run warmup sample 'half': ")
                 .hasMessageContaining("INPUT1");
@@ -83,7 +83,7 @@ final class WarmupIT {
         Repository models =
                 new Repository(directory).onnx("sum", SUM, sum("instance_group { kind: KIND_CPU count: 1 }\n"));
 
-        try (NereidServer server = TestServer.of(models).start()) {
+        try (NereidServer server = NereidServer.start(TestServer.of(models))) {
             assertThat(sumOf(server, 20, 22)).isEqualTo(42);
             models.model("sum", sum("instance_group { kind: KIND_CPU count: 3 }\n"));
             server.updateInstances("sum");

@@ -3,8 +3,8 @@ package dev.nereid.distribution.flags;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.NereidServerBuilder;
 import dev.nereid.server.memory.TensorMemoryBound;
+import dev.nereid.server.options.SchedulingOptions;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -27,7 +27,7 @@ final class AdmissionFlagsTest {
     void boundsTheRequestsOfTheServerByDefault() throws UsageException {
         AdmissionFlags load = read();
 
-        assertThat(load.requests).isEqualTo(NereidServerBuilder.defaultMaxRequestsInFlight());
+        assertThat(load.requests).isEqualTo(SchedulingOptions.defaultMaxRequests());
         assertThat(load.inFlightBytes(TensorMemoryBound.of(1000))).isEqualTo(750);
         assertThat(List.of(load.modelRequests, load.modelBytes)).containsOnly(0L);
     }

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.nereid.distribution.process.StartException;
-import dev.nereid.server.NereidServer;
+import dev.nereid.server.host.HostPolicies;
 import dev.nereid.server.host.HostSetting;
 import java.util.List;
 import java.util.Map;
@@ -34,7 +34,7 @@ final class HostFlagsTest {
     void refusesProcessorsThatTheMachineLacks() throws UsageException {
         HostFlags flags = read("--host-policy=cpu,cpu-cores=9999");
 
-        assertThatThrownBy(() -> flags.set(NereidServer.builder(), Map.of()))
+        assertThatThrownBy(() -> flags.instances(2, Map.of()))
                 .isInstanceOf(StartException.class)
                 .hasMessageMatching("--host-policy: cpu,cpu-cores=9999 \\(expected: processors among [-,0-9]+\\)");
     }
@@ -51,11 +51,13 @@ final class HostFlagsTest {
 
     @Test
     void theLastValueOfASettingCounts() throws UsageException, StartException {
-        read("--host-policy=cpu,cpu-cores=65535", "--host-policy=cpu,cpu-cores=0")
-                .set(NereidServer.builder(), Map.of());
+        HostPolicies policies = read("--host-policy=cpu,cpu-cores=65535", "--host-policy=cpu,cpu-cores=0")
+                .instances(2, Map.of())
+                .hostPolicies();
+        assertThat(policies).isNotSameAs(HostPolicies.NONE);
         HostFlags missing = read("--host-policy=cpu,cpu-cores=0", "--host-policy=cpu,cpu-cores=65535");
 
-        assertThatThrownBy(() -> missing.set(NereidServer.builder(), Map.of()))
+        assertThatThrownBy(() -> missing.instances(2, Map.of()))
                 .isInstanceOf(StartException.class)
                 .hasMessageStartingWith("--host-policy: cpu,cpu-cores=65535 (expected: processors among ");
     }

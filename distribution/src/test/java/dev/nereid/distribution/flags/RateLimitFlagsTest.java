@@ -3,8 +3,8 @@ package dev.nereid.distribution.flags;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.server.RateLimitOptions;
-import dev.nereid.server.RateLimitOptions.Resource;
+import dev.nereid.server.options.RateLimitOptions;
+import dev.nereid.server.options.RateLimitOptions.Resource;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

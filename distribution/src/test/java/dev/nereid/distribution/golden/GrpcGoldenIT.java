@@ -9,6 +9,7 @@ import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
 import dev.nereid.grpc.GrpcOptions;
+import dev.nereid.server.NereidServer;
 import inference.ModelInferRequest;
 import io.grpc.Channel;
 import io.grpc.ClientInterceptor;
@@ -66,7 +67,7 @@ class GrpcGoldenIT {
         Set<String> absent = new HashSet<>();
         Repository models = models(record, absent);
         Map<Integer, String> accepted = accepted();
-        try (TestServer server = TestServer.open(TestServer.of(models).start())) {
+        try (TestServer server = TestServer.open(NereidServer.start(TestServer.of(models)))) {
             ManagedChannel channel = server.grpc();
             for (GoldenCase one : GoldenCase.read(record.resolve("grpc.jsonl"), "grpc")) {
                 if (one.isWhole() && isServed(one, absent) && !OF_A_FRESH_SERVER.contains(one.number())) {
@@ -84,8 +85,7 @@ class GrpcGoldenIT {
     @Test
     void beginsToCountAsTheReferenceDoes() throws Exception {
         Path record = TestPaths.shared("golden");
-        try (TestServer server =
-                TestServer.open(TestServer.of(models(record, new HashSet<>())).start())) {
+        try (TestServer server = TestServer.open(NereidServer.start(TestServer.of(models(record, new HashSet<>()))))) {
             ManagedChannel channel = server.grpc();
             for (GoldenCase one : GoldenCase.read(record.resolve("grpc.jsonl"), "grpc")) {
                 if (OF_A_FRESH_SERVER.contains(one.number())) {
@@ -123,7 +123,7 @@ class GrpcGoldenIT {
         Files.write(segment, content.array());
         Repository models = new Repository(directory).copyOf(record.resolve("models/identity_fp32"));
         try (TestServer server = TestServer.open(
-                TestServer.of(models).allowClientSharedMemory(true).start())) {
+                NereidServer.start(TestServer.of(models).withMemory(memory -> memory.withClientSharedMemory(true))))) {
             replay(record, 22, 52, server);
         } finally {
             Files.delete(segment);
@@ -141,7 +141,8 @@ class GrpcGoldenIT {
                 .model("probe", Repository.identity(0, "FP32", "[ 1 ]", ""));
         GrpcOptions options = GrpcOptions.DEFAULT.withPolicy(new GrpcOptions.Policy(
                 ApiAccess.parse(List.of("health,model-repository:admin-key=admin-value")), Optional.empty()));
-        try (TestServer server = TestServer.open(TestServer.of(models).start(), UnaryOperator.identity(), options)) {
+        try (TestServer server =
+                TestServer.open(NereidServer.start(TestServer.of(models)), UnaryOperator.identity(), options)) {
             replay(record, 53, 60, server);
         }
 

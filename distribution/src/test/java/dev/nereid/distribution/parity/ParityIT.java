@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.distribution.testing.Eventually;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.EnumMap;
@@ -29,7 +30,7 @@ class ParityIT {
 
     @BeforeAll
     static void start() throws IOException, InterruptedException {
-        server = TestServer.open(TestServer.of(Scenarios.models(directory)).start());
+        server = TestServer.open(NereidServer.start(TestServer.of(Scenarios.models(directory))));
         CLIENTS.put(Protocol.HTTP_JSON, new HttpScenarios(server.http(), false));
         CLIENTS.put(Protocol.HTTP_BINARY, new HttpScenarios(server.http(), true));
         CLIENTS.put(Protocol.GRPC, new GrpcScenarios(server.grpc(), false));

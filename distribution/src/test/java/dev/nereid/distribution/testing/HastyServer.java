@@ -3,6 +3,7 @@ package dev.nereid.distribution.testing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.nereid.hasty.HastyBackendProvider;
+import dev.nereid.server.NereidServer;
 import inference.GRPCInferenceServiceGrpc;
 import inference.GRPCInferenceServiceGrpc.GRPCInferenceServiceBlockingStub;
 import io.grpc.ManagedChannel;
@@ -40,10 +41,9 @@ public final class HastyServer implements AutoCloseable {
         }
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"), HastyBackendProvider.class);
         Path[] built = TestPaths.plugins();
-        server = TestServer.open(TestServer.of(models)
-                .pluginDirectories(built[0], built[1], plugins)
-                .allowClientSharedMemory(true)
-                .start());
+        server = TestServer.open(NereidServer.start(TestServer.of(models)
+                .withPlugins(built[0], built[1], plugins)
+                .withMemory(memory -> memory.withClientSharedMemory(true))));
         http = server.http();
         channel = server.grpc();
         grpc = GRPCInferenceServiceGrpc.newBlockingStub(channel);

@@ -8,7 +8,7 @@ import dev.nereid.http.HttpFrontend;
 import dev.nereid.http.HttpOptions;
 import dev.nereid.http.body.BodyLimits;
 import dev.nereid.server.NereidServer;
-import dev.nereid.server.NereidServerBuilder;
+import dev.nereid.server.options.ServerOptions;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
@@ -35,9 +35,9 @@ public final class TestServer implements AutoCloseable {
         this.grpc = grpc;
     }
 
-    /** Begins a server that has the plugins of the build and the models of a repository. */
-    public static NereidServerBuilder of(Repository models) {
-        return NereidServer.builder().modelRepositories(models.directory()).pluginDirectories(TestPaths.plugins());
+    /** Returns the options of a server with the plugins of the build and the models of a repository. */
+    public static ServerOptions of(Repository models) {
+        return ServerOptions.of(models.directory()).withPlugins(TestPaths.plugins());
     }
 
     /** Opens both ports of a server, which belongs to the result from now on. */

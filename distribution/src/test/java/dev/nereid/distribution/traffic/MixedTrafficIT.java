@@ -11,6 +11,7 @@ import dev.nereid.distribution.testing.MemoryUse;
 import dev.nereid.distribution.testing.Repository;
 import dev.nereid.distribution.testing.TestPaths;
 import dev.nereid.distribution.testing.TestServer;
+import dev.nereid.server.NereidServer;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -53,11 +54,10 @@ class MixedTrafficIT {
         }
         Path plugins = GatedPlugin.pack(directory.resolve("plugins"));
         Path[] built = TestPaths.plugins();
-        var loading = TestServer.of(models)
-                .pluginDirectories(built[0], built[1], plugins)
-                .modelLoadThreads(1)
-                .idleMemoryLimit(IDLE_MEMORY)
-                .startLoading();
+        var loading = NereidServer.startLoading(TestServer.of(models)
+                .withPlugins(built[0], built[1], plugins)
+                .withModels(model -> model.withLoadThreads(1))
+                .withMemory(memory -> memory.withIdleBytes(IDLE_MEMORY)));
         CountingServer counting = new CountingServer(loading);
         try (TestServer server = TestServer.open(loading, port -> counting)) {
             for (String early : List.of(Traffic.ECHO, Traffic.SLOW, Traffic.SUM, Traffic.WORDS)) {

@@ -91,7 +91,7 @@ final class ExecutedRequest implements InferenceRequest {
 
     @Override
     public List<String> requestedOutputs() {
-        return checked().outputs();
+        return checked().outputs().names();
     }
 
     @Override

@@ -80,7 +80,7 @@ final class QueuedRequestView implements QueuedRequest {
 
     @Override
     public List<String> requestedOutputs() {
-        return checked().outputs();
+        return checked().outputs().names();
     }
 
     @Override

@@ -2,10 +2,8 @@ package dev.nereid.scheduler.cache;
 
 import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.ClientMemory;
 import dev.nereid.scheduler.request.ModelScope;
 import dev.nereid.scheduler.request.ScheduledRequest;
-import dev.nereid.spi.Tensor;
 import dev.nereid.spi.TensorSpec;
 import dev.nereid.spi.cache.ResponseCache;
 import java.util.List;
@@ -84,20 +82,25 @@ public final class CacheGate {
      * everything lies in memory that nobody else changes.
      */
     private boolean isCacheable(CheckedRequest call) {
-        if (!call.targets().isEmpty() || call.options().sequence().isPresent()) {
+        if (call.outputs().hasTargets() || call.options().sequence().isPresent()) {
             return false;
         }
-        for (NamedTensor input : call.inputs()) {
-            Tensor tensor = input.tensor();
-            if (!tensor.place().isHost()) {
-                report("input '" + input.name() + "' lies in " + tensor.place() + " (expected: memory of the host)");
-                return false;
-            }
-            if (ClientMemory.isClientMemory(tensor.data())) {
-                return false;
-            }
+        if (call.inputs().useClientMemory()) {
+            return false;
+        }
+        if (!call.inputs().areOnHost()) {
+            reportDeviceInput(call.inputs());
+            return false;
         }
         return true;
+    }
+
+    private void reportDeviceInput(List<NamedTensor> inputs) {
+        inputs.stream()
+                .filter(input -> !input.tensor().place().isHost())
+                .findFirst()
+                .ifPresent(input -> report("input '" + input.name() + "' lies in "
+                        + input.tensor().place() + " (expected: memory of the host)"));
     }
 
     /** Says whether outputs from the cache are an answer to a request of this model. */

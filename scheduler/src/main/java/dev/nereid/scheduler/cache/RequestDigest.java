@@ -65,8 +65,8 @@ public final class RequestDigest {
             add(input.name());
             add(input.tensor());
         }
-        add(call.outputs().size());
-        call.outputs().forEach(this::add);
+        add(call.outputs().names().size());
+        call.outputs().names().forEach(this::add);
         add(call.options().priority());
         add(call.parameters().size());
         for (Map.Entry<String, ParameterValue> parameter : new TreeMap<>(call.parameters()).entrySet()) {

@@ -183,7 +183,8 @@ public final class Warmup {
         try {
             long now = scope.model().nanoTime().getAsLong();
             for (CheckedRequest call : calls) {
-                ScheduledRequest request = new ScheduledRequest(uncounted.model(), null, call, errors, now, now);
+                ScheduledRequest request =
+                        new ScheduledRequest(uncounted.model(), null, call.arrivedAt(now), errors, now);
                 requests.add(request);
                 request.begin();
             }

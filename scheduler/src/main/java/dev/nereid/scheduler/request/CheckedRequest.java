@@ -2,84 +2,85 @@ package dev.nereid.scheduler.request;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.spi.ParameterValue;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A request that passed the checks against its model configuration. Immutable as a view of its memory, which belongs
- * to whoever holds the call.
+ * to the holder of the request.
  *
- * @param model the model's name
- * @param version the version that serves the call; never a stand-in for the latest
- * @param batchSize the first dimension that all inputs share if the model batches, else 1; at least 1
- * @param id the caller's name for the call; empty for none
- * @param inputs the inputs in the order of the configuration, in the shapes that the backend sees, batch dimension
- *     included; without those optional inputs that the caller left out
- * @param outputs the names of the outputs wanted, in the order of the configuration; never empty unless the model has
- *     no outputs
- * @param targets where outputs are to be written; empty for almost all calls
+ * @param modelVersion the model version that serves the request
+ * @param id the client's name of the request; empty for none
+ * @param inputs the input tensors, and the action that frees their memory
+ * @param outputs the requested outputs
  * @param parameters the parameters for the backend, without those that {@code options} holds; immutable
- * @param options how the call is to be scheduled
- * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
+ * @param options priority, timeout, deadline and sequence
+ * @param arrivedNanos the time at which the server received the request, on the scale of {@link System#nanoTime()}
  */
 public record CheckedRequest(
-        String model,
-        long version,
-        int batchSize,
+        ModelVersion modelVersion,
         String id,
-        List<NamedTensor> inputs,
-        List<String> outputs,
-        List<OutputTarget> targets,
+        RequestInputs inputs,
+        RequestOutputs outputs,
         Map<String, ParameterValue> parameters,
         RequestOptions options,
-        Runnable release) {
-    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+        long arrivedNanos) {
+    /** Checks the components; the map is taken over as it is, since this is the hot path: do not change it. */
     public CheckedRequest {
-        requireNonNull(model, "model");
+        requireNonNull(modelVersion, "modelVersion");
         requireNonNull(id, "id");
         requireNonNull(inputs, "inputs");
         requireNonNull(outputs, "outputs");
-        requireNonNull(targets, "targets");
         requireNonNull(parameters, "parameters");
         requireNonNull(options, "options");
-        requireNonNull(release, "release");
-        if (batchSize < 1) {
-            throw new IllegalArgumentException("batchSize: " + batchSize + " (expected: >= 1)");
-        }
     }
 
-    /** Returns how many bytes all inputs have. */
+    /** Replaces the inputs. */
+    public CheckedRequest withInputs(RequestInputs changed) {
+        return new CheckedRequest(modelVersion, id, changed, outputs, parameters, options, arrivedNanos);
+    }
+
+    /** Replaces the time of arrival. */
+    public CheckedRequest arrivedAt(long nanos) {
+        return new CheckedRequest(modelVersion, id, inputs, outputs, parameters, options, nanos);
+    }
+
+    /** Returns the model's name. */
+    public String model() {
+        return modelVersion.model();
+    }
+
+    /** Returns the version that serves the request. */
+    public long version() {
+        return modelVersion.version();
+    }
+
+    /** Returns the first dimension that all inputs share if the model batches, else 1; at least 1. */
+    public int batchSize() {
+        return inputs.batchSize();
+    }
+
+    /** Returns the bytes of all inputs. */
     public long inputBytes() {
-        long size = 0;
-        for (int i = 0; i < inputs.size(); i++) {
-            size += inputs.get(i).tensor().byteSize();
-        }
-        return size;
+        return inputs.byteSize();
     }
 
-    /** Returns where the client wants an output; {@code null} if it does not say. */
+    /** Returns the action that frees the memory of the inputs, to be run exactly once. */
+    public Runnable release() {
+        return inputs.release();
+    }
+
+    /** Returns the client memory that an output is to be written to; {@code null} for none. */
     @Nullable
     public MemorySegment target(String output) {
-        for (int i = 0; i < targets.size(); i++) {
-            if (targets.get(i).output().equals(output)) {
-                return targets.get(i).memory();
-            }
-        }
-        return null;
+        return outputs.target(output);
     }
 
-    /** Says whether the client wants an output. */
+    /** Returns whether the client requests an output. */
     public boolean requestsOutput(String output) {
-        for (int i = 0; i < outputs.size(); i++) {
-            if (outputs.get(i).equals(output)) {
-                return true;
-            }
-        }
-        return false;
+        return outputs.contains(output);
     }
 }

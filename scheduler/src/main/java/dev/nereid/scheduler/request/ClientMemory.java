@@ -1,10 +1,8 @@
 package dev.nereid.scheduler.request;
 
 import dev.nereid.api.InferenceException;
-import dev.nereid.api.NamedTensor;
 import dev.nereid.spi.ErrorCode;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 
 /**
  * Accesses shared memory of clients, which may disappear during an access. Whoever touches what is gone gets an
@@ -34,16 +32,6 @@ public final class ClientMemory {
     /** Says whether memory may belong to a client. */
     public static boolean isClientMemory(MemorySegment memory) {
         return memory.isMapped();
-    }
-
-    /** Says whether an input may lie in memory of a client. */
-    static boolean isUsedBy(List<NamedTensor> inputs) {
-        for (int i = 0; i < inputs.size(); i++) {
-            if (isClientMemory(inputs.get(i).tensor().data())) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** What a client is told whose memory went away. */

@@ -32,8 +32,6 @@ import org.jspecify.annotations.Nullable;
 public final class ScheduledRequest implements Cancellation {
     private final ModelScope model;
     private final CheckedRequest checked;
-    private final boolean clientMemory;
-    private final long arrivedNanos;
     private final long enqueuedNanos;
     private final ResponseDelivery delivery;
     private final CompletionLatch latch = new CompletionLatch();
@@ -68,7 +66,6 @@ public final class ScheduledRequest implements Cancellation {
      * Counts the call as in flight, and takes over its memory. Whoever makes it offers it to the queue.
      *
      * @param order keeps the answers of the model in order; {@code null} if any order will do
-     * @param arrivedNanos when the server was given the call
      * @param enqueuedNanos when it is queued
      */
     public ScheduledRequest(
@@ -76,13 +73,10 @@ public final class ScheduledRequest implements Cancellation {
             @Nullable ResponseOrder order,
             CheckedRequest call,
             ResponseObserver observer,
-            long arrivedNanos,
             long enqueuedNanos) {
         this.model = model;
         this.checked = call;
         this.delivery = new ResponseDelivery(this, observer, order);
-        this.clientMemory = ClientMemory.isUsedBy(call.inputs());
-        this.arrivedNanos = arrivedNanos;
         this.enqueuedNanos = enqueuedNanos;
         model.inFlight().enter();
     }
@@ -102,7 +96,7 @@ public final class ScheduledRequest implements Cancellation {
 
     /** Returns when the server was given the call. */
     public long arrivedNanos() {
-        return arrivedNanos;
+        return checked.arrivedNanos();
     }
 
     /** Returns the inputs as the backend sees them. */
@@ -146,7 +140,7 @@ public final class ScheduledRequest implements Cancellation {
 
     /** Says whether the backend would work in memory of the client. */
     public boolean usesClientMemory() {
-        return clientMemory || !checked.targets().isEmpty();
+        return checked.inputs().useClientMemory() || checked.outputs().hasTargets();
     }
 
     /**
@@ -156,7 +150,7 @@ public final class ScheduledRequest implements Cancellation {
      * @return whether the request can be executed; otherwise it was answered, and is not to be touched any more
      */
     public boolean copyClientMemory() {
-        if (!clientMemory) {
+        if (!checked.inputs().useClientMemory()) {
             return true;
         }
         try {
@@ -244,7 +238,7 @@ public final class ScheduledRequest implements Cancellation {
     }
 
     private void endWaiting(ResponseEvent answer, FailureReason reason) {
-        model.meter().failed(reason, model.nanoTime().getAsLong() - arrivedNanos);
+        model.meter().failed(reason, model.nanoTime().getAsLong() - checked.arrivedNanos());
         delivery.send(answer);
         release();
     }
@@ -374,9 +368,9 @@ public final class ScheduledRequest implements Cancellation {
     /** Adds what was settled to the figures of an execution. */
     public void count(ResponseEvent answer, ExecutionTally tally) {
         if (answer instanceof ResponseEvent.Failure failure) {
-            tally.failed(failure.reason(), arrivedNanos);
+            tally.failed(failure.reason(), checked.arrivedNanos());
         } else {
-            tally.succeeded(checked.batchSize(), arrivedNanos, enqueuedNanos);
+            tally.succeeded(checked.batchSize(), checked.arrivedNanos(), enqueuedNanos);
         }
     }
 

@@ -247,7 +247,7 @@ final class AdmissionTest {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
 
-        scheduler.submit(call("a", 1), observer, 0, false).cancel();
+        scheduler.submit(call("a", 1), observer).cancel();
 
         observer.assertError(ErrorCode.INTERNAL, "internal error: java.lang.IllegalStateException: no time");
         assertThat(scheduler.inFlight()).isZero();

@@ -513,7 +513,7 @@ final class CustomBatchingTest {
                 environment());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        started.submit(call("a", 1, 2).of(1), observer, 0, false);
+        started.submit(call("a", 1, 2).of(1), observer);
         observer.await().close();
 
         started.close();
@@ -544,7 +544,7 @@ final class CustomBatchingTest {
                 environment());
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        started.submit(call("a", 1, 2).of(1), observer, 0, false);
+        started.submit(call("a", 1, 2).of(1), observer);
         observer.await().close();
         started.close();
 
@@ -568,7 +568,7 @@ final class CustomBatchingTest {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
 
-        started.submit(call("a", 1, 2).of(1), observer, 0, false);
+        started.submit(call("a", 1, 2).of(1), observer);
         observer.await().close();
         started.close();
 
@@ -628,8 +628,8 @@ final class CustomBatchingTest {
             clients.add(Thread.ofPlatform().start(() -> {
                 for (int i = 0; i < 500; i++) {
                     CountDownLatch answered = new CountDownLatch(1);
-                    Cancellation call = started.submit(
-                            call(String.valueOf(i), 1, 2).of(1), counting(ended, answered), System.nanoTime(), false);
+                    Cancellation call =
+                            started.submit(call(String.valueOf(i), 1, 2).of(1), counting(ended, answered));
                     if (i % 7 == 0) {
                         call.cancel();
                     }

@@ -6,6 +6,9 @@ import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.Requests;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.ModelSettings;
@@ -172,16 +175,13 @@ final class EqualInputsTest {
     private static CheckedRequest onDevice(ModelSettings model) {
         Tensor tensor = Tensor.of(DataType.INT64, Shape.of(2), Arena.ofAuto().allocate(16), DEVICE);
         return new CheckedRequest(
-                model.name(),
-                1,
-                1,
+                new ModelVersion(model.name(), 1),
                 "",
-                List.of(new NamedTensor("S", tensor)),
-                List.of(),
-                List.of(),
+                RequestInputs.of(List.of(new NamedTensor("S", tensor)), 1, () -> {}),
+                RequestOutputs.all(List.of()),
                 Map.of(),
                 RequestOptions.DEFAULT,
-                () -> {});
+                0);
     }
 
     private CheckedRequest shapeTensor(ModelSettings model, long... values) {

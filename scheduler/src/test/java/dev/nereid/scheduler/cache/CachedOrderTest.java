@@ -97,7 +97,7 @@ final class CachedOrderTest {
                 .id(id)
                 .floats("IN", Shape.of(1, 1), number)
                 .of(1);
-        gate.submit(new ScheduledRequest(scheduler.model, scheduler.order, call, observer, 0, 0));
+        gate.submit(new ScheduledRequest(scheduler.model, scheduler.order, call, observer, 0));
         return observer;
     }
 }

@@ -184,7 +184,6 @@ final class CachedRequestsTest {
                 scheduler.order,
                 request(1).of(1),
                 new Forwarding(observer, () -> kept.add(cache.entries.size())),
-                0,
                 0);
         gate.submit(request);
         scheduler.drain();
@@ -435,7 +434,7 @@ final class CachedRequestsTest {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
         ScheduledRequest heavy = new ScheduledRequest(
-                scheduler.model, scheduler.order, request(1).of(1), observer, 0, 0);
+                scheduler.model, scheduler.order, request(1).of(1), observer, 0);
         heavy.requireInstanceThread();
 
         gate.submit(heavy);
@@ -473,9 +472,8 @@ final class CachedRequestsTest {
         ScheduledRequest request = new ScheduledRequest(
                 scheduler.model,
                 scheduler.order,
-                call,
+                call.arrivedAt(scheduler.clock.getAsLong()),
                 observer,
-                scheduler.clock.getAsLong(),
                 scheduler.clock.getAsLong());
         gate.submit(request);
         return request;

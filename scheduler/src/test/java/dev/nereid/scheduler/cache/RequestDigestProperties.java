@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestOptions;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ParameterValue;
 import dev.nereid.spi.Shape;
@@ -78,16 +81,13 @@ final class RequestDigestProperties {
     private static CheckedRequest of(MemorySegment data) {
         Tensor tensor = Tensor.of(DataType.UINT8, Shape.of(data.byteSize()), data);
         return new CheckedRequest(
-                "m",
-                1,
-                1,
+                new ModelVersion("m", 1),
                 "",
-                List.of(new NamedTensor("IN", tensor)),
-                List.of("OUT"),
-                List.of(),
+                RequestInputs.of(List.of(new NamedTensor("IN", tensor)), 1, () -> {}),
+                RequestOutputs.all(List.of("OUT")),
                 Map.of(),
                 RequestOptions.DEFAULT,
-                () -> {});
+                0);
     }
 
     @Provide
@@ -153,7 +153,13 @@ final class RequestDigestProperties {
         CheckedRequest call(String id, List<Input> order, RequestOptions options) {
             List<NamedTensor> tensors = order.stream().map(Input::tensor).toList();
             return new CheckedRequest(
-                    model, version, 1, id, tensors, outputs, List.of(), parameters, options, () -> {});
+                    new ModelVersion(model, version),
+                    id,
+                    RequestInputs.of(tensors, 1, () -> {}),
+                    RequestOutputs.all(outputs),
+                    parameters,
+                    options,
+                    0);
         }
     }
 }

@@ -17,6 +17,7 @@ import dev.nereid.scheduler.rate.RateLimitRegistration;
 import dev.nereid.scheduler.rate.RateLimiter;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.scheduler.time.TimeoutQueue;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.Device;
@@ -27,7 +28,6 @@ import dev.nereid.spi.TensorSpec;
 import dev.nereid.testkit.FakeClock;
 import dev.nereid.testkit.LeakCheckingMemory;
 import java.time.Duration;
-import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
@@ -225,37 +225,22 @@ final class DirectExecutionFailureTest {
 
     /** Returns a call whose inputs fail once when they are looked at, if that is asked for. */
     private CheckedRequest withInputs(CheckedRequest call, AtomicBoolean faulty) {
-        List<NamedTensor> inputs = new AbstractList<>() {
-            @Override
-            public NamedTensor get(int index) {
-                return call.inputs().get(index);
-            }
-
+        NamedTensor[] tensors = call.inputs().toArray(NamedTensor[]::new);
+        return call.withInputs(new RequestInputs(tensors, call.batchSize(), call.release()) {
             @Override
             public int size() {
                 if (faulty.compareAndSet(true, false)) {
                     throw noMemory;
                 }
-                return call.inputs().size();
+                return super.size();
             }
-        };
-        return new CheckedRequest(
-                call.model(),
-                call.version(),
-                call.batchSize(),
-                call.id(),
-                inputs,
-                call.outputs(),
-                call.targets(),
-                call.parameters(),
-                call.options(),
-                call.release());
+        });
     }
 
     private RecordingObserver submit(ModelScheduler scheduler, CheckedRequest call) {
         RecordingObserver observer = new RecordingObserver();
         observers.add(observer);
-        scheduler.submit(call, observer, clock.getAsLong(), false);
+        scheduler.submit(call, observer);
         return observer;
     }
 }

@@ -330,7 +330,7 @@ final class DirectExecutionTest {
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
             RecordingObserver observer = new RecordingObserver();
             observers.add(observer);
-            scheduler.submit(call("a"), observer, clock.getAsLong(), true);
+            scheduler.submit(heavy("a"), observer);
             observer.await().close();
         }
         assertThat(threads).containsExactly(OWN_THREAD);
@@ -343,7 +343,7 @@ final class DirectExecutionTest {
         try (ModelScheduler scheduler = start(BatchingPolicy.NONE, true)) {
             execution = batch -> {
                 if (batch.requests().getFirst().id().equals("first")) {
-                    scheduler.submit(call("heavy"), heavy, clock.getAsLong(), true);
+                    scheduler.submit(heavy("heavy"), heavy);
                 }
                 FakeInstance.copy(batch);
             };
@@ -451,6 +451,15 @@ final class DirectExecutionTest {
         observers.add(observer);
         scheduler.submit(call(id), observer);
         return observer;
+    }
+
+    /** Returns a request whose response has to be classified. */
+    private CheckedRequest heavy(String id) {
+        return Requests.to(model, memory)
+                .id(id)
+                .floats("IN", Shape.of(1, 2), 1)
+                .classified("OUT")
+                .of(1);
     }
 
     private CheckedRequest call(String id) {

@@ -3,7 +3,6 @@ package dev.nereid.scheduler.instance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.nereid.api.NamedTensor;
 import dev.nereid.scheduler.BatchingPolicy;
 import dev.nereid.scheduler.FakeInstance;
 import dev.nereid.scheduler.Latches;
@@ -32,6 +31,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AutoClose;
 import org.junit.jupiter.api.Test;
@@ -150,10 +150,10 @@ final class EndedWarmupTest {
                         .onRelease(released::incrementAndGet)
                         .of(1));
             }
-            calls.set(1, unreadable(calls.get(1)));
+            List<CheckedRequest> batch = unreadable(calls);
             FakeInstance instance = new FakeInstance(FakeInstance::copy);
             ModelScheduler scheduler = ModelScheduler.start(
-                    new ModelPlan(shaped, BatchingPolicy.NONE).with(List.of(new WarmupSample("s", 1, () -> calls))),
+                    new ModelPlan(shaped, BatchingPolicy.NONE).with(List.of(new WarmupSample("s", 1, () -> batch))),
                     slots(instance),
                     new SchedulerEnvironment(memory, System::nanoTime, timer));
 
@@ -167,30 +167,23 @@ final class EndedWarmupTest {
         }
     }
 
-    /** Returns a call of which no request can be made. */
-    private static CheckedRequest unreadable(CheckedRequest call) {
-        List<NamedTensor> inputs = new AbstractList<>() {
+    /** Returns a view of requests whose second one cannot be read at first. */
+    private static List<CheckedRequest> unreadable(List<CheckedRequest> requests) {
+        AtomicBoolean failed = new AtomicBoolean();
+        return new AbstractList<>() {
             @Override
-            public NamedTensor get(int index) {
-                throw new IllegalStateException("unreadable");
+            public CheckedRequest get(int index) {
+                if (index == 1 && failed.compareAndSet(false, true)) {
+                    throw new IllegalStateException("unreadable");
+                }
+                return requests.get(index);
             }
 
             @Override
             public int size() {
-                return 1;
+                return requests.size();
             }
         };
-        return new CheckedRequest(
-                call.model(),
-                call.version(),
-                call.batchSize(),
-                call.id(),
-                inputs,
-                call.outputs(),
-                call.targets(),
-                call.parameters(),
-                call.options(),
-                call.release());
     }
 
     @Test

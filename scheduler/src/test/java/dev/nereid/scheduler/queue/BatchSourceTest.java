@@ -98,7 +98,7 @@ final class BatchSourceTest {
                 .id(id)
                 .floats("IN", Shape.of(1, 2), 0)
                 .of(1);
-        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0, 0);
+        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0);
         requests.add(new QueueEntry(request, null, requests::remove));
     }
 }

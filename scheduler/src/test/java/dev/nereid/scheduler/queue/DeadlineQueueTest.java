@@ -24,7 +24,7 @@ final class DeadlineQueueTest {
     private final ModelSettings model = ModelSettings.builder("m", 1).build();
     private final ModelScope scope = Scopes.of(model, memory, () -> 0);
     private final ScheduledRequest request =
-            new ScheduledRequest(scope, null, Requests.to(model, memory).of(1), new RecordingObserver(), 0, 0);
+            new ScheduledRequest(scope, null, Requests.to(model, memory).of(1), new RecordingObserver(), 0);
     private final QueueEntry entry = new QueueEntry(request, null, _ -> {});
 
     @ParameterizedTest

@@ -123,7 +123,7 @@ final class PriorityLevelsTest {
                 .floats("IN", Shape.of(items, 2), 0)
                 .priority(priority)
                 .of(items);
-        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0, 0);
+        ScheduledRequest request = new ScheduledRequest(scope, null, call, new RecordingObserver(), 0);
         QueueEntry entry = new QueueEntry(request, null, _ -> {});
         entries.add(entry);
         levels.add(entry, levels.level(priority));

@@ -9,6 +9,9 @@ import dev.nereid.scheduler.batch.BatchPlanner;
 import dev.nereid.scheduler.batch.EqualInputs;
 import dev.nereid.scheduler.request.CheckedRequest;
 import dev.nereid.scheduler.request.ModelScope;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.request.ResponseEvent;
 import dev.nereid.scheduler.request.ScheduledRequest;
 import dev.nereid.scheduler.time.TimeoutQueue;
@@ -110,17 +113,14 @@ final class RequestQueueLincheckTest {
 
             void offer(OptionalLong deadline) {
                 CheckedRequest call = new CheckedRequest(
-                        "m",
-                        1,
-                        1,
+                        new ModelVersion("m", 1),
                         "",
-                        List.of(),
-                        List.of(),
-                        List.of(),
+                        RequestInputs.of(List.of(), 1, releases::incrementAndGet),
+                        RequestOutputs.all(List.of()),
                         Map.of(),
                         new RequestOptions(0, 0, deadline, Optional.empty()),
-                        releases::incrementAndGet);
-                request = new ScheduledRequest(model, null, call, this, 0, 0);
+                        0);
+                request = new ScheduledRequest(model, null, call, this, 0);
                 if (queue.offer(request, false) != OfferResult.Outcome.ACCEPTED) {
                     throw new AssertionError("refused");
                 }

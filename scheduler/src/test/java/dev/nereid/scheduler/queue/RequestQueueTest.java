@@ -141,8 +141,8 @@ final class RequestQueueTest {
                 .id(id)
                 .floats("IN", Shape.of(1, 2), 0)
                 .of(1);
-        ScheduledRequest request =
-                new ScheduledRequest(scope, null, call, new RecordingObserver(), enqueuedNanos, enqueuedNanos);
+        ScheduledRequest request = new ScheduledRequest(
+                scope, null, call.arrivedAt(enqueuedNanos), new RecordingObserver(), enqueuedNanos);
         assertThat(queue.offer(request, false)).isEqualTo(OfferResult.Outcome.ACCEPTED);
     }
 
@@ -422,9 +422,8 @@ final class RequestQueueTest {
             ScheduledRequest late = new ScheduledRequest(
                     calls.scheduler.model,
                     calls.scheduler.order,
-                    call,
+                    call.arrivedAt(now),
                     new OnError(() -> free.set(isFree(calls.scheduler.queue))),
-                    now,
                     now);
             calls.scheduler.queue.offer(late, false);
             calls.scheduler.clock.advanceNanos(11);

@@ -79,17 +79,14 @@ final class ScheduledRequestLincheckTest {
         Subject() {
             ModelScope model = Scopes.of(ModelSettings.builder("m", 1).build(), new LeakCheckingMemory(), () -> 0);
             CheckedRequest call = new CheckedRequest(
-                    "m",
-                    1,
-                    1,
+                    new ModelVersion("m", 1),
                     "",
-                    List.of(),
-                    List.of(),
-                    List.of(),
+                    RequestInputs.of(List.of(), 1, releases::incrementAndGet),
+                    RequestOutputs.all(List.of()),
                     Map.of(),
                     RequestOptions.DEFAULT,
-                    releases::incrementAndGet);
-            request = new ScheduledRequest(model, null, call, this, 0, 0);
+                    0);
+            request = new ScheduledRequest(model, null, call, this, 0);
         }
 
         void act() {

@@ -11,7 +11,7 @@ import java.util.Map;
  *
  * @param name the cache's name: {@value #LOCAL} for the one in the server's own memory, or that of a plugin
  * @param settings its settings by name; {@value #LOCAL} needs {@value #SIZE}, in bytes
- * @param directories where plugins with caches lie, in the order of their precedence; what does not exist is left out
+ * @param directories the directories of plugins with caches, in the order of their precedence; missing ones are skipped
  */
 public record CacheOptions(String name, Map<String, String> settings, List<Path> directories) {
     /** The cache in the server's own memory. */

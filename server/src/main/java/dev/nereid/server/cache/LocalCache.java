@@ -18,21 +18,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Least-recently-used response cache in native memory, bounded by bytes. Safe for use by any thread: one lock guards
- * the order of use, held while entries are found, put in and taken out, never while bytes are copied or freed; and
+ * the order of use, held while entries are found, inserted and removed, never while bytes are copied or freed; and
  * entries count their users.
  *
- * <p>What is dropped when it is full is what was not looked up for longest (LRU), until there is room; what comes is
- * always kept, so that a call that is repeated finds its answer. A hit hands out the kept bytes themselves.
+ * <p>A full cache evicts the entries that were not looked up for longest (LRU), until the new one fits; the new one is
+ * always stored, so that a repeated request finds its response. A hit returns the stored bytes themselves.
  *
- * <p>The size is that of what is kept, each entry rounded up to 64 bytes. Beyond it lie what the pool rounds large
- * pieces up by, a quarter at most, and keeps idle, an eighth; an entry that is about to be put in; one that is dropped
- * while it is read, until its last reader is done; and some 200 bytes of the heap for each entry.
+ * <p>The size covers the stored entries, each rounded up to 64 bytes. Beyond it are the rounding of large pieces by the
+ * pool, a quarter at most, and its idle memory, an eighth; an entry that is about to be inserted; an evicted one that
+ * is still read; and some 200 bytes of the heap for each entry.
  */
 final class LocalCache implements ResponseCache {
     /** What an entry takes is rounded up to this, in bytes; the smallest has a weight, too. */
     private static final int UNIT = 64;
 
-    /** A part of the size may lie idle for entries to come. */
+    /** The part of the size that may be idle. */
     private static final int IDLE_PART = 8;
 
     private final long maxUnits;
@@ -52,7 +52,7 @@ final class LocalCache implements ResponseCache {
     /**
      * Creates an empty cache.
      *
-     * @param size how much it keeps, in bytes; at least 1
+     * @param size the capacity in bytes; at least 1
      */
     LocalCache(long size) {
         maxUnits = Math.ceilDiv(size, UNIT);
@@ -78,7 +78,7 @@ final class LocalCache implements ResponseCache {
                 return new LocalCache(bytes);
             }
         } catch (NumberFormatException e) {
-            // told below
+            // reported below
         }
         throw new IllegalArgumentException("cache 'local': size: '" + size
                 + "' (expected: a number of bytes, 1 or more, as in local,size=1048576)");
@@ -133,12 +133,12 @@ final class LocalCache implements ResponseCache {
             observer.failed(e.publicMessage());
             return;
         }
-        List<StoredEntry> dropped = new ArrayList<>();
-        boolean stored = put(key, entry, dropped);
+        List<StoredEntry> evicted = new ArrayList<>();
+        boolean stored = put(key, entry, evicted);
         if (!stored) {
-            dropped.add(entry);
+            evicted.add(entry);
         }
-        dropped.forEach(StoredEntry::close);
+        evicted.forEach(StoredEntry::close);
         if (stored) {
             observer.stored();
         } else if (has(key)) {
@@ -149,12 +149,12 @@ final class LocalCache implements ResponseCache {
     }
 
     /**
-     * Keeps an entry, unless there is one of its key, or the cache is closed, whose entries nobody looks up.
+     * Stores an entry, unless the key has one, or the cache is closed.
      *
-     * @param dropped what made room for it is added, to be closed by the caller
-     * @return whether it is kept
+     * @param evicted receives the entries that were removed for it, to be closed by the caller
+     * @return whether it is stored
      */
-    private boolean put(CacheKey key, StoredEntry entry, List<StoredEntry> dropped) {
+    private boolean put(CacheKey key, StoredEntry entry, List<StoredEntry> evicted) {
         lock.lock();
         try {
             if (closed || entries.containsKey(key)) {
@@ -162,10 +162,10 @@ final class LocalCache implements ResponseCache {
             }
             long room = maxUnits - units(entry.content());
             for (Iterator<StoredEntry> oldest = entries.values().iterator(); units > room; ) {
-                StoredEntry drop = oldest.next();
+                StoredEntry next = oldest.next();
                 oldest.remove();
-                units -= units(drop.content());
-                dropped.add(drop);
+                units -= units(next.content());
+                evicted.add(next);
             }
             entries.put(key, entry);
             units += units(entry.content());
@@ -177,21 +177,21 @@ final class LocalCache implements ResponseCache {
 
     @Override
     public void close() {
-        List<StoredEntry> dropped;
+        List<StoredEntry> evicted;
         lock.lock();
         try {
             closed = true;
-            dropped = List.copyOf(entries.values());
+            evicted = List.copyOf(entries.values());
             entries.clear();
             units = 0;
         } finally {
             lock.unlock();
         }
-        dropped.forEach(StoredEntry::close);
+        evicted.forEach(StoredEntry::close);
         memory.close();
     }
 
-    /** Returns how much memory is taken by what is kept or still read, in bytes. */
+    /** Returns the memory of entries that are stored or still read, in bytes. */
     long bytesInUse() {
         return memory.bytesInUse();
     }

@@ -43,9 +43,9 @@ public final class ServerCache implements AutoCloseable {
     }
 
     /**
-     * Returns what schedulers use.
+     * Returns the access of schedulers to the cache.
      *
-     * @return the cache and the threads, which this object goes on to own
+     * @return the cache and the threads, which this object continues to own
      */
     public CacheAccess access() {
         return access;

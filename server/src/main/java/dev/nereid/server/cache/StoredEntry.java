@@ -29,7 +29,7 @@ final class StoredEntry implements CacheEntry {
         return new StoredEntry(buffer);
     }
 
-    /** Adds a user, unless the last one has gone. */
+    /** Adds a reference, unless the last one was released. */
     boolean tryRetain() {
         int before = references.get();
         while (before > 0) {

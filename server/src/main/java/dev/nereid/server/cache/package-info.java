@@ -1,8 +1,8 @@
 /**
- * The server's cache of responses: the one in its own memory, or one that a plugin brings.
+ * The server's cache of responses: the one in its own memory, or one of a plugin.
  *
- * <p>Starting points: {@link dev.nereid.server.cache.CacheOptions}, what is asked for;
- * {@link dev.nereid.server.cache.ServerCache}, what came of it.
+ * <p>Starting points: {@link dev.nereid.server.cache.CacheOptions} and {@link dev.nereid.server.cache.ServerCache},
+ * which opens the cache that they name.
  */
 @NullMarked
 package dev.nereid.server.cache;

@@ -24,12 +24,12 @@ final class ClassifiedResponse implements InferResponse {
     }
 
     /** Replaces outputs; the response stays with the caller if that fails. */
-    static ClassifiedResponse of(InferResponse response, Classifier classifier, List<RequestedOutput> wanted) {
+    static ClassifiedResponse of(InferResponse response, Classifier classifier, List<RequestedOutput> requested) {
         List<NamedTensor> outputs = new ArrayList<>();
         List<TensorBuffer> memory = new ArrayList<>();
         try {
             for (NamedTensor output : response.outputs()) {
-                long count = classes(output.name(), wanted);
+                long count = classes(output.name(), requested);
                 if (count == 0) {
                     outputs.add(output);
                 } else {
@@ -45,8 +45,8 @@ final class ClassifiedResponse implements InferResponse {
         return new ClassifiedResponse(response, List.copyOf(outputs), memory);
     }
 
-    private static long classes(String output, List<RequestedOutput> wanted) {
-        for (RequestedOutput candidate : wanted) {
+    private static long classes(String output, List<RequestedOutput> requested) {
+        for (RequestedOutput candidate : requested) {
             if (candidate.name().equals(output)) {
                 return candidate.classes();
             }

@@ -21,7 +21,7 @@ import java.util.Map;
 public final class Classifier {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** The most elements that an item may have, and the most classes that an output may become. */
+    /** The maximum of elements of an item, and of classes of an output. */
     private static final long MAX_ELEMENTS = 1_000_000;
 
     private final ModelSettings model;
@@ -42,24 +42,9 @@ public final class Classifier {
     }
 
     /**
-     * Says whether a call asks for classes.
+     * Checks that the requested classes can be computed.
      *
-     * @param outputs the outputs of the call
-     * @return whether one of them is to be replaced
-     */
-    public static boolean isRequested(List<RequestedOutput> outputs) {
-        for (int i = 0; i < outputs.size(); i++) {
-            if (outputs.get(i).classes() > 0) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /**
-     * Fails if a call asks for classes that cannot be had.
-     *
-     * @param outputs the outputs of the call, which the model knows
+     * @param outputs the outputs of the request, which the model has
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the type of an output has no classes
      */
     public void check(List<RequestedOutput> outputs) {
@@ -74,17 +59,17 @@ public final class Classifier {
      * Finds the classes of an output.
      *
      * @param output the output
-     * @param wanted how many classes of each item
-     * @return byte strings in memory that is the caller's
+     * @param count the classes of each item
+     * @return byte strings in memory that belongs to the caller
      * @throws InferenceException if there are too many elements, or no memory
      */
-    Classes classify(NamedTensor output, long wanted) {
+    Classes classify(NamedTensor output, long count) {
         Tensor tensor = output.tensor();
         Scores scores = scores(tensor.type());
         Shape shape = tensor.shape();
         long items = model.batches() ? shape.dim(0) : 1;
         long perItem = (model.batches() ? shape.dropFirst() : shape).elementCount();
-        long classesPerItem = Math.min(wanted, perItem);
+        long classesPerItem = Math.min(count, perItem);
         if (perItem > MAX_ELEMENTS || items * classesPerItem > MAX_ELEMENTS) { // items fit 32 bits, classes 20
             throw new InferenceException(ErrorCode.INVALID_ARGUMENT, "classification output tensor too large");
         }
@@ -110,7 +95,7 @@ public final class Classifier {
      * The classes of an output.
      *
      * @param tensor the byte strings
-     * @param memory what they lie in
+     * @param memory the memory of the byte strings
      */
     record Classes(Tensor tensor, TensorBuffer memory) {}
 

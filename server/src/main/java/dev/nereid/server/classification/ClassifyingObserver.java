@@ -13,37 +13,37 @@ import java.util.concurrent.atomic.AtomicReference;
  * Classifies responses before it passes them on to the observer of the request. Called by one thread at a time, as
  * observers are.
  *
- * <p>If classes cannot be had the call ends with an error; a decoupled model that has more responses to give is told
- * that nobody wants them, and what it gives meanwhile is given back.
+ * <p>If classes cannot be computed, the request ends with an error; a request to a decoupled model is cancelled, and
+ * its further responses are closed.
  */
 public final class ClassifyingObserver implements ResponseObserver {
     private static final Cancellation PENDING = () -> {};
     private static final Cancellation CANCEL_REQUESTED = () -> {};
 
     private final Classifier classifier;
-    private final List<RequestedOutput> wanted;
+    private final List<RequestedOutput> requested;
     private final ResponseObserver observer;
     private final AtomicReference<Cancellation> cancellation = new AtomicReference<>(PENDING);
     private boolean failed;
 
     /**
-     * Wraps the observer of a call.
+     * Wraps the observer of a request.
      *
-     * @param classifier finds the classes
-     * @param wanted the outputs of the call
-     * @param observer who is told
+     * @param classifier computes the classes
+     * @param requested the outputs of the request
+     * @param observer notified of the outcome
      */
-    public ClassifyingObserver(Classifier classifier, List<RequestedOutput> wanted, ResponseObserver observer) {
+    public ClassifyingObserver(Classifier classifier, List<RequestedOutput> requested, ResponseObserver observer) {
         this.classifier = classifier;
-        this.wanted = wanted;
+        this.requested = requested;
         this.observer = observer;
     }
 
     /**
-     * Takes the handle of the call.
+     * Receives the handle of the request.
      *
-     * @param handle what the scheduler returned
-     * @return the same
+     * @param handle the scheduler's handle
+     * @return the same handle
      */
     public Cancellation attach(Cancellation handle) {
         if (!cancellation.compareAndSet(PENDING, handle)) {
@@ -60,7 +60,7 @@ public final class ClassifyingObserver implements ResponseObserver {
         }
         InferResponse classified;
         try {
-            classified = ClassifiedResponse.of(response, classifier, wanted);
+            classified = ClassifiedResponse.of(response, classifier, requested);
         } catch (InferenceException e) {
             fail(response, e);
             return;

@@ -19,28 +19,28 @@ public final class LabelFiles {
     /**
      * Reads the labels of a model.
      *
-     * @param folder the model's folder
+     * @param directory the model's directory
      * @param config the model's configuration
      * @return the labels of each output that has a file, in the order of its elements; an empty text is no label
      * @throws InferenceException {@link ErrorCode#INTERNAL} if a file cannot be read, {@link ErrorCode#UNSUPPORTED} if
-     *     it lies outside of the model's folder
+     *     it lies outside of the model's directory
      */
-    public static Map<String, List<String>> read(Path folder, ModelConfig config) {
+    public static Map<String, List<String>> read(Path directory, ModelConfig config) {
         Map<String, List<String>> labels = new HashMap<>();
         for (ModelOutput output : config.getOutputList()) {
             if (!output.getLabelFilename().isEmpty()) {
-                labels.put(output.getName(), read(folder, config.getName(), output));
+                labels.put(output.getName(), read(directory, config.getName(), output));
             }
         }
         return Map.copyOf(labels);
     }
 
-    private static List<String> read(Path folder, String model, ModelOutput output) {
+    private static List<String> read(Path directory, String model, ModelOutput output) {
         String name = output.getLabelFilename();
-        Path path = folder.resolve(name.replaceFirst("^/+", "")); // a leading slash counts for nothing
+        Path path = directory.resolve(name.replaceFirst("^/+", "")); // a leading slash is ignored
         try {
             Path file = path.toRealPath();
-            if (!file.startsWith(folder.toRealPath())) {
+            if (!file.startsWith(directory.toRealPath())) {
                 throw new InferenceException(
                         ErrorCode.UNSUPPORTED,
                         "label file path '" + name + "' for output '" + output.getName() + "' in model '" + model
@@ -50,7 +50,7 @@ public final class LabelFiles {
                 throw new InferenceException(
                         ErrorCode.INTERNAL, "failed to open text file for read " + name + ": not a regular file");
             }
-            // Not Files.readAllLines: bytes that are no text are the label's own affair.
+            // Not Files.readAllLines, which refuses bytes that are not UTF-8.
             return new String(Files.readAllBytes(file), StandardCharsets.UTF_8)
                     .lines()
                     .toList();

@@ -3,9 +3,10 @@ package dev.nereid.server.classification;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Finds the largest elements of an array. Confined to one call.
+ * Finds the largest elements of an array. Confined to one search.
  *
- * <p>A heap of those found so far, the least of them at the root, so that an array is read once whatever its size.
+ * <p>A heap of the largest elements so far, the smallest of them at the root, so that an array is read once whatever
+ * its size.
  */
 final class LargestElements {
     private final Scores scores;
@@ -13,22 +14,22 @@ final class LargestElements {
     private final int[] heap;
     private int size;
 
-    private LargestElements(Scores scores, MemorySegment data, int wanted) {
+    private LargestElements(Scores scores, MemorySegment data, int limit) {
         this.scores = scores;
         this.data = data;
-        this.heap = new int[wanted];
+        this.heap = new int[limit];
     }
 
     /**
      * Finds the largest elements.
      *
-     * @param count how many elements the array has
-     * @param wanted how many to find, at most {@code count}
+     * @param count the number of elements of the array
+     * @param limit the number of elements to find, at most {@code count}
      * @return their indices, the largest element first, of equal ones the first
      */
-    static int[] find(Scores scores, MemorySegment data, int count, int wanted) {
-        LargestElements largest = new LargestElements(scores, data, wanted);
-        for (int index = 0; index < count && wanted > 0; index++) {
+    static int[] find(Scores scores, MemorySegment data, int count, int limit) {
+        LargestElements largest = new LargestElements(scores, data, limit);
+        for (int index = 0; index < count && limit > 0; index++) {
             largest.offer(index);
         }
         return largest.descending();
@@ -45,7 +46,7 @@ final class LargestElements {
         }
     }
 
-    /** Takes the least again and again, and so empties the heap. */
+    /** Removes the smallest element again and again, which empties the heap. */
     private int[] descending() {
         int[] found = new int[size];
         while (size > 0) {
@@ -68,17 +69,17 @@ final class LargestElements {
     private void sink() {
         int at = 0;
         while (true) {
-            int least = at;
+            int smallest = at;
             for (int child = 2 * at + 1; child <= 2 * at + 2 && child < size; child++) {
-                if (isLess(heap[child], heap[least])) {
-                    least = child;
+                if (isLess(heap[child], heap[smallest])) {
+                    smallest = child;
                 }
             }
-            if (least == at) {
+            if (smallest == at) {
                 return;
             }
-            swap(at, least);
-            at = least;
+            swap(at, smallest);
+            at = smallest;
         }
     }
 

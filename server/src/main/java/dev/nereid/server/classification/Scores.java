@@ -120,12 +120,12 @@ enum Scores {
     /** Returns a number that is the larger, the larger the element is. */
     abstract long rank(MemorySegment data, long index);
 
-    /** Writes an element as clients know it: numbers with a fraction have six decimals. */
+    /** Formats an element as the reference server does: numbers with a fraction have six decimals. */
     String text(MemorySegment data, long index) {
         return Long.toString(rank(data, index));
     }
 
-    /** Numbers by their size, both zeros alike, and what is no number last. */
+    /** Ranks numbers by value, both zeros alike, and NaN last. */
     private static long rankOf(double value) {
         if (Double.isNaN(value)) {
             return Long.MIN_VALUE;

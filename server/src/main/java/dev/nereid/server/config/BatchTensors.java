@@ -21,7 +21,7 @@ final class BatchTensors {
                 kind(config, input), input.getTargetNameList(), type(config, input.getDataType()), source);
     }
 
-    /** Returns the source of an input whose names are not looked at. */
+    /** Returns the source of an input, without a check of its names. */
     static String source(ModelConfig config, inference.BatchInput input) {
         BatchInput.Kind kind = kind(config, input);
         if (input.getSourceInputCount() != 1) {
@@ -41,7 +41,7 @@ final class BatchTensors {
         return new BatchOutput(kind(config, output), output.getTargetNameList(), source);
     }
 
-    /** Returns the source of outputs whose names are not looked at. */
+    /** Returns the source of outputs, without a check of their names. */
     static String source(ModelConfig config, inference.BatchOutput output) {
         BatchOutput.Kind kind = kind(config, output);
         if (output.getSourceInputCount() != 1) {

@@ -24,8 +24,8 @@ public final class ConfigCompletion {
     /**
      * A framework, recognized by its platforms or by a fixed file name.
      *
-     * @param platforms the platforms that mean the backend; the first is filled in where none is given
-     * @param mayBeDirectory whether the model may be a folder of that name as well
+     * @param platforms the platforms of the backend; the first is filled in if there is none
+     * @param mayBeDirectory whether the model may be a directory of that name as well
      */
     private record Framework(String backend, List<String> platforms, String filename, boolean mayBeDirectory) {
         boolean fits(ModelConfig.Builder config, VersionEntries entries) {
@@ -58,7 +58,7 @@ public final class ConfigCompletion {
         }
     }
 
-    /** In the order in which they are tried; TensorFlow comes before them. */
+    /** In the order in which they are tried; TensorFlow precedes them. */
     private static final List<Framework> FRAMEWORKS = List.of(
             new Framework("tensorrt", List.of("tensorrt_plan"), "model.plan", false),
             new Framework("onnxruntime", List.of("onnxruntime_onnx"), "model.onnx", true),
@@ -70,14 +70,14 @@ public final class ConfigCompletion {
     private ConfigCompletion() {}
 
     /**
-     * Fills in name, backend, platform and file name as far as the folders and files of a model tell them.
+     * Fills in name, backend, platform and file name as far as they follow from the directories and files of a model.
      *
      * @param config the configuration as read; empty if the model has none
-     * @param directoryName the name of the model's folder
-     * @param versionEntries the names of what lies in the first version's folder, in the order of the names as text;
-     *     those of folders end in {@code /}; empty if there is no version
+     * @param directoryName the name of the model's directory
+     * @param versionEntries the entries of the first version's directory, in the order of the names as text; names of
+     *     directories end in {@code /}; empty if there is no version
      * @return the completed configuration
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if nothing tells the backend
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the backend cannot be determined
      */
     public static ModelConfig fromFiles(ModelConfig config, String directoryName, Set<String> versionEntries) {
         ModelConfig.Builder completed = config.toBuilder();
@@ -112,7 +112,7 @@ public final class ConfigCompletion {
             return;
         }
         String filename = config.getDefaultModelFilename();
-        // A folder with both is a graph: the reference looks for the graph last.
+        // A directory with both is a graph: the reference checks for the graph last.
         if (filename.equals(GRAPH_DEF_FILE) || (filename.isEmpty() && entries.hasFile(GRAPH_DEF_FILE))) {
             config.setPlatform(GRAPH_DEF);
         } else if (filename.equals(SAVED_MODEL_DIRECTORY)
@@ -131,7 +131,7 @@ public final class ConfigCompletion {
         }
     }
 
-    /** Whether the configuration asks for the framework's backend, and for no platform but the framework's. */
+    /** Returns whether the configuration names the framework's backend, and no platform but the framework's. */
     private static boolean isGiven(Framework framework, ModelConfig.Builder config) {
         List<String> platforms = framework.platforms();
         return framework.backend().equals(config.getBackend())
@@ -156,13 +156,13 @@ public final class ConfigCompletion {
     }
 
     /**
-     * Adds what a backend found out about a model. The largest batch, the inputs and the outputs replace those of the
-     * configuration, of which label files and image formats are kept, since no backend knows them; dynamic batching and
-     * the transaction policy are taken over only where the configuration chooses none, so that a scheduler that it does
-     * choose is never changed.
+     * Adds what a backend found out about a model. The maximum batch size, the inputs and the outputs replace those of
+     * the configuration, whose label files and image formats are kept, since no backend has them; dynamic batching and
+     * the transaction policy are taken over only if the configuration has none, so that a configured scheduler is never
+     * changed.
      *
      * @param config the configuration so far
-     * @param completion what the backend found
+     * @param completion the result of the backend
      * @return the completed configuration, to be normalized again
      */
     public static ModelConfig merge(ModelConfig config, ModelCompletion completion) {

@@ -18,7 +18,7 @@ public final class ConfigNormalization {
     /** How long a sequence may be idle where the configuration does not say. */
     private static final long SEQUENCE_IDLE_MICROS = 1_000_000;
 
-    /** Backends of which the reference runs two instances on a processor where nothing asks for another number. */
+    /** Backends of which the reference runs two instances on a processor unless another number is configured. */
     private static final Set<String> TWO_CPU_INSTANCES = Set.of("onnxruntime", "tensorflow");
 
     private ConfigNormalization() {}
@@ -78,7 +78,7 @@ public final class ConfigNormalization {
      * are returned as they are.
      *
      * @param config a configuration
-     * @param traits how the model's backend wants its instances made
+     * @param traits the traits of the model's backend, with the kind and count of default instances
      * @param gpus the numbers of the graphics processors that instances may run on; empty if there are none
      * @return the configuration with its groups filled in
      */

@@ -16,14 +16,14 @@ import java.util.Set;
 
 /**
  * Checks configurations, with the error texts of the reference server. All methods throw {@link InferenceException},
- * with {@link ErrorCode#INVALID_ARGUMENT} unless they say otherwise.
+ * with {@link ErrorCode#INVALID_ARGUMENT} unless they document another code.
  *
- * <p>The rules of the sequence batcher and of ensembles are not here: they come with their schedulers.
+ * <p>The rules of the sequence batcher and of ensembles are missing: those schedulers are not supported yet.
  */
 public final class ConfigValidation {
     private static final String ENSEMBLE = "ensemble";
 
-    /** The platforms of the backends that the reference knows; other backends may have any platform. */
+    /** The platforms of the backends of the reference server; other backends may have any platform. */
     private static final Map<String, Set<String>> PLATFORMS = Map.of(
             "tensorflow", Set.of("tensorflow_savedmodel", "tensorflow_graphdef"),
             "tensorrt", Set.of("tensorrt_plan"),
@@ -33,10 +33,10 @@ public final class ConfigValidation {
     private ConfigValidation() {}
 
     /**
-     * Checks everything that can be told before the backend is asked: all but inputs, outputs and instance groups.
+     * Checks everything that can be checked without the backend: all but inputs, outputs and instance groups.
      *
      * @param config a normalized configuration
-     * @param directoryName the name of the model's folder
+     * @param directoryName the name of the model's directory
      */
     public static void check(ModelConfig config, String directoryName) {
         checkIdentity(config, directoryName);
@@ -60,7 +60,7 @@ public final class ConfigValidation {
      * by the backend is off, and after it otherwise.
      *
      * @param config a configuration with all its inputs and outputs
-     * @throws InferenceException {@link ErrorCode#UNSUPPORTED} if a label file lies outside the model's folder
+     * @throws InferenceException {@link ErrorCode#UNSUPPORTED} if a label file lies outside the model's directory
      */
     public static void checkTensors(ModelConfig config) {
         TensorValidation.check(config);
@@ -193,10 +193,10 @@ public final class ConfigValidation {
     }
 
     private static void checkLabelFiles(ModelConfig config) {
-        Path folder = Path.of("model");
+        Path directory = Path.of("model");
         for (ModelOutput output : config.getOutputList()) {
             String file = output.getLabelFilename();
-            if (!file.isEmpty() && !isInside(folder, file)) {
+            if (!file.isEmpty() && !isInside(directory, file)) {
                 throw new InferenceException(
                         ErrorCode.UNSUPPORTED,
                         "label file path '" + file + "' for output '" + output.getName() + "' in model '"
@@ -205,11 +205,11 @@ public final class ConfigValidation {
         }
     }
 
-    /** Whether a name stays below a folder; a leading slash counts for nothing, as in the reference. */
-    private static boolean isInside(Path folder, String name) {
+    /** Returns whether a name stays below a directory; a leading slash is ignored, as in the reference. */
+    private static boolean isInside(Path directory, String name) {
         if (name.indexOf('\0') >= 0) {
             return false;
         }
-        return folder.resolve(name.replaceFirst("^/+", "")).normalize().startsWith(folder);
+        return directory.resolve(name.replaceFirst("^/+", "")).normalize().startsWith(directory);
     }
 }

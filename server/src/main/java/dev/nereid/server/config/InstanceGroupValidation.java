@@ -11,10 +11,10 @@ import java.util.stream.Collectors;
 final class InstanceGroupValidation {
     private static final String TENSORRT = "tensorrt_plan";
 
-    /** What the reference asks of a graphics processor by default, as it prints it. */
+    /** The minimum compute capability of the reference server, as it prints it. */
     private static final String COMPUTE_CAPABILITY = "6.000000";
 
-    /** A number beyond is a slip of the hand, and would take all memory before anything is told. */
+    /** A greater number is an error of configuration, and would exhaust the memory before any message. */
     private static final long MAX_INSTANCES = 4096;
 
     private InstanceGroupValidation() {}
@@ -40,7 +40,7 @@ final class InstanceGroupValidation {
             number += (long) group.getCount() * Math.max(1, group.getGpusCount());
         }
         if (number > MAX_INSTANCES) {
-            throw invalid("the instance groups of model " + config.getName() + " ask for " + number
+            throw invalid("the instance groups of model " + config.getName() + " have " + number
                     + " instances (expected: at most " + MAX_INSTANCES + ")");
         }
     }

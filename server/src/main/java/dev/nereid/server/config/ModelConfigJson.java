@@ -17,7 +17,7 @@ import java.util.Set;
  * declaration and under their own names, defaults included, enums by name.
  *
  * <p>Protobuf's own printer orders fields by number and writes 64-bit integers as strings. The reference turns these
- * back into numbers field by field and forgets some; clients see strings there, and so they do here.
+ * back into numbers field by field and omits some, which stay strings; this class does the same.
  */
 public final class ModelConfigJson {
     private static final Set<FieldDescriptor> LONGS_AS_STRINGS = Set.of(

@@ -12,8 +12,8 @@ import java.nio.file.Path;
 /**
  * Reads model configurations in protobuf's text format. Without state; called on control threads, since it reads files.
  *
- * <p>Strict: a field that is unknown, given twice or of the wrong type fails the whole file, and the error says where
- * it is and what was expected there.
+ * <p>Strict: a field that is unknown, duplicate or of the wrong type fails the whole file, and the error has its
+ * position and the expected field or value.
  */
 public final class ModelConfigReader {
     private static final TextFormat.Parser PARSER = TextFormat.Parser.newBuilder()
@@ -29,7 +29,7 @@ public final class ModelConfigReader {
      * Reads the configuration file of a model that lies directly in its repository.
      *
      * @param file {@code <repository>/<model>/config.pbtxt}
-     * @return what the file says, nothing added
+     * @return the content of the file, nothing added
      * @throws InferenceException as {@link #read(Path, Path)}
      */
     public static ModelConfig read(Path file) {
@@ -41,10 +41,10 @@ public final class ModelConfigReader {
     /**
      * Reads a configuration file.
      *
-     * @param repository the repository that the file belongs to; errors name the file relative to it
+     * @param repository the repository of the file; errors name the file relative to it
      * @param file the file
-     * @return what the file says, nothing added
-     * @throws InferenceException {@link ErrorCode#INTERNAL}, with line, column and what was expected if the text is no
+     * @return the content of the file, nothing added
+     * @throws InferenceException {@link ErrorCode#INTERNAL}, with line, column and the expected text if the text is no
      *     configuration
      */
     public static ModelConfig read(Path repository, Path file) {
@@ -65,10 +65,10 @@ public final class ModelConfigReader {
     /**
      * Reads a configuration from text.
      *
-     * @param shown how errors name the text, for instance {@code simple/config.pbtxt}
+     * @param shown the name of the text in errors, for instance {@code simple/config.pbtxt}
      * @param text the configuration in protobuf's text format
-     * @return what the text says, nothing added
-     * @throws InferenceException {@link ErrorCode#INTERNAL} with line, column and what was expected if the text is no
+     * @return the content of the text, nothing added
+     * @throws InferenceException {@link ErrorCode#INTERNAL} with line, column and the expected text if the text is no
      *     configuration
      */
     public static ModelConfig parse(String shown, String text) {

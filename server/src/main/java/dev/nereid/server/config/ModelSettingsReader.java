@@ -61,7 +61,7 @@ public final class ModelSettingsReader {
     }
 
     /**
-     * Returns how a model's requests wait and are put together.
+     * Returns the batching and queue policy of a model.
      *
      * @param config a normalized, checked configuration
      * @return the policy of its dynamic batching, or {@link BatchingPolicy#NONE}

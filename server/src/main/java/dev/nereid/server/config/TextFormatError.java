@@ -44,7 +44,7 @@ final class TextFormatError {
         token = tokenAt(text);
     }
 
-    /** Returns {@code <line>:<column>: <what is there> (expected: <what should be>)}. */
+    /** Returns {@code <line>:<column>: <found> (expected: <expected>)}. */
     String describe() {
         return line + ":" + column + ": " + explain();
     }
@@ -77,7 +77,7 @@ final class TextFormatError {
         }
         String type = simpleName(found.group(1));
         String values = enumType(found.group(1))
-                .map(known -> known.getValues().stream()
+                .map(descriptor -> descriptor.getValues().stream()
                         .map(EnumValueDescriptor::getName)
                         .collect(Collectors.joining(", ")))
                 .orElse("a value of " + type);

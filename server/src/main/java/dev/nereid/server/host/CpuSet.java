@@ -19,7 +19,7 @@ final class CpuSet {
     }
 
     /**
-     * Reads a list of processors, as the operating system writes them too.
+     * Parses a list of processors, in the format of the command line and of the operating system.
      *
      * @param text for instance {@code 0-3,8}
      * @return the processors, at least one; empty if the text is no such list
@@ -41,7 +41,7 @@ final class CpuSet {
         return Optional.of(new CpuSet(processors));
     }
 
-    /** Says whether all of these processors are among others. */
+    /** Returns whether this set is a subset of another. */
     boolean isWithin(CpuSet others) {
         BitSet rest = (BitSet) processors.clone();
         rest.andNot(others.processors);

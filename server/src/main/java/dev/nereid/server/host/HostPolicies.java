@@ -16,11 +16,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Thread placements of instances by the names of host policies. Immutable but for what was warned of; safe for use by
- * any thread.
+ * Thread placements of instances by the names of host policies. Immutable but for the warnings already logged; safe for
+ * use by any thread.
  *
- * <p>Where the operating system lets no thread be kept on processors, threads run anywhere, and one warning for each
- * policy says so.
+ * <p>If the operating system does not support thread affinity, threads run anywhere, and each policy is reported by one
+ * warning.
  */
 public final class HostPolicies {
     private static final Logger LOG = LoggerFactory.getLogger(HostPolicies.class);
@@ -33,11 +33,11 @@ public final class HostPolicies {
     private final Map<String, ThreadPlacement> placements = new HashMap<>();
 
     /**
-     * Makes policies.
+     * Creates policies.
      *
      * @param policies the processors of each
-     * @param affinity keeps threads on them
-     * @param warning is told a policy that cannot be followed, and why
+     * @param affinity binds threads to processors
+     * @param warning receives a policy that cannot be applied, and the reason
      */
     HostPolicies(Map<String, CpuSet> policies, ThreadAffinity affinity, BiConsumer<String, String> warning) {
         policies.forEach((policy, processors) -> {
@@ -53,20 +53,20 @@ public final class HostPolicies {
     }
 
     /**
-     * Looks up the processors that policies mean on this machine.
+     * Looks up the processors of policies on this machine.
      *
-     * @param settings the settings of all policies; where one has both, its processors count, and not its node
+     * @param settings the settings of all policies; of a policy with both, the processors apply and not the node
      * @return the policies
-     * @throws IllegalArgumentException if a setting names what the machine does not have
+     * @throws IllegalArgumentException if a setting names processors or a node that the machine does not have
      */
     public static HostPolicies of(List<HostSetting> settings) {
         return new HostPolicies(processors(settings, MACHINE), ThreadAffinity.ofTheSystem(), HostPolicies::warn);
     }
 
     /**
-     * Looks up the processors of each policy. Of a setting that is given twice the last value counts.
+     * Looks up the processors of each policy. The last value of a duplicate setting applies.
      *
-     * @param machine the folder in which the operating system tells of processors and nodes; may be missing
+     * @param machine the directory in which the operating system describes processors and nodes; may be missing
      */
     static Map<String, CpuSet> processors(List<HostSetting> settings, Path machine) {
         Map<String, CpuSet> policies = new HashMap<>();
@@ -86,12 +86,12 @@ public final class HostPolicies {
     }
 
     private static CpuSet processors(HostSetting setting, Path machine) {
-        CpuSet wanted = CpuSet.parse(setting.value()).orElseThrow();
+        CpuSet requested = CpuSet.parse(setting.value()).orElseThrow();
         Optional<CpuSet> online = read(machine.resolve("cpu/online"));
-        if (online.isPresent() && !wanted.isWithin(online.get())) {
+        if (online.isPresent() && !requested.isWithin(online.get())) {
             throw new IllegalArgumentException(setting + " (expected: processors among " + online.get() + ")");
         }
-        return wanted;
+        return requested;
     }
 
     private static CpuSet node(HostSetting setting, Path machine) {
@@ -132,7 +132,7 @@ public final class HostPolicies {
     }
 
     /**
-     * Returns what puts threads where a policy wants them.
+     * Returns the placement of the threads of a policy.
      *
      * @param policy the policy's name
      * @return {@link ThreadPlacement#ANYWHERE} if nothing was set for it

@@ -16,10 +16,10 @@ public record HostSetting(String policy, String name, String value) {
     /** The processors that threads run on. */
     public static final String CPU_CORES = "cpu-cores";
 
-    /** The node of a machine of several whose processors threads run on. */
+    /** The NUMA node on whose processors threads run. */
     public static final String NUMA_NODE = "numa-node";
 
-    /** What a setting looks like as a text. */
+    /** The format of a setting as text. */
     public static final String EXPECTED = "policy,cpu-cores=0-3,8 or policy,numa-node=N";
 
     /** Checks the components. */
@@ -38,7 +38,7 @@ public record HostSetting(String policy, String name, String value) {
     }
 
     /**
-     * Reads a setting as it is given on a command line.
+     * Parses a setting of the command line.
      *
      * @param text {@code policy,setting=value}
      * @return the setting; empty if the text is none

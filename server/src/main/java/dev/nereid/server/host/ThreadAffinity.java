@@ -22,9 +22,9 @@ final class ThreadAffinity {
     private final SymbolLookup library;
 
     /**
-     * Uses a library.
+     * Looks up the function of the operating system in a library.
      *
-     * @param library what finds the function of the operating system, if it has it
+     * @param library the library, which may lack the function
      */
     ThreadAffinity(SymbolLookup library) {
         this.library = library;

@@ -27,78 +27,81 @@ public final class InstanceFactory {
     }
 
     /**
-     * Makes all instances.
+     * Creates all instances.
      *
-     * @param plans the instances to be made
-     * @param undo gets a step for each instance that was made, also if another fails
+     * @param plans the instances to be created
+     * @param rollback receives a step for each created instance, also if another fails
      * @return the instances in the order of the plans
      * @throws BackendException the first failure in the order of the plans
      */
-    public List<ModelInstance> make(List<InstancePlan> plans, Rollback undo) throws BackendException {
+    public List<ModelInstance> create(List<InstancePlan> plans, Rollback rollback) throws BackendException {
         int threads = Math.min(plans.size(), options.processors());
-        boolean atOnce = traits.parallelInstances() || options.parallel();
-        return atOnce && threads > 1 ? makeAtOnce(plans, undo, threads) : makeOneByOne(plans, undo);
+        boolean parallel = traits.parallelInstances() || options.parallel();
+        return parallel && threads > 1
+                ? createInParallel(plans, rollback, threads)
+                : createSequentially(plans, rollback);
     }
 
-    private List<ModelInstance> makeOneByOne(List<InstancePlan> plans, Rollback undo) throws BackendException {
-        List<ModelInstance> made = new ArrayList<>();
+    private List<ModelInstance> createSequentially(List<InstancePlan> plans, Rollback rollback)
+            throws BackendException {
+        List<ModelInstance> created = new ArrayList<>();
         for (InstancePlan plan : plans) {
-            ModelInstance instance = make(plan);
-            undo.add(instance::close);
-            made.add(instance);
+            ModelInstance instance = create(plan);
+            rollback.add(instance::close);
+            created.add(instance);
         }
-        return made;
+        return created;
     }
 
     /**
-     * Makes an instance; on a thread that runs where the instance's is to run, if that is not anywhere, so that threads
-     * which the backend starts for it run there too.
+     * Creates an instance, on a thread with the placement of the instance if it has one, so that threads that the
+     * backend starts for it inherit the placement.
      */
-    private ModelInstance make(InstancePlan plan) throws BackendException {
+    private ModelInstance create(InstancePlan plan) throws BackendException {
         ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
         if (placement.equals(ThreadPlacement.ANYWHERE)) {
             return model.newInstance(plan);
         }
-        List<Future<ModelInstance>> made = new ArrayList<>();
-        try (ExecutorService maker = Executors.newSingleThreadExecutor(
+        List<Future<ModelInstance>> created = new ArrayList<>();
+        try (ExecutorService creator = Executors.newSingleThreadExecutor(
                 Thread.ofPlatform().name("load/" + plan.name()).factory())) {
-            made.add(maker.submit(() -> {
+            created.add(creator.submit(() -> {
                 placement.place();
                 return model.newInstance(plan);
             }));
         }
         try {
-            return result(made.getFirst());
+            return result(created.getFirst());
         } catch (ExecutionException e) {
             rethrow(e.getCause());
             throw new IllegalStateException("not reached", e);
         }
     }
 
-    private List<ModelInstance> makeAtOnce(List<InstancePlan> plans, Rollback undo, int threads)
+    private List<ModelInstance> createInParallel(List<InstancePlan> plans, Rollback rollback, int threads)
             throws BackendException {
         List<Future<ModelInstance>> futures = new ArrayList<>();
         Throwable failure = null;
         try (ExecutorService makers = Executors.newFixedThreadPool(
                 threads, Thread.ofPlatform().name("load/instance-", 0).factory())) {
             for (InstancePlan plan : plans) {
-                futures.add(makers.submit(() -> make(plan)));
+                futures.add(makers.submit(() -> create(plan)));
             }
         } catch (RuntimeException | Error e) { // such as no memory for another thread
             failure = e;
-        } // waits for all of them: what was made must be known before anything is closed
-        List<ModelInstance> made = new ArrayList<>();
+        } // waits for all of them: every created instance must be registered before one is closed
+        List<ModelInstance> created = new ArrayList<>();
         for (Future<ModelInstance> future : futures) {
             try {
                 ModelInstance instance = result(future);
-                undo.add(instance::close);
-                made.add(instance);
+                rollback.add(instance::close);
+                created.add(instance);
             } catch (ExecutionException e) {
                 failure = failure == null ? e.getCause() : failure;
             }
         }
         rethrow(failure);
-        return made;
+        return created;
     }
 
     private static ModelInstance result(Future<ModelInstance> future) throws ExecutionException {
@@ -109,14 +112,15 @@ public final class InstanceFactory {
     }
 
     private static void rethrow(@Nullable Throwable failure) throws BackendException {
-        if (failure instanceof BackendException known) {
-            throw new BackendException(known.code(), String.valueOf(known.getMessage()), known);
+        if (failure instanceof BackendException backendFailure) {
+            throw new BackendException(
+                    backendFailure.code(), String.valueOf(backendFailure.getMessage()), backendFailure);
         }
         if (failure instanceof Error error) {
             throw error;
         }
         if (failure != null) {
-            throw new BackendException(ErrorCode.INTERNAL, "instance could not be made: " + failure, failure);
+            throw new BackendException(ErrorCode.INTERNAL, "instance could not be created: " + failure, failure);
         }
     }
 }

@@ -3,18 +3,24 @@ package dev.nereid.server.instance;
 import static java.util.Objects.requireNonNull;
 
 import dev.nereid.server.host.HostPolicies;
+import java.util.Arrays;
 import java.util.List;
 
 /**
  * Options of instance creation. Immutable.
  *
- * @param processors how many instances of one model may be created at a time, at least 1
+ * @param processors the processors that backends may use, at least 1; as many instances of one model may be created at a
+ *     time
  * @param gpus the numbers of the graphics processors that instances may run on
  * @param parallel whether the instances of a model are created in parallel also if their backend does not declare that
  *     as safe
- * @param hostPolicies where the threads of instances run
+ * @param hostPolicies the processors that the threads of instances run on
  */
 public record InstanceOptions(int processors, List<Integer> gpus, boolean parallel, HostPolicies hostPolicies) {
+    /** All processors that this process may use, no GPU and no host policies. */
+    public static final InstanceOptions DEFAULT =
+            new InstanceOptions(Runtime.getRuntime().availableProcessors(), List.of(), false, HostPolicies.NONE);
+
     /** Checks and copies the components. */
     public InstanceOptions {
         gpus = List.copyOf(gpus);
@@ -22,5 +28,45 @@ public record InstanceOptions(int processors, List<Integer> gpus, boolean parall
         if (processors < 1) {
             throw new IllegalArgumentException("processors: " + processors + " (expected: >= 1)");
         }
+    }
+
+    /**
+     * Replaces the processors that backends may use.
+     *
+     * @param number at least 1
+     * @return the changed options
+     */
+    public InstanceOptions withProcessors(int number) {
+        return new InstanceOptions(number, gpus, parallel, hostPolicies);
+    }
+
+    /**
+     * Replaces the graphics processors that instances may run on.
+     *
+     * @param numbers their numbers
+     * @return the changed options
+     */
+    public InstanceOptions withGpus(int... numbers) {
+        return new InstanceOptions(processors, Arrays.stream(numbers).boxed().toList(), parallel, hostPolicies);
+    }
+
+    /**
+     * Replaces whether instances are created in parallel whatever their backend declares.
+     *
+     * @param always {@code true} to create them in parallel
+     * @return the changed options
+     */
+    public InstanceOptions withParallel(boolean always) {
+        return new InstanceOptions(processors, gpus, always, hostPolicies);
+    }
+
+    /**
+     * Replaces the host policies.
+     *
+     * @param policies the policies
+     * @return the changed options
+     */
+    public InstanceOptions withHostPolicies(HostPolicies policies) {
+        return new InstanceOptions(processors, gpus, parallel, policies);
     }
 }

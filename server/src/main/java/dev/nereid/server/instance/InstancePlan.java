@@ -12,10 +12,10 @@ import java.util.List;
  * The description of an instance before it is created. Immutable.
  *
  * @param name the name of its group and its number in it
- * @param device where it will run
+ * @param device the device that it runs on
  * @param profiles the optimization profiles of its group
- * @param passive whether it is made but never run
- * @param group its group as the configuration has it
+ * @param passive whether it is created but never executes
+ * @param group its group as configured
  */
 public record InstancePlan(String name, Device device, List<String> profiles, boolean passive, ModelInstanceGroup group)
         implements InstanceContext {
@@ -28,7 +28,7 @@ public record InstancePlan(String name, Device device, List<String> profiles, bo
         return HostPolicies.name(group.getHostPolicy(), device);
     }
 
-    /** Lists the instances of a configuration whose groups are filled in, in the order of their making. */
+    /** Lists the instances of a configuration whose groups are filled in, in the order of their creation. */
     public static List<InstancePlan> of(ModelConfig config) {
         List<InstancePlan> plans = new ArrayList<>();
         for (ModelInstanceGroup group : config.getInstanceGroupList()) {

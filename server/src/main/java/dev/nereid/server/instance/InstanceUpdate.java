@@ -10,9 +10,9 @@ import java.util.function.BiPredicate;
 /**
  * Difference between the present instances of a model and those of a new configuration. Immutable.
  *
- * @param sources for each instance that is wanted, the place among the present ones of the one that does for it; {@link
- *     #NEW} if it has to be made
- * @param removed the places of those present ones that do for none, in no order
+ * @param sources for each target instance, the index of the present one that is kept for it; {@link #NEW} if it has to
+ *     be created
+ * @param removed the indexes of present instances that are not kept, in no order
  */
 public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
     /** In place of a place: there is no such instance yet. */
@@ -32,32 +32,32 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
     }
 
     /**
-     * Compares instances: one does for another if their groups differ in nothing but name and count, and their devices
-     * in nothing. Among several, the one of the same name goes first, then the first that is left.
+     * Compares instances: a present one is kept if its group differs in nothing but name and count, and its device in
+     * nothing. Among several, the one of the same name is preferred, then the first that is left.
      *
-     * @param present the instances that there are
-     * @param wanted the instances that there are to be
-     * @return what to do
+     * @param present the present instances
+     * @param target the instances of the new configuration
+     * @return the difference
      */
-    public static InstanceUpdate of(List<InstancePlan> present, List<InstancePlan> wanted) {
-        List<Integer> sources = new ArrayList<>(Collections.nCopies(wanted.size(), NEW));
+    public static InstanceUpdate of(List<InstancePlan> present, List<InstancePlan> target) {
+        List<Integer> sources = new ArrayList<>(Collections.nCopies(target.size(), NEW));
         List<Integer> left = new ArrayList<>();
         for (int i = 0; i < present.size(); i++) {
             left.add(i);
         }
-        match(present, wanted, sources, left, (one, other) -> one.name().equals(other.name()));
-        match(present, wanted, sources, left, (one, other) -> true);
+        match(present, target, sources, left, (one, other) -> one.name().equals(other.name()));
+        match(present, target, sources, left, (one, other) -> true);
         return new InstanceUpdate(sources, left);
     }
 
     private static void match(
             List<InstancePlan> present,
-            List<InstancePlan> wanted,
+            List<InstancePlan> target,
             List<Integer> sources,
             List<Integer> left,
             BiPredicate<InstancePlan, InstancePlan> fits) {
-        for (int i = 0; i < wanted.size(); i++) {
-            InstancePlan plan = wanted.get(i);
+        for (int i = 0; i < target.size(); i++) {
+            InstancePlan plan = target.get(i);
             for (int j = 0; j < left.size() && sources.get(i) == NEW; j++) {
                 InstancePlan candidate = present.get(left.get(j));
                 if (fits.test(candidate, plan) && Signature.of(candidate).equals(Signature.of(plan))) {
@@ -69,7 +69,7 @@ public record InstanceUpdate(List<Integer> sources, List<Integer> removed) {
         }
     }
 
-    /** Says whether everything stays as it is. */
+    /** Returns whether everything stays as it is. */
     public boolean isEmpty() {
         return removed.isEmpty() && !sources.contains(NEW);
     }

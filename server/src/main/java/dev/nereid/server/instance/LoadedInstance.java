@@ -7,8 +7,8 @@ import dev.nereid.spi.ModelInstance;
 /**
  * A created instance with the plan that it was created from. Immutable.
  *
- * @param plan what was asked for
- * @param instance what the backend made
+ * @param plan the plan
+ * @param instance the backend's instance
  */
 public record LoadedInstance(InstancePlan plan, ModelInstance instance) {
     public boolean isPassive() {

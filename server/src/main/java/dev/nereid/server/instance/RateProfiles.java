@@ -10,7 +10,9 @@ import java.util.List;
 final class RateProfiles {
     private RateProfiles() {}
 
-    /** Returns what each instance of a group takes. Numbers are unsigned, and cut at what an {@code int} holds. */
+    /**
+     * Returns the resources of each instance of a group. Numbers are unsigned, and limited to the range of {@code int}.
+     */
     static RateProfile of(ModelInstanceGroup group) {
         ModelRateLimiter limiter = group.getRateLimiter();
         List<RateResource> resources = limiter.getResourcesList().stream()

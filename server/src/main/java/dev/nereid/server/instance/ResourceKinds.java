@@ -15,14 +15,14 @@ public final class ResourceKinds {
      * Finds a resource whose kind changes. The instances of a model are exchanged one after the other, and no resource
      * may be of both kinds meanwhile.
      *
-     * @param present the instances as they are
-     * @param wanted the instances as they are to be
-     * @return what would change, of the first such resource by name; empty if none changes, or if {@code wanted} is at
-     *     odds with itself
+     * @param present the present instances
+     * @param target the instances of the new configuration
+     * @return the change of the first such resource by name; empty if none changes, or if {@code target} contradicts
+     *     itself
      */
-    public static Optional<String> change(List<InstancePlan> present, List<InstancePlan> wanted) {
-        Set<String> shared = names(wanted, true);
-        Set<String> separate = names(wanted, false);
+    public static Optional<String> change(List<InstancePlan> present, List<InstancePlan> target) {
+        Set<String> shared = names(target, true);
+        Set<String> separate = names(target, false);
         if (shared.stream().anyMatch(separate::contains)) {
             return Optional.empty();
         }

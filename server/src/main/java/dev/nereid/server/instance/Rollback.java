@@ -16,7 +16,7 @@ public final class Rollback implements AutoCloseable {
         steps.push(step);
     }
 
-    /** Forgets every step: whoever has the result now closes it. */
+    /** Removes every step: the owner of the result closes it from now on. */
     public void commit() {
         steps.clear();
     }

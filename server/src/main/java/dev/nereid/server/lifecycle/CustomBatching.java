@@ -22,10 +22,10 @@ final class CustomBatching {
     private CustomBatching() {}
 
     /**
-     * Has a model make its rule.
+     * Creates the batching strategy of a model.
      *
-     * @return the rule, owned by the caller; empty if there is none, or if its configuration does not ask for dynamic
-     *     batching: then the rule is closed again, and the log has a warning
+     * @return the strategy, owned by the caller; empty if there is none, or if the configuration has no dynamic
+     *     batching: then the strategy is closed again, and the log has a warning
      */
     static Optional<BatchingStrategy> of(Model model, ModelConfig config) throws BackendException {
         Optional<BatchingStrategy> strategy = model.batching();
@@ -34,12 +34,12 @@ final class CustomBatching {
         }
         LOG.atWarn()
                 .addKeyValue("model", config.getName())
-                .log("batching strategy of model ignored: its configuration does not ask for dynamic_batching");
+                .log("batching strategy of model ignored: its configuration has no dynamic_batching");
         strategy.get().close();
         return Optional.empty();
     }
 
-    /** Refuses a configuration that asks for a strategy in native code. */
+    /** Refuses a configuration with a strategy in native code. */
     static void refuseNative(ModelConfig config) {
         if (config.containsParameters(NATIVE_PARAMETER)) {
             String path = config.getParametersOrThrow(NATIVE_PARAMETER).getStringValue();
@@ -49,8 +49,8 @@ final class CustomBatching {
 
     /** Refuses a model that brings a strategy in native code, where it would be used. */
     static void refuseNative(ModelConfig config, Path model, Path version) {
-        for (Path folder : List.of(version, model)) {
-            Path file = folder.resolve(NATIVE_FILE);
+        for (Path directory : List.of(version, model)) {
+            Path file = directory.resolve(NATIVE_FILE);
             if (config.hasDynamicBatching() && Files.exists(file)) {
                 throw unsupported(config, "'" + model.relativize(file) + "'");
             }
@@ -61,6 +61,6 @@ final class CustomBatching {
         return new InferenceException(
                 ErrorCode.UNSUPPORTED,
                 "batching strategies in native code are not supported, model '" + config.getName()
-                        + "' asks for one by " + where + " (expected: one that its backend makes in Model.batching)");
+                        + "' configures one by " + where + " (expected: one that its backend makes in Model.batching)");
     }
 }

@@ -15,8 +15,8 @@ final class ExecutionLimit {
     /**
      * Returns the supervision of a model.
      *
-     * @param config its configuration, whose parameter goes first
-     * @param server what holds for models without it
+     * @param config its configuration, whose parameter takes precedence
+     * @param server the supervision of models without it
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the parameter is no number of seconds
      */
     static Supervision of(ModelConfig config, Supervision server) {

@@ -14,13 +14,13 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A snapshot of a model and the states of its versions. Immutable: a change makes another entry, so that whoever
- * holds one sees versions that belong together.
+ * A snapshot of a model and the states of its versions. Immutable: a change creates another entry, so that a reader
+ * sees versions that belong together.
  */
 final class ModelEntry {
     private final String name;
 
-    /** The model as a whole while none of its versions is known. */
+    /** The state of the whole model while it has no versions. */
     private final VersionState overall;
 
     private final NavigableMap<Long, VersionState> versions;
@@ -43,7 +43,7 @@ final class ModelEntry {
         latestDescription = highest == null ? null : highest.description(ready);
     }
 
-    /** A model of which no version is known. */
+    /** Creates the entry of a model without versions. */
     static ModelEntry of(String name, VersionState overall) {
         return new ModelEntry(name, overall, new TreeMap<>());
     }
@@ -64,10 +64,10 @@ final class ModelEntry {
         return versions;
     }
 
-    /** Finds the version that a client asks for, with the errors that clients know. */
+    /** Finds the version that a client requests, with the errors of the reference server. */
     ServedModel resolve(ModelRef ref) {
         if (versions.isEmpty()) {
-            throw unknown(ref);
+            throw notFound(ref);
         }
         if (ref.version() == ModelRef.LATEST) {
             if (latest == null) {
@@ -78,7 +78,7 @@ final class ModelEntry {
         }
         VersionState state = versions.get(ref.version());
         if (state == null) {
-            throw unknown(ref);
+            throw notFound(ref);
         }
         if (state instanceof VersionState.Ready(ServedModel model)) {
             return model;
@@ -87,7 +87,7 @@ final class ModelEntry {
                 ErrorCode.UNAVAILABLE, "Request for unknown model: " + ref + " is not at ready state");
     }
 
-    /** Describes the version that a client asks for, or the latest together with all others that are ready. */
+    /** Describes the version that a client requests, or the latest together with all others that are ready. */
     ModelMetadata describe(ModelRef ref) {
         ServedModel model = resolve(ref);
         return ref.version() == ModelRef.LATEST && latestDescription != null ? latestDescription : model.description();
@@ -103,7 +103,7 @@ final class ModelEntry {
         return statuses;
     }
 
-    /** Tells what the versions have done that are ready. */
+    /** Returns the statistics of the versions that are ready. */
     List<ModelStatistics> statistics() {
         List<ModelStatistics> statistics = new ArrayList<>();
         for (VersionState state : versions.values()) {
@@ -114,7 +114,7 @@ final class ModelEntry {
         return statistics;
     }
 
-    static InferenceException unknown(ModelRef ref) {
+    static InferenceException notFound(ModelRef ref) {
         return new InferenceException(ErrorCode.NOT_FOUND, "Request for unknown model: " + ref + " is not found");
     }
 }

@@ -28,18 +28,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Loads, updates and closes the models of a repository. Owns what it loads. Started and closed once by the server;
- * safe for use by any thread in between.
+ * Loads, updates and closes the models of a repository. Owns what it loads. Started and closed once by the server; safe
+ * for use by any thread in between.
  *
  * <p>The versions of a model are loaded together or not at all: if one of them fails, those already loaded are closed
- * again. A model that fails is reported by name and reason and never keeps another from being served. Each model's
+ * again. A model that fails is reported by name and reason and never prevents another from being served. Each model's
  * entry in the catalog is changed by the one load thread that loads it, and, after the load threads have ended, by
  * {@link #close}.
  */
 public final class ModelLifecycle {
     private static final Logger LOG = LoggerFactory.getLogger(ModelLifecycle.class);
 
-    /** How long it may take to tell backends and clients that the time is over. */
+    /** The time to notify backends and clients after the exit timeout. */
     private static final Duration ABANDON_TIMEOUT = Duration.ofSeconds(1);
 
     private final ModelRepository repository;
@@ -79,7 +79,7 @@ public final class ModelLifecycle {
                 repository, preparation, new VersionUpdater(backends, loader, options, warmups), models, fatalErrors);
         nanoTime = environment.nanoTime();
         loadThreads = Executors.newFixedThreadPool(
-                options.threads(), Thread.ofPlatform().name("load/", 0).factory());
+                options.loadThreads(), Thread.ofPlatform().name("load/", 0).factory());
     }
 
     /**
@@ -119,16 +119,16 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Returns the models that are known.
+     * Returns the catalog of the models.
      *
-     * @return the catalog, the same at every call
+     * @return the catalog, always the same
      */
     public ServedModels models() {
         return models;
     }
 
     /**
-     * Lists what could not be loaded.
+     * Lists the models and versions that could not be loaded.
      *
      * @return models and versions with their reasons, by name
      */
@@ -137,18 +137,19 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Reads the configuration of a model anew, and gives each of its versions the instances that it asks for now, while
-     * the model serves: new instances are made, warmed up and set to work first, then those that are asked for no more
-     * get no more calls; they end what they have, and are closed, by themselves. Instances stay that differ in nothing
-     * but the names of their groups. Blocks meanwhile; one update runs at a time.
+     * Reads the configuration of a model anew, and replaces the instances of each of its versions by those of the
+     * configuration, while the model serves: new instances are created, warmed up and started first, then the instances
+     * that are no longer configured stop taking requests; they complete the requests that they have, and are closed by
+     * themselves. Instances that differ in nothing but the names of their groups stay. Blocks meanwhile; one update
+     * runs at a time.
      *
      * @param model the model's name
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, or
-     *     differs in more than {@code instance_group} and {@code version_policy}, or asks for other versions than are
+     *     differs in more than {@code instance_group} and {@code version_policy}, or selects other versions than are
      *     served, or if executions of the model's backend block their device: then the model has to be loaded again;
-     *     whatever a new instance failed with. In each case the version that failed, and those after it, go on as they
-     *     were
-     * @throws InterruptedException if the thread is interrupted meanwhile; the update goes on
+     *     any code with which a new instance failed. In each case the version that failed, and those after it, stay as
+     *     they were
+     * @throws InterruptedException if the thread is interrupted meanwhile; the update continues
      */
     public void updateInstances(String model) throws InterruptedException {
         updates.updateInstances(model);
@@ -160,14 +161,14 @@ public final class ModelLifecycle {
     }
 
     /**
-     * Ends loading and updates, with the execution that it is at if one is at its warm-up, lets every model answer the
-     * calls it has, and closes it. Blocks meanwhile. Called once.
+     * Ends loading and updates, after the present execution of a warm-up, lets every model complete its requests, and
+     * closes it. Blocks meanwhile. Called once.
      *
-     * <p>When the time is over, the calls that are left are answered without their executions: no client waits for an
-     * answer that will not come.
+     * <p>When the budget is exceeded, the remaining requests are completed without their executions: no client waits
+     * for a response that will not come.
      *
-     * @param budget how long this may take; what is to be told at the end of it may take a moment more
-     * @return whether everything was closed in time; what was not keeps its resources
+     * @param budget how long this may take; the notifications after it may take a moment more
+     * @return whether everything was closed in time; the rest keeps its resources
      */
     public boolean close(Duration budget) {
         boolean closed = closeWithin(budget);
@@ -178,7 +179,7 @@ public final class ModelLifecycle {
         return closed;
     }
 
-    /** Has every model answer what it has, on threads of their own: backends and observers are told, who may block. */
+    /** Abandons the requests of every model, on threads of their own: the notified backends and observers may block. */
     private void abandonReady() {
         ExecutorService abandoners = Executors.newThreadPerTaskExecutor(
                 Thread.ofVirtual().name("abandon/", 0).factory());
@@ -189,7 +190,7 @@ public final class ModelLifecycle {
         boolean interrupted = Thread.interrupted(); // which may be why the time is over
         try {
             if (!abandoners.awaitTermination(ABANDON_TIMEOUT.toNanos(), TimeUnit.NANOSECONDS)) {
-                LOG.atWarn().log("calls not all answered at the end: a backend or an observer blocks");
+                LOG.atWarn().log("requests not completed at shutdown: a backend or an observer blocks");
             }
         } catch (InterruptedException e) {
             interrupted = true;

@@ -4,25 +4,82 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.scheduler.admission.LoadLimits;
 import dev.nereid.server.instance.InstanceOptions;
+import java.util.function.UnaryOperator;
 
 /**
  * Options of model loading. Immutable.
  *
  * @param autoComplete whether backends complete configurations from the models' files
- * @param configName the name of a configuration in each model's {@code configs/} that goes first; empty for none
- * @param threads how many models are loaded at a time, at least 1
+ * @param configName the name of a configuration in each model's {@code configs/} that takes precedence over
+ *     {@code config.pbtxt}, without {@code .pbtxt}; empty for none
+ * @param loadThreads how many models are loaded at a time, at least 1
  * @param instances how their instances are created
- * @param limits how many calls, and how many bytes of their inputs, each version of a model takes at a time
+ * @param limits the limits of requests in flight and their input bytes for each version of a model
  */
 public record ModelLoadOptions(
-        boolean autoComplete, String configName, int threads, InstanceOptions instances, LoadLimits limits) {
+        boolean autoComplete, String configName, int loadThreads, InstanceOptions instances, LoadLimits limits) {
+    /** The defaults of the command line. */
+    public static final ModelLoadOptions DEFAULT =
+            new ModelLoadOptions(true, "", 4, InstanceOptions.DEFAULT, LoadLimits.NONE);
+
     /** Checks the components. */
     public ModelLoadOptions {
         requireNonNull(configName, "configName");
         requireNonNull(instances, "instances");
         requireNonNull(limits, "limits");
-        if (threads < 1) {
-            throw new IllegalArgumentException("threads: " + threads + " (expected: >= 1)");
+        if (loadThreads < 1) {
+            throw new IllegalArgumentException("loadThreads: " + loadThreads + " (expected: >= 1)");
         }
+    }
+
+    /**
+     * Replaces whether backends complete configurations.
+     *
+     * @param complete {@code true} to complete them
+     * @return the changed options
+     */
+    public ModelLoadOptions withAutoComplete(boolean complete) {
+        return new ModelLoadOptions(complete, configName, loadThreads, instances, limits);
+    }
+
+    /**
+     * Replaces the name of the configuration that takes precedence.
+     *
+     * @param name the name; empty for none
+     * @return the changed options
+     */
+    public ModelLoadOptions withConfigName(String name) {
+        return new ModelLoadOptions(autoComplete, name, loadThreads, instances, limits);
+    }
+
+    /**
+     * Replaces how many models are loaded at a time.
+     *
+     * @param threads at least 1
+     * @return the changed options
+     */
+    public ModelLoadOptions withLoadThreads(int threads) {
+        return new ModelLoadOptions(autoComplete, configName, threads, instances, limits);
+    }
+
+    /**
+     * Changes how instances are created.
+     *
+     * @param change returns the new options for the present ones
+     * @return the changed options
+     */
+    public ModelLoadOptions withInstances(UnaryOperator<InstanceOptions> change) {
+        return new ModelLoadOptions(autoComplete, configName, loadThreads, change.apply(instances), limits);
+    }
+
+    /**
+     * Replaces the load limits of each version of a model.
+     *
+     * @param requests the maximum of requests in flight; 0 for none
+     * @param bytes the maximum of their input bytes; 0 for none
+     * @return the changed options
+     */
+    public ModelLoadOptions withLimits(long requests, long bytes) {
+        return new ModelLoadOptions(autoComplete, configName, loadThreads, instances, new LoadLimits(requests, bytes));
     }
 }

@@ -26,7 +26,7 @@ final class ModelPreparation {
     /**
      * Creates the preparation of a server's models.
      *
-     * @param rateLimited whether the server gives instances turns
+     * @param rateLimited whether the server has a rate limiter
      */
     ModelPreparation(BackendRegistry backends, ModelLoadOptions options, boolean rateLimited) {
         this.backends = backends;
@@ -37,9 +37,9 @@ final class ModelPreparation {
     /**
      * Prepares a model.
      *
-     * @param directory its folder
+     * @param directory its directory
      * @return the model with at least one version to be loaded
-     * @throws InferenceException if the configuration is wrong, asks for what is missing, or leaves no version
+     * @throws InferenceException if the configuration is wrong, requires an unsupported feature, or leaves no version
      */
     PreparedModel prepare(ModelDirectory directory) {
         Optional<Path> file = directory.configFile(options.configName());

@@ -47,7 +47,7 @@ final class ModelUpdates {
         this.models = models;
     }
 
-    /** Does what {@link ModelLifecycle#updateInstances} says. */
+    /** Updates a model as {@link ModelLifecycle#updateInstances} does. */
     void updateInstances(String model) throws InterruptedException {
         Future<?> update;
         try {
@@ -80,7 +80,7 @@ final class ModelUpdates {
         ModelDirectory directory = repository.scan().models().stream()
                 .filter(candidate -> candidate.name().equals(name))
                 .findFirst()
-                .orElseThrow(() -> ModelEntry.unknown(ModelRef.latest(name)));
+                .orElseThrow(() -> ModelEntry.notFound(ModelRef.latest(name)));
         PreparedModel prepared = preparation.prepare(directory);
         if (!prepared.versions().equals(served.navigableKeySet())) {
             throw VersionUpdater.reload(
@@ -119,11 +119,11 @@ final class ModelUpdates {
 
     private InferenceException failure(String model, @Nullable Throwable cause) {
         fatalErrors.check(cause);
-        if (cause instanceof InferenceException known) {
-            return new InferenceException(known.code(), known.publicMessage());
+        if (cause instanceof InferenceException inference) {
+            return new InferenceException(inference.code(), inference.publicMessage());
         }
-        if (cause instanceof BackendException known) {
-            return new InferenceException(known.code(), String.valueOf(known.getMessage()));
+        if (cause instanceof BackendException backend) {
+            return new InferenceException(backend.code(), String.valueOf(backend.getMessage()));
         }
         LOG.atError().addKeyValue("model", model).setCause(cause).log("update failed unexpectedly");
         return new InferenceException(ErrorCode.INTERNAL, "internal error: " + cause);

@@ -7,7 +7,7 @@ import java.util.NavigableSet;
 /**
  * A model with its configuration and versions, before its backend is involved. Immutable.
  *
- * @param directory its folder
+ * @param directory its directory
  * @param config its configuration, completed from the names of its files, normalized and checked so far
  * @param configured whether there is a configuration file
  * @param versions the versions to be loaded, at least one

@@ -10,23 +10,23 @@ import org.slf4j.LoggerFactory;
  * Response cache setting of a model. Immutable.
  *
  * @param model the model's name
- * @param enabled whether its configuration asks for it
+ * @param enabled whether its configuration enables the response cache
  */
 record ResponseCacheSetting(String model, boolean enabled) {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseCacheSetting.class);
 
-    /** Reads the wish of a model. */
+    /** Reads the setting of a model. */
     static ResponseCacheSetting of(ModelConfig config) {
         return new ResponseCacheSetting(
                 config.getName(), config.getResponseCache().getEnable());
     }
 
-    /** Returns the server's cache, if the model wants it; warns if there is none. */
+    /** Returns the server's cache, if the model enables it; warns if there is none. */
     Optional<CacheAccess> select(Optional<CacheAccess> cache) {
         if (enabled && cache.isEmpty()) {
             LOG.atWarn()
                     .addKeyValue("model", model)
-                    .log("model asks for response_cache, and the server has no cache (expected: --cache-config)");
+                    .log("response_cache has no effect: the server has no cache (expected: --cache-config)");
         }
         return enabled ? cache : Optional.empty();
     }

@@ -5,7 +5,6 @@ import dev.nereid.api.InferRequest;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.ModelMetadata;
 import dev.nereid.api.ModelStatus;
-import dev.nereid.api.RequestedOutput;
 import dev.nereid.api.ResponseObserver;
 import dev.nereid.api.statistics.MetricCounters;
 import dev.nereid.api.statistics.ModelStatistics;
@@ -13,6 +12,7 @@ import dev.nereid.api.statistics.ModelVersionTags;
 import dev.nereid.api.statistics.OverdueExecutions;
 import dev.nereid.scheduler.ModelScheduler;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.statistics.MeterReading;
 import dev.nereid.server.classification.Classifier;
 import dev.nereid.server.classification.ClassifyingObserver;
@@ -29,8 +29,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: other
- * instances make another one, which takes over what this one owns. Safe for use by any thread.
+ * A loaded version of a model, ready to serve. Owns its scheduler, its model and its instances. Immutable: an update of
+ * the instances creates another object, which takes over the ownership. Safe for use by any thread.
  */
 public final class ServedModel implements AutoCloseable {
     private static final double NANOS_PER_SECOND = 1e9;
@@ -68,22 +68,22 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Returns the same model with other instances, in place of this one, which is not to be closed any more.
+     * Returns the same model with other instances, in place of this one, which must not be closed any more.
      *
      * @param changed its configuration
-     * @param made its instances, those that run known to its scheduler
+     * @param instances its instances; its scheduler runs those that are not passive
      */
-    ServedModel with(ModelConfig changed, List<LoadedInstance> made) {
+    ServedModel with(ModelConfig changed, List<LoadedInstance> instances) {
         ModelSettings read = ModelSettingsReader.settings(changed, version());
-        return new ServedModel(changed, read, scheduler, model, made, classifier, memory, loadTime);
+        return new ServedModel(changed, read, scheduler, model, instances, classifier, memory, loadTime);
     }
 
-    /** Returns what runs the instances. */
+    /** Returns the scheduler that runs the instances. */
     ModelScheduler scheduler() {
         return scheduler;
     }
 
-    /** Returns what makes the instances. */
+    /** Returns the backend's model, which creates the instances. */
     Model model() {
         return model;
     }
@@ -94,34 +94,33 @@ public final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Checks a call against the model and hands its memory over if it passes.
+     * Checks a request against the model and takes over its memory if it passes.
      *
-     * @param call the call
-     * @return the call as the model's scheduler takes it
-     * @throws InferenceException if the call is wrong; its memory still belongs to the caller
+     * @param request the request as received
+     * @param arrivedNanos the time at which the server received it
+     * @return the request as the model's scheduler takes it
+     * @throws InferenceException if the request is wrong; its memory still belongs to the caller
      */
-    public CheckedRequest check(InferRequest call) {
-        CheckedRequest checked = checks.check(call);
-        classifier.check(call.outputs());
+    public CheckedRequest check(InferRequest request, long arrivedNanos) {
+        CheckedRequest checked = checks.check(request, arrivedNanos);
+        classifier.check(request.outputs());
         return checked;
     }
 
     /**
-     * Queues a call that was checked.
+     * Queues a request that was checked.
      *
-     * @param call the call, whose memory is the model's from now on
-     * @param outputs the outputs wanted, and in which form
-     * @param observer who is told the outcome, whatever it is
-     * @param arrivedNanos when the server was given the call
-     * @return the handle by which the caller withdraws the call
+     * @param request the request, whose memory belongs to the model from now on
+     * @param observer notified of the outcome in any case
+     * @return the handle by which the caller cancels the request
      */
-    public Cancellation submit(
-            CheckedRequest call, List<RequestedOutput> outputs, ResponseObserver observer, long arrivedNanos) {
-        if (!Classifier.isRequested(outputs)) {
-            return scheduler.submit(call, observer, arrivedNanos, false);
+    public Cancellation submit(CheckedRequest request, ResponseObserver observer) {
+        RequestOutputs outputs = request.outputs();
+        if (!outputs.isClassified()) {
+            return scheduler.submit(request, observer);
         }
-        ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs, observer);
-        return classifying.attach(scheduler.submit(call, classifying, arrivedNanos, true));
+        ClassifyingObserver classifying = new ClassifyingObserver(classifier, outputs.requested(), observer);
+        return classifying.attach(scheduler.submit(request, classifying));
     }
 
     ModelConfig config() {
@@ -146,7 +145,7 @@ public final class ServedModel implements AutoCloseable {
         return ModelSettingsReader.description(config, versions);
     }
 
-    /** Tells what this version has done since it was loaded. */
+    /** Returns the statistics of this version since it was loaded. */
     ModelStatistics statistics() {
         MeterReading read = scheduler.statistics();
         return new ModelStatistics(
@@ -171,37 +170,37 @@ public final class ServedModel implements AutoCloseable {
         return scheduler.isReady();
     }
 
-    /** Returns the state that the index shows: no version is ready whose instances are all gone. */
+    /** Returns the state in the repository index: no version is ready whose instances are all gone. */
     ModelStatus.State state() {
         return scheduler.isServing() ? ModelStatus.State.READY : ModelStatus.State.UNAVAILABLE;
     }
 
-    /** Finds the instance whose execution a thread is in. */
+    /** Finds the instance that a thread executes. */
     Optional<ExecutingInstance> instanceOn(Thread thread) {
         return scheduler
                 .instanceOn(thread)
                 .map(instance -> new ExecutingInstance(settings.name(), settings.version(), instance));
     }
 
-    /** Tells of executions that are overdue. */
+    /** Returns the overdue executions. */
     OverdueExecutions overdue() {
         return new OverdueExecutions(tags(), scheduler.overdue(), scheduler.overdueTotal());
     }
 
-    /** Lets instances take what waits, whatever delay of schedulers was asked for. Never blocks. */
+    /** Lets instances take waiting requests, whatever the configured delay of schedulers. Never blocks. */
     void endDelay() {
         scheduler.endDelay();
     }
 
     /**
-     * Answers all calls that are not answered, executed or not, and takes no more. {@link #close} waits for the
-     * backend.
+     * Completes all requests that have no terminal response, executing or not, and refuses new ones. {@link #close}
+     * waits for the backend.
      */
     void abandon() {
         scheduler.abandon();
     }
 
-    /** Takes no more calls, answers those it has, and frees everything. Blocks meanwhile. Called once. */
+    /** Refuses new requests, completes the accepted ones, and frees everything. Blocks meanwhile. Called once. */
     @Override
     public void close() {
         scheduler.close();

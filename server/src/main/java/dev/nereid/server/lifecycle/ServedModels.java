@@ -34,18 +34,18 @@ public final class ServedModels implements ModelCatalog {
     /**
      * Creates an empty catalog.
      *
-     * @param loads knows which loads are overdue
+     * @param loads reports overdue loads
      */
     ServedModels(ModelLoadWatch loads) {
         this.loads = loads;
     }
 
     /**
-     * Finds the version that a call goes to.
+     * Finds the version that serves a request.
      *
      * @param model the model as the client names it
      * @return the version
-     * @throws InferenceException if it is not known or not ready
+     * @throws InferenceException if there is no such version, or it is not ready
      */
     public ServedModel resolve(ModelRef model) {
         return entry(model).resolve(model);
@@ -100,7 +100,7 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Finds the instance whose execution a thread is in.
+     * Finds the instance that a thread executes.
      *
      * @param thread any thread
      * @return model, version and instance; empty if the thread executes nothing
@@ -149,9 +149,9 @@ public final class ServedModels implements ModelCatalog {
     }
 
     /**
-     * Says whether every version of every model serves, by its backend's own word, or was unloaded on purpose.
+     * Returns whether every version of every model serves, as its backend reports, or was unloaded on purpose.
      *
-     * @return whether nothing is missing
+     * @return whether all are ready
      */
     public boolean allReady() {
         for (ModelEntry entry : entries.values()) {
@@ -187,7 +187,7 @@ public final class ServedModels implements ModelCatalog {
         return ready;
     }
 
-    /** Returns the versions of a model, or throws if it is not known. */
+    /** Returns the versions of a model; throws if there is no such model. */
     NavigableMap<Long, VersionState> versions(String model) {
         return entry(ModelRef.latest(model)).versions();
     }
@@ -208,7 +208,7 @@ public final class ServedModels implements ModelCatalog {
         };
     }
 
-    /** Says from now on that the server is not ready, but of models that are still ending their calls. */
+    /** Makes the server not ready from now on, except for models that still complete their requests. */
     void end() {
         ended = true;
     }
@@ -219,7 +219,7 @@ public final class ServedModels implements ModelCatalog {
             throw new InferenceException(ErrorCode.UNAVAILABLE, "Server not ready");
         }
         if (entry == null) {
-            throw ModelEntry.unknown(model);
+            throw ModelEntry.notFound(model);
         }
         return entry;
     }

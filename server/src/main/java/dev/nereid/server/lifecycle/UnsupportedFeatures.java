@@ -10,7 +10,7 @@ import java.util.List;
 final class UnsupportedFeatures {
     private UnsupportedFeatures() {}
 
-    /** Refuses models that would answer wrongly without the feature. */
+    /** Refuses models that would compute wrong responses without the feature. */
     static void check(ModelConfig config) {
         if (config.hasSequenceBatching()) {
             throw unsupported(config, "sequence batching");
@@ -22,9 +22,9 @@ final class UnsupportedFeatures {
     }
 
     /**
-     * Lists settings that are accepted and have no effect: the model answers rightly without them.
+     * Lists settings that are accepted and have no effect: the model's responses are right without them.
      *
-     * @param rateLimited whether the server gives instances turns
+     * @param rateLimited whether the server has a rate limiter
      */
     static List<String> ignored(ModelConfig config, boolean rateLimited) {
         List<String> settings = new ArrayList<>();
@@ -37,6 +37,6 @@ final class UnsupportedFeatures {
     private static InferenceException unsupported(ModelConfig config, String feature) {
         return new InferenceException(
                 ErrorCode.UNSUPPORTED,
-                feature + " is not supported by this version, model '" + config.getName() + "' asks for it");
+                feature + " is not supported by this version, model '" + config.getName() + "' requires it");
     }
 }

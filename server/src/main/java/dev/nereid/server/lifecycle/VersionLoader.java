@@ -48,7 +48,7 @@ import java.util.SplittableRandom;
  * Loads one version of a model: backend, completion, checks, model, instances, scheduler. Immutable; blocks; may be
  * used by several threads at once.
  *
- * <p>A load that fails closes what it made, in reverse order, each once.
+ * <p>A load that fails closes what it created, in reverse order, each once.
  */
 final class VersionLoader {
     private final BackendRegistry backends;
@@ -70,7 +70,7 @@ final class VersionLoader {
         this.warmups = warmups;
     }
 
-    /** Says whether instances need turns, and so the resources of their groups matter. */
+    /** Returns whether the server has a rate limiter, so that the resources of groups matter. */
     boolean isRateLimited() {
         return environment.rateLimiter().isLimiting();
     }
@@ -97,31 +97,31 @@ final class VersionLoader {
                 config,
                 plans.stream().map(InstancePlan::device).collect(toList()));
         Map<String, List<String>> labels = LabelFiles.read(prepared.directory().path(), config);
-        try (Rollback undo = new Rollback()) {
+        try (Rollback rollback = new Rollback()) {
             Model model = backend.load(context);
-            undo.add(model::close);
+            rollback.add(model::close);
             Optional<BatchingStrategy> strategy = CustomBatching.of(model, config);
-            strategy.ifPresent(made -> undo.add(made::close));
+            strategy.ifPresent(created -> rollback.add(created::close));
             List<ModelInstance> instances = new InstanceFactory(
                             watched(model, prepared, version), backend.traits(), options.instances())
-                    .make(plans, undo);
+                    .create(plans, rollback);
             Parts parts = new Parts(
                     config,
                     context.settings(),
-                    terms(config, backend.traits(), model),
+                    traitsOf(config, backend.traits(), model),
                     labels,
                     model,
                     strategy,
                     started);
             try (WarmupSamples warmup = warmup(prepared, config, context.settings())) {
-                ServedModel served = serve(parts, plans, instances, warmup.samples(), undo);
-                undo.commit();
+                ServedModel served = serve(parts, plans, instances, warmup.samples(), rollback);
+                rollback.commit();
                 return served;
             }
         }
     }
 
-    /** Returns a model whose instances are reported if making one on a thread of its own takes too long. */
+    /** Returns a model that reports an instance whose creation on a thread of its own takes too long. */
     private Model watched(Model model, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
@@ -172,7 +172,7 @@ final class VersionLoader {
                 new PluginLogger(config.getBackend(), config.getName()));
     }
 
-    private static ExecutionTraits terms(ModelConfig config, BackendTraits traits, Model model) {
+    private static ExecutionTraits traitsOf(ModelConfig config, BackendTraits traits, Model model) {
         BackendTraits.Execution execution = model.execution().orElse(traits.execution());
         return new ExecutionTraits(
                 config.getBackend(),
@@ -185,7 +185,7 @@ final class VersionLoader {
     private record Parts(
             ModelConfig config,
             ModelSettings settings,
-            ExecutionTraits terms,
+            ExecutionTraits traits,
             Map<String, List<String>> labels,
             Model model,
             Optional<BatchingStrategy> strategy,
@@ -197,38 +197,38 @@ final class VersionLoader {
             List<InstancePlan> plans,
             List<ModelInstance> instances,
             List<WarmupSample> warmup,
-            Rollback undo)
+            Rollback rollback)
             throws BackendException {
         checkActive(parts.settings().name(), plans);
-        List<LoadedInstance> made = new ArrayList<>();
+        List<LoadedInstance> loaded = new ArrayList<>();
         for (int i = 0; i < plans.size(); i++) {
-            made.add(new LoadedInstance(plans.get(i), instances.get(i)));
+            loaded.add(new LoadedInstance(plans.get(i), instances.get(i)));
         }
         BatchingPolicy batching = ModelSettingsReader.batchingPolicy(parts.config());
         List<MemoryUsage> memory = parts.model().memoryUsage();
         ModelPlan plan = new ModelPlan(parts.settings(), batching)
-                .with(parts.terms())
+                .with(parts.traits())
                 .withStrategy(parts.strategy())
                 .with(warmup)
                 .with(options.limits());
-        SchedulerEnvironment surroundings = environment
+        SchedulerEnvironment modelEnvironment = environment
                 .with(ResponseCacheSetting.of(parts.config()).select(environment.cache()))
                 .with(ExecutionLimit.of(parts.config(), environment.supervision()));
         // From here on the scheduler closes the instances that run, and the strategy, also when its start fails.
-        undo.commit();
-        undo.add(parts.model()::close);
-        made.stream().filter(LoadedInstance::isPassive).forEach(one -> undo.add(one.instance()::close));
-        List<InstanceSlot> active = made.stream()
+        rollback.commit();
+        rollback.add(parts.model()::close);
+        loaded.stream().filter(LoadedInstance::isPassive).forEach(one -> rollback.add(one.instance()::close));
+        List<InstanceSlot> active = loaded.stream()
                 .filter(one -> !one.isPassive())
                 .map(one -> one.slot(options.instances().hostPolicies()))
                 .toList();
-        ModelScheduler scheduler = ModelScheduler.start(plan, active, surroundings);
-        undo.add(scheduler::close);
+        ModelScheduler scheduler = ModelScheduler.start(plan, active, modelEnvironment);
+        rollback.add(scheduler::close);
         awaitWarm(scheduler, parts.settings().name());
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
         return new ServedModel(
-                parts.config(), parts.settings(), scheduler, parts.model(), made, classifier, memory, loadTime);
+                parts.config(), parts.settings(), scheduler, parts.model(), loaded, classifier, memory, loadTime);
     }
 
     /** Refuses a model of which no instance would run. */

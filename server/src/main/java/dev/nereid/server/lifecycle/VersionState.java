@@ -14,7 +14,7 @@ sealed interface VersionState {
     /**
      * The version is ready to serve.
      *
-     * @param model what serves it
+     * @param model the served model
      */
     record Ready(ServedModel model) implements VersionState {}
 

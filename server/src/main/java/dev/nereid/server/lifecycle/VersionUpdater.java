@@ -41,14 +41,14 @@ final class VersionUpdater {
     }
 
     /**
-     * Makes the instances that the configuration asks for now and are missing, has them warmed up and serve, and then
-     * retires those that it asks for no more: they end what they have. If a new one
-     * fails, all new ones are closed, and the old ones go on.
+     * Creates the configured instances that are missing, has them warmed up and serve, and then retires those that are
+     * no longer configured: they complete the requests that they have. If a new one fails, all new ones are closed, and
+     * the old ones continue.
      *
-     * @param prepared the model as its configuration is now
+     * @param prepared the model with its present configuration
      * @param served the version as it is served
      * @return the version as it is served from now on, in place of {@code served}
-     * @throws BackendException if an instance cannot be made
+     * @throws BackendException if an instance cannot be created
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the configuration is wrong, if it differs in
      *     more than instances and versions, so that the model has to be loaded again, or if an instance fails its
      *     warm-up
@@ -60,21 +60,21 @@ final class VersionUpdater {
         if (!withoutInstances(config).equals(withoutInstances(served.config()))) {
             throw reload(config.getName(), "its configuration differs in more than instance_group and version_policy");
         }
-        List<InstancePlan> wanted = InstancePlan.of(config);
-        VersionLoader.checkActive(config.getName(), wanted);
+        List<InstancePlan> target = InstancePlan.of(config);
+        VersionLoader.checkActive(config.getName(), target);
         List<InstancePlan> present =
                 served.instances().stream().map(LoadedInstance::plan).toList();
-        InstanceUpdate update = InstanceUpdate.of(present, wanted);
+        InstanceUpdate update = InstanceUpdate.of(present, target);
         BackendTraits.Execution execution =
                 served.model().execution().orElse(backend.traits().execution());
         if (!update.isEmpty() && execution == BackendTraits.Execution.DEVICE_BLOCKING) {
             throw reload(config.getName(), "its instances share threads, since their executions block their device");
         }
-        Optional<String> resource = loader.isRateLimited() ? ResourceKinds.change(present, wanted) : Optional.empty();
+        Optional<String> resource = loader.isRateLimited() ? ResourceKinds.change(present, target) : Optional.empty();
         if (resource.isPresent()) {
             throw reload(config.getName(), resource.get());
         }
-        return served.with(config, change(prepared, served, config, wanted, update, backend.traits()));
+        return served.with(config, change(prepared, served, config, target, update, backend.traits()));
     }
 
     private static ModelConfig withoutInstances(ModelConfig config) {
@@ -92,29 +92,29 @@ final class VersionUpdater {
             PreparedModel prepared,
             ServedModel served,
             ModelConfig config,
-            List<InstancePlan> wanted,
+            List<InstancePlan> target,
             InstanceUpdate update,
             BackendTraits traits)
             throws BackendException, InterruptedException {
         List<InstancePlan> missing = new ArrayList<>();
-        for (int i = 0; i < wanted.size(); i++) {
+        for (int i = 0; i < target.size(); i++) {
             if (update.sources().get(i) == InstanceUpdate.NEW) {
-                missing.add(wanted.get(i));
+                missing.add(target.get(i));
             }
         }
         List<LoadedInstance> removed =
                 update.removed().stream().map(served.instances()::get).toList();
         List<LoadedInstance> added = new ArrayList<>();
-        try (Rollback undo = new Rollback();
+        try (Rollback rollback = new Rollback();
                 WarmupSamples warmup =
                         loader.warmup(prepared, config, ModelSettingsReader.settings(config, served.version()))) {
-            List<ModelInstance> made =
-                    new InstanceFactory(served.model(), traits, options.instances()).make(missing, undo);
+            List<ModelInstance> created =
+                    new InstanceFactory(served.model(), traits, options.instances()).create(missing, rollback);
             for (int i = 0; i < missing.size(); i++) {
-                added.add(new LoadedInstance(missing.get(i), made.get(i)));
+                added.add(new LoadedInstance(missing.get(i), created.get(i)));
             }
-            exchange(served, added, removed, warmup.samples(), undo);
-            undo.commit();
+            exchange(served, added, removed, warmup.samples(), rollback);
+            rollback.commit();
         }
         removed.stream()
                 .filter(LoadedInstance::isPassive)
@@ -127,10 +127,10 @@ final class VersionUpdater {
             List<LoadedInstance> added,
             List<LoadedInstance> removed,
             List<WarmupSample> warmup,
-            Rollback undo)
+            Rollback rollback)
             throws InterruptedException {
-        undo.commit(); // from here on the scheduler closes the instances that run, also when their warm-up fails
-        added.stream().filter(LoadedInstance::isPassive).forEach(passive -> undo.add(passive.instance()::close));
+        rollback.commit(); // from here on the scheduler closes the instances that run, also when their warm-up fails
+        added.stream().filter(LoadedInstance::isPassive).forEach(passive -> rollback.add(passive.instance()::close));
         List<InstanceSlot> slots = added.stream()
                 .filter(one -> !one.isPassive())
                 .map(one -> one.slot(options.instances().hostPolicies()))

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A buffer with a memory mapping of its own. The memory is the holder's; the mapping goes back to its class, or to
+ * A buffer with a memory mapping of its own. The memory belongs to the holder; the mapping returns to its class, or to
  * the system, when the buffer is closed.
  */
 final class MappedBuffer implements GrowingBuffer {
@@ -19,16 +19,16 @@ final class MappedBuffer implements GrowingBuffer {
     private MemorySegment segment;
 
     /**
-     * Hands out a mapping.
+     * Creates a buffer over a mapping.
      *
-     * @param home where the mapping is kept idle; {@code null} for the system
-     * @param capacity how large the buffer may become
-     * @param used how much of it counts as in use
+     * @param mappedClass the class that keeps the mapping idle; {@code null} for the system
+     * @param capacity the size to which the buffer may grow
+     * @param used the bytes that count as in use
      */
-    MappedBuffer(TensorPool pool, Mapping mapping, @Nullable MappedClass home, long capacity, long used) {
+    MappedBuffer(TensorPool pool, Mapping mapping, @Nullable MappedClass mappedClass, long capacity, long used) {
         this.pool = pool;
         this.mapping = mapping;
-        this.mappedClass = home;
+        this.mappedClass = mappedClass;
         this.capacity = capacity;
         this.used = used;
         this.segment = mapping.slice(used);

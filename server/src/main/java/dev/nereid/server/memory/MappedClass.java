@@ -15,7 +15,7 @@ final class MappedClass {
         this.bytes = bytes;
     }
 
-    /** Hands out the mapping that was used last, if one is idle; what is counted of it stays held. */
+    /** Takes the mapping that was used last, if one is idle; its counted bytes stay held. */
     @Nullable
     Mapping take() {
         lock.lock();

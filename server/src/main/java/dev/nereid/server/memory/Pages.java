@@ -28,7 +28,7 @@ final class Pages {
     private static final int NO_FILE = -1;
     private static final int NO_HUGE_PAGES = 15;
 
-    /** A function that other systems lack, whose constants differ. */
+    /** A function that only Linux has; the constants of other systems differ. */
     private static final String LINUX_ONLY = "mremap";
 
     private final MethodHandle map;
@@ -41,17 +41,17 @@ final class Pages {
         this.advise = advise;
     }
 
-    /** Returns the pages of the system, if it gives any. Takes long at the first call. */
+    /** Returns the pages of the system, if it supports them. The first access is slow. */
     static Optional<Pages> system() {
         return Linked.PAGES;
     }
 
     /**
-     * Takes address space.
+     * Maps address space.
      *
-     * @param arena gives it back when it is closed
-     * @return so much memory, zeroed
-     * @throws OutOfMemoryError if the system gives none
+     * @param arena unmaps it when it is closed
+     * @return the memory, zeroed
+     * @throws OutOfMemoryError if the system has none left
      */
     @SuppressWarnings("restricted")
     MemorySegment map(long byteSize, Arena arena) {
@@ -67,7 +67,7 @@ final class Pages {
         return MemorySegment.ofAddress(address).reinterpret(byteSize, arena, this::unmap);
     }
 
-    /** Has the kernel touch no more than is used: a huge page is 2 MiB, for a single byte. */
+    /** Limits what the kernel touches to what is used: a huge page is 2 MiB, for a single byte. */
     void keepSmall(MemorySegment mapped) {
         try {
             int ignored = (int) advise.invokeExact(mapped.address(), mapped.byteSize(), NO_HUGE_PAGES);

@@ -5,9 +5,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Byte counts and limits of a pool: held, in use and idle. Lock-free: three atomic totals.
  *
- * <p>What the pool has of the system is <em>held</em>: handed out, idle, or lost to rounding. It never exceeds the
- * limit. A part of the limit is kept for small pieces, so that bodies of hundreds of megabytes do not starve requests
- * of a few bytes.
+ * <p>Memory that the pool took from the system is <em>held</em>: allocated, idle, or lost to rounding. It never exceeds
+ * the limit. A part of the limit is reserved for small pieces, so that bodies of hundreds of megabytes do not starve
+ * requests of a few bytes.
  */
 final class PoolBytes {
     /** Pieces up to here may use all of the limit. */
@@ -41,22 +41,22 @@ final class PoolBytes {
         return Math.max(largeLimit, Math.min(limit, SMALL_PIECE));
     }
 
-    /** Says whether a piece could be had if nothing else were held. */
+    /** Returns whether a piece would fit if nothing else were held. */
     boolean canEverFit(long pieceSize) {
         return pieceSize <= limitFor(pieceSize);
     }
 
     /**
-     * Counts memory that is to be taken from the system, if there is room.
+     * Counts memory that is to be taken from the system, if the limit allows it.
      *
-     * @param bytes how much
-     * @param pieceSize the size of the piece that it is for
+     * @param bytes the bytes to be counted
+     * @param pieceSize the size of the piece that they are for
      */
     boolean tryHold(long bytes, long pieceSize) {
-        long most = limitFor(pieceSize);
+        long maximum = limitFor(pieceSize);
         while (true) {
             long before = held.get();
-            if (bytes > most - before) {
+            if (bytes > maximum - before) {
                 return false;
             }
             if (held.compareAndSet(before, before + bytes)) {
@@ -70,7 +70,7 @@ final class PoolBytes {
         return Math.max(1, held.get() + bytes - limitFor(pieceSize));
     }
 
-    /** Takes off memory that goes back to the system. */
+    /** Subtracts memory that returns to the system. */
     void free(long bytes) {
         held.addAndGet(-bytes);
     }

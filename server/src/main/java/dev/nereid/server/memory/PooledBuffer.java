@@ -4,7 +4,7 @@ import dev.nereid.api.memory.TensorBuffer;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A piece of a slab that is in use. The memory is the holder's; the mark that it was given back is guarded by its
+ * A piece of a slab that is in use. The memory belongs to the holder; the flag that it was closed is guarded by its
  * class.
  */
 final class PooledBuffer implements TensorBuffer {

@@ -39,7 +39,7 @@ final class Reclaimer implements AutoCloseable {
         }
     }
 
-    /** Closes what is left, and lets the thread end. */
+    /** Closes the remaining mappings, and lets the thread end. */
     @Override
     public void close() {
         thread.shutdown();

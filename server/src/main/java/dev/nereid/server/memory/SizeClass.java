@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The slabs and buffers of one size. Guarded by its lock, under which nothing is allocated, closed or called.
  *
- * <p>Invariant: {@code roomy} is the head of a list of exactly those slabs that have a free piece. A slab leaves the
- * list with its last free piece and returns with the first one given back.
+ * <p>Invariant: {@code withFreePieces} is the first of a list of exactly those slabs that have a free piece. A slab
+ * leaves the list with its last free piece and returns with the first one freed.
  */
 final class SizeClass {
     /** Small pieces share slabs of about this size, in bytes; larger ones have a slab each. */
@@ -39,7 +39,7 @@ final class SizeClass {
         this.poisoned = poisoned;
     }
 
-    /** Returns what a slab takes, in bytes. */
+    /** Returns the size of a slab, in bytes. */
     long slabSize() {
         return pieceSize * piecesPerSlab;
     }
@@ -94,17 +94,17 @@ final class SizeClass {
     }
 
     /**
-     * Closes slabs of which no piece is handed out, until so much is free.
+     * Closes slabs whose pieces are all free, until enough is freed.
      *
-     * @return how much was freed, in bytes
+     * @return the freed bytes
      */
-    long closeIdle(long wanted) {
+    long closeIdle(long target) {
         List<Slab> unused = new ArrayList<>();
         long freed = 0;
         spinThenLock();
         try {
             Slab slab = withFreePieces;
-            while (slab != null && freed < wanted) {
+            while (slab != null && freed < target) {
                 Slab next = slab.next;
                 if (slab.isIdle()) {
                     unused.add(slab);
@@ -126,7 +126,7 @@ final class SizeClass {
         bytes.free(slab.byteSize());
     }
 
-    /** Hands out a piece of a slab that is made for it, and that was counted as held by the caller. */
+    /** Takes a piece of a new slab, which the caller counted as held. */
     PooledBuffer takeOfNewSlab(long byteSize) {
         Slab slab = Slab.create(pieceSize, piecesPerSlab);
         int piece = slab.take();
@@ -152,10 +152,10 @@ final class SizeClass {
     }
 
     private void link(Slab slab) {
-        Slab head = withFreePieces;
-        slab.next = head;
-        if (head != null) {
-            head.previous = slab;
+        Slab first = withFreePieces;
+        slab.next = first;
+        if (first != null) {
+            first.previous = slab;
         }
         withFreePieces = slab;
     }

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One arena that holds up to 64 pieces of one size. Guarded by the lock of its size class, except the memory itself,
- * which belongs to whoever holds a piece.
+ * which belongs to the holder of the piece.
  */
 final class Slab {
     /** One bit of a {@code long} for each piece. */

@@ -6,8 +6,8 @@ import java.lang.management.ManagementFactory;
 /**
  * The limit of tensor memory, and a warning about its derivation. Immutable.
  *
- * @param bytes the bound, at least 1
- * @param shortage what is wrong with the memory that it was derived from; empty if nothing is, or if it was set
+ * @param bytes the limit, at least 1
+ * @param shortage the problem with the memory that it was derived from; empty if there is none, or if it was set
  */
 public record TensorMemoryBound(long bytes, String shortage) {
     /** No default is less. */
@@ -49,11 +49,11 @@ public record TensorMemoryBound(long bytes, String shortage) {
     }
 
     /**
-     * Derives a bound: half of what the heap leaves; the other half is for native parts of backends.
+     * Derives a limit: half of what the heap leaves; the other half is for native parts of backends.
      *
-     * @param memory how much memory the process may have, in bytes
-     * @param heap how large its heap may become, in bytes
-     * @return the bound, at least 64 MiB
+     * @param memory the memory that the process may have, in bytes
+     * @param heap the maximum of its heap, in bytes
+     * @return the limit, at least 64 MiB
      */
     static TensorMemoryBound derive(long memory, long heap) {
         long half = (memory - heap) / 2;
@@ -66,9 +66,9 @@ public record TensorMemoryBound(long bytes, String shortage) {
     }
 
     /**
-     * Returns how many bytes the inputs of requests in flight may have by default, which leaves room for outputs.
+     * Returns the default limit of the input bytes of requests in flight, which leaves memory for outputs.
      *
-     * @return three quarters of the bound, at least 1
+     * @return three quarters of the limit, at least 1
      */
     public long inFlightBytes() {
         return Math.max(1, (long) (bytes * IN_FLIGHT_PART));

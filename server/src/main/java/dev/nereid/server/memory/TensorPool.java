@@ -16,40 +16,40 @@ import org.jspecify.annotations.Nullable;
  * The server's pool of tensor memory. Safe for use by any thread: every size class has a lock of its own, held for a
  * few loads and stores, and the totals are atomic.
  *
- * <p>The limit covers what is handed out and what is idle. An allocation that would exceed it frees idle memory first,
- * and is refused if that is not enough.
+ * <p>The limit covers allocated and idle memory. An allocation that would exceed it frees idle memory first, and is
+ * refused if that is not enough.
  *
- * <p>Requests are rounded up to size classes, four to each power of two. Small pieces are carved from slabs; a larger
- * one is a mapping of its own, of which only so much is counted, and taken from the machine, as was asked for. Each is
- * one shared arena, so that any thread and native code may use it. Reused memory is cleared only for those that ask for
- * it. A slab of which every piece is free, and a mapping, is closed when the pool holds more idle memory than it may;
- * buffers above {@link #MAX_POOLED} are closed as soon as they are given back, because keeping one of them idle
- * would cost more than making it.
+ * <p>Allocations are rounded up to size classes, four to each power of two. Small pieces are carved from slabs; a
+ * larger one is a mapping of its own, of which only the requested part is counted and taken from the machine. Each is
+ * one shared arena, so that any thread and native code may use it. Reused memory is cleared only for allocations of
+ * zeroed memory. A slab of which every piece is free, and a mapping, is closed when the pool holds more idle memory
+ * than its limit; buffers above {@link #MAX_POOLED} are unmapped as soon as they are closed, because keeping one of
+ * them idle would cost more than mapping it again.
  *
- * <p>Closing the pool frees what is idle; buffers still handed out stay usable and are freed when they are given back.
+ * <p>Closing the pool frees idle memory; buffers still in use stay usable and are freed when they are closed.
  */
 public final class TensorPool implements TensorMemory, AutoCloseable {
     /** The size of the largest buffer that is kept for reuse, in bytes. */
     static final long MAX_POOLED = 64L << 20;
 
-    /** The most idle memory that a pool keeps unless told otherwise, in bytes. */
+    /** The default limit of idle memory, in bytes. */
     public static final long DEFAULT_IDLE_LIMIT = 256L << 20;
 
-    /** What memory holds that was given back, where freed memory is poisoned. */
+    /** The content of freed memory, if it is poisoned. */
     static final byte POISON = (byte) 0xDE;
 
-    /** A part of the limit may be idle unless told otherwise. */
+    /** The part of the limit that may be idle by default. */
     private static final int IDLE_PART = 8;
 
     /** More than any machine addresses; keeps sums of sizes far from overflow. */
     private static final long ADDRESSABLE = 1L << 48;
 
-    /** A buffer grows by a page at least and by a quarter of what it has, up to this. */
+    /** A buffer grows by a page at least and by a quarter of its size, up to this. */
     private static final long MAX_STEP = 1L << 20;
 
     private static final long PAGE = 4096;
 
-    /** When to ask again for what there is no room for at this moment. */
+    /** The time after which a refused allocation may be retried. */
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
 
     private final PoolBytes bytes;
@@ -63,8 +63,8 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     /**
      * Creates an empty pool.
      *
-     * @param limit how much memory may be held at a time, in bytes
-     * @param idleLimit how much memory that is not handed out is kept, in bytes
+     * @param limit the maximum of memory held at a time, in bytes
+     * @param idleLimit the maximum of idle memory, in bytes
      */
     public TensorPool(long limit, long idleLimit) {
         this(limit, idleLimit, false);
@@ -73,10 +73,10 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     /**
      * Creates an empty pool.
      *
-     * @param limit how much memory may be held at a time, in bytes
-     * @param idleLimit how much memory that is not handed out is kept, in bytes
-     * @param poisoned whether memory that is given back, or handed out with undefined content, is overwritten, so that
-     *     tests see its use
+     * @param limit the maximum of memory held at a time, in bytes
+     * @param idleLimit the maximum of idle memory, in bytes
+     * @param poisoned whether freed memory, and allocated memory with undefined content, is overwritten, so that tests
+     *     detect its use
      */
     public TensorPool(long limit, long idleLimit, boolean poisoned) {
         if (limit < 0) {
@@ -101,16 +101,16 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Returns how much idle memory a pool keeps unless told otherwise.
+     * Returns the default limit of idle memory.
      *
-     * @param limit how much memory the pool may hold, in bytes
+     * @param limit the limit of the pool, in bytes
      * @return an eighth of it, and at most {@link #DEFAULT_IDLE_LIMIT}
      */
     public static long idleLimit(long limit) {
         return Math.min(DEFAULT_IDLE_LIMIT, limit / IDLE_PART);
     }
 
-    /** Has the first large buffer wait for nothing. May take a third of a second on a cold JVM. */
+    /** Links native functions ahead of the first large buffer. May take a third of a second on a cold JVM. */
     public static void prepare() {
         Pages.system();
     }
@@ -145,7 +145,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (piece == null && tryHold(pieces.slabSize(), byteSize)) {
             piece = system(byteSize, pieces.slabSize(), () -> pieces.takeOfNewSlab(byteSize));
         }
-        if (piece == null) { // no room for a slab, but perhaps for the piece alone
+        if (piece == null) { // a slab does not fit, but perhaps the piece alone does
             hold(byteSize, byteSize);
             return system(
                     byteSize,
@@ -164,22 +164,22 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     private TensorBuffer takeMapping(long byteSize, boolean zeroed) {
-        MappedClass home = mappedClassOf(byteSize);
-        Mapping mapping = home == null ? null : home.take();
-        if (home == null || mapping == null) {
+        MappedClass mappedClass = mappedClassOf(byteSize);
+        Mapping mapping = mappedClass == null ? null : mappedClass.take();
+        if (mappedClass == null || mapping == null) {
             hold(byteSize, byteSize);
-            long size = home == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
+            long size = mappedClass == null ? byteSize : SizeClasses.sizeOf(SizeClasses.indexOf(byteSize));
             Mapping fresh = system(byteSize, byteSize, () -> Mapping.create(Pages.system(), size, byteSize, false));
-            return new MappedBuffer(this, fresh, home, byteSize, byteSize);
+            return new MappedBuffer(this, fresh, mappedClass, byteSize, byteSize);
         }
         long dirty = Math.min(mapping.counted(), byteSize);
         if (byteSize > mapping.counted()) {
-            holdMore(mapping, home, byteSize);
+            holdMore(mapping, mappedClass, byteSize);
         }
         if (zeroed) {
             mapping.slice(dirty).fill((byte) 0);
         }
-        return new MappedBuffer(this, mapping, home, byteSize, byteSize);
+        return new MappedBuffer(this, mapping, mappedClass, byteSize, byteSize);
     }
 
     @Override
@@ -194,18 +194,18 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         if (pages.isEmpty() || capacity <= SizeClass.MAX_PIECE) {
             return TensorMemory.super.reserve(capacity);
         }
-        MappedClass home = mappedClassOf(capacity);
-        Mapping mapping = home == null ? null : home.take();
+        MappedClass mappedClass = mappedClassOf(capacity);
+        Mapping mapping = mappedClass == null ? null : mappedClass.take();
         if (mapping == null) {
-            long size = home == null ? capacity : SizeClasses.sizeOf(SizeClasses.indexOf(capacity));
+            long size = mappedClass == null ? capacity : SizeClasses.sizeOf(SizeClasses.indexOf(capacity));
             mapping = system(capacity, 0, () -> Mapping.create(pages, size, 0, true));
         }
         long used = Math.min(mapping.counted(), capacity);
         bytes.use(used);
-        return new MappedBuffer(this, mapping, home, capacity, used);
+        return new MappedBuffer(this, mapping, mappedClass, capacity, used);
     }
 
-    /** Counts more of a mapping whose holder fills it; returns how much the holder has then. */
+    /** Counts more of a mapping that its holder fills; returns the holder's size after that. */
     long grow(Mapping mapping, long needed, long capacity) {
         if (needed > capacity) {
             throw refusal(needed, needed);
@@ -215,25 +215,25 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
             return Math.min(counted, capacity);
         }
         long step = Math.clamp(counted / 4, PAGE, MAX_STEP);
-        long wanted = Math.min(capacity, Math.max(counted + step, (needed + PAGE - 1) & -PAGE));
-        if (!tryHold(wanted - counted, wanted)) {
-            wanted = needed;
-            hold(wanted - counted, wanted);
+        long target = Math.min(capacity, Math.max(counted + step, (needed + PAGE - 1) & -PAGE));
+        if (!tryHold(target - counted, target)) {
+            target = needed;
+            hold(target - counted, target);
         }
-        mapping.count(wanted);
-        return wanted;
+        mapping.count(target);
+        return target;
     }
 
     void use(long change) {
         bytes.use(change);
     }
 
-    void release(Mapping mapping, @Nullable MappedClass home, long used) {
+    void release(Mapping mapping, @Nullable MappedClass mappedClass, long used) {
         if (poisoned) {
             mapping.slice(mapping.counted()).fill(POISON);
         }
         bytes.use(-used);
-        if (home == null || !home.release(mapping)) {
+        if (mappedClass == null || !mappedClass.release(mapping)) {
             free(mapping);
         }
     }
@@ -266,24 +266,24 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     }
 
     /**
-     * Returns how much memory is kept for reuse.
+     * Returns the memory that is kept for reuse.
      *
-     * @return the size of all pieces that are not handed out, in bytes
+     * @return the size of all idle pieces, in bytes
      */
     public long bytesIdle() {
         return bytes.idle();
     }
 
     /**
-     * Returns how much memory the pool has of the system, which never exceeds the limit.
+     * Returns the memory that the pool holds of the system, which never exceeds the limit.
      *
-     * @return what is handed out or idle, in bytes
+     * @return allocated and idle memory, in bytes
      */
     public long bytesHeld() {
         return bytes.held();
     }
 
-    /** Frees idle memory now, and every buffer that is still handed out when it is given back. */
+    /** Frees idle memory now, and every other buffer when it is closed. */
     @Override
     public void close() {
         bytes.clearIdleLimit();
@@ -291,19 +291,22 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         reclaimer.close();
     }
 
-    /** Frees idle memory, the largest pieces first, until so much is free or none is idle. Says whether it freed any. */
-    private boolean trim(long wanted) {
+    /**
+     * Frees idle memory, the largest pieces first, until the target is met or none is idle; returns whether it freed
+     * any.
+     */
+    private boolean trim(long target) {
         long freed = 0;
-        for (int i = mapped.size() - 1; i >= 0 && freed < wanted; i--) {
+        for (int i = mapped.size() - 1; i >= 0 && freed < target; i--) {
             Mapping mapping = mapped.get(i).take();
             while (mapping != null) {
                 freed += Math.max(1, mapping.counted());
                 free(mapping);
-                mapping = freed < wanted ? mapped.get(i).take() : null;
+                mapping = freed < target ? mapped.get(i).take() : null;
             }
         }
-        for (int i = small.size() - 1; i >= 0 && freed < wanted; i--) {
-            freed += small.get(i).closeIdle(wanted - freed);
+        for (int i = small.size() - 1; i >= 0 && freed < target; i--) {
+            freed += small.get(i).closeIdle(target - freed);
         }
         return freed > 0;
     }
@@ -317,14 +320,14 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
         return byteSize > MAX_POOLED ? null : mapped.get(SizeClasses.indexOf(byteSize) - small.size());
     }
 
-    private void holdMore(Mapping mapping, @Nullable MappedClass home, long byteSize) {
+    private void holdMore(Mapping mapping, @Nullable MappedClass mappedClass, long byteSize) {
         boolean held = false;
         try {
             hold(byteSize - mapping.counted(), byteSize);
             mapping.count(byteSize);
             held = true;
         } finally {
-            if (!held && (home == null || !home.release(mapping))) {
+            if (!held && (mappedClass == null || !mappedClass.release(mapping))) {
                 free(mapping);
             }
         }
@@ -354,10 +357,10 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
 
     /** Takes memory of the system that was counted as held. */
     private <T> T system(long byteSize, long held, Supplier<T> source) {
-        boolean taken = false;
+        boolean allocated = false;
         try {
             T memory = source.get();
-            taken = true;
+            allocated = true;
             return memory;
         } catch (OutOfMemoryError e) {
             throw new InferenceException(
@@ -365,7 +368,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
                     "out of memory for a tensor of " + byteSize + " bytes: the system gives no more, " + bytes.inUse()
                             + " bytes are in use");
         } finally {
-            if (!taken) {
+            if (!allocated) {
                 bytes.free(held);
             }
         }

@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Registers the backends of plugins by name. Owns the plugins and the backends. Immutable but for the backends, each
- * of which is made once, when first asked for; safe for use by any thread.
+ * Registers the backends of plugins by name. Owns the plugins and the backends. Immutable but for the backends, each of
+ * which is created once, on first use; safe for use by any thread.
  */
 public final class BackendRegistry implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BackendRegistry.class);
@@ -29,11 +29,10 @@ public final class BackendRegistry implements AutoCloseable {
     private BackendRegistry() {}
 
     /**
-     * Loads the plugins of some folders. A plugin that is broken is reported by {@link #statuses()} and otherwise
-     * ignored.
+     * Loads the plugins of directories. A broken plugin is reported by {@link #statuses()} and otherwise ignored.
      *
-     * @param directories existing folders, in the order of their plugins' precedence
-     * @param environment what the server gives to plugins
+     * @param directories existing directories, in the order of their plugins' precedence
+     * @param environment the settings and limits of plugins
      * @return the registry
      */
     public static BackendRegistry open(List<Path> directories, PluginEnvironment environment) {
@@ -47,11 +46,11 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /**
-     * Returns a backend, made if need be. Blocks while it is being made.
+     * Returns a backend, which is created on first use. Blocks while it is being created.
      *
-     * @param name the name by which a model asks for it
+     * @param name the name of the backend in configurations
      * @return the backend, owned by the registry and shared by all models
-     * @throws BackendException if there is no such backend, or if it cannot be made; the next call tries again
+     * @throws BackendException if there is no such backend, or if it cannot be created; the next call tries again
      */
     public Backend backend(String name) throws BackendException {
         BackendSlot slot = byName.get(name);
@@ -75,9 +74,9 @@ public final class BackendRegistry implements AutoCloseable {
     }
 
     /**
-     * Tells what became of each plugin and its backends.
+     * Returns the states of plugins and their backends.
      *
-     * @return the states: what can be used first, then what is broken
+     * @return usable backends first, then broken plugins
      */
     public List<BackendStatus> statuses() {
         List<BackendStatus> all = new ArrayList<>();
@@ -99,11 +98,11 @@ public final class BackendRegistry implements AutoCloseable {
     private void add(PluginSource source, PluginEnvironment environment) {
         try {
             Plugin plugin = Plugin.open(source, environment.spi());
-            String taken = duplicateName(plugin);
-            if (!taken.isEmpty()) {
+            String duplicate = duplicateName(plugin);
+            if (!duplicate.isEmpty()) {
                 plugin.close();
-                throw new PluginException("backend name: '" + taken + "' is the name of a backend of plugin '"
-                        + pluginOf.get(taken) + "' already (expected: a name of its own)");
+                throw new PluginException("backend name: '" + duplicate + "' is the name of a backend of plugin '"
+                        + pluginOf.get(duplicate) + "' already (expected: a name of its own)");
             }
             plugins.add(plugin);
             plugin.providers().forEach(entry -> register(entry, source, environment));

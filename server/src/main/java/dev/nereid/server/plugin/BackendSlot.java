@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Creates the backend of a provider on first use, once. Lock-free: whoever puts a future into the empty {@code
- * current} makes the backend and completes that future, and everybody else waits for it. A failed future is taken out
- * before it is completed, so that the next caller tries again.
+ * Creates the backend of a provider on first use, once. Lock-free: the thread that puts a future into the empty
+ * {@code current} creates the backend and completes that future, and all other threads wait for it. A failed future is
+ * removed before it is completed, so that the next caller tries again.
  */
 final class BackendSlot {
     private final IsolatedBackendProvider entry;
@@ -26,11 +26,11 @@ final class BackendSlot {
         this.environment = environment;
     }
 
-    /** Returns the backend, made if need be. Blocks while it is being made. */
+    /** Returns the backend, which is created on first use. Blocks while it is being created. */
     Backend backend() throws BackendException {
-        CompletableFuture<Backend> mine = new CompletableFuture<>();
-        CompletableFuture<Backend> theirs = current.compareAndExchange(null, mine);
-        return theirs == null ? create(mine) : await(theirs);
+        CompletableFuture<Backend> own = new CompletableFuture<>();
+        CompletableFuture<Backend> other = current.compareAndExchange(null, own);
+        return other == null ? create(own) : await(other);
     }
 
     BackendStatus status() {
@@ -39,27 +39,27 @@ final class BackendSlot {
         return new BackendStatus(entry.name(), plugin.name(), state, reason);
     }
 
-    /** Closes the backend if there is one. Called once, when nobody uses or asks for it any more. */
+    /** Closes the backend if there is one. Called once, after the last use. */
     void close() {
-        CompletableFuture<Backend> made = current.getAndSet(null);
-        if (made != null && made.isDone() && !made.isCompletedExceptionally()) {
-            made.resultNow().close();
+        CompletableFuture<Backend> created = current.getAndSet(null);
+        if (created != null && created.isDone() && !created.isCompletedExceptionally()) {
+            created.resultNow().close();
         }
     }
 
-    private Backend create(CompletableFuture<Backend> mine) throws BackendException {
+    private Backend create(CompletableFuture<Backend> own) throws BackendException {
         try {
-            Backend made = create();
-            mine.complete(made);
-            return made;
+            Backend created = create();
+            own.complete(created);
+            return created;
         } catch (BackendException e) {
-            current.compareAndSet(mine, null);
-            mine.completeExceptionally(e);
+            current.compareAndSet(own, null);
+            own.completeExceptionally(e);
             throw e;
         } finally {
-            if (!mine.isDone()) { // an Error of the virtual machine is on its way to the caller
-                current.compareAndSet(mine, null);
-                mine.cancel(false);
+            if (!own.isDone()) { // an Error of the virtual machine is on its way to the caller
+                current.compareAndSet(own, null);
+                own.cancel(false);
             }
         }
     }
@@ -73,9 +73,9 @@ final class BackendSlot {
         return entry.create(new PluginBackendContext(entry.name(), plugin, environment));
     }
 
-    private Backend await(CompletableFuture<Backend> theirs) throws BackendException {
+    private Backend await(CompletableFuture<Backend> other) throws BackendException {
         try {
-            return theirs.get();
+            return other.get();
         } catch (ExecutionException e) {
             if (e.getCause() instanceof BackendException cause) {
                 throw new BackendException(cause.code(), String.valueOf(cause.getMessage()), cause);

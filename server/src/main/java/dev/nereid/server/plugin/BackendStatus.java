@@ -5,8 +5,8 @@ import static java.util.Objects.requireNonNull;
 /**
  * Status of a plugin, or of one backend in it. Immutable.
  *
- * @param backend the name of the backend; empty for a plugin of which nothing could be used
- * @param plugin the name of the plugin: its folder, or its jar without the extension
+ * @param backend the name of the backend; empty for a broken plugin
+ * @param plugin the name of the plugin: its directory, or its jar without the extension
  * @param state the state
  * @param reason why the backend cannot be used; empty if it can
  */
@@ -15,7 +15,7 @@ public record BackendStatus(String backend, String plugin, State state, String r
     public enum State {
         /** Can be used. */
         AVAILABLE,
-        /** Says itself that it cannot work on this machine. */
+        /** Cannot work on this machine, as it reports itself. */
         UNAVAILABLE,
         /** The plugin is broken. */
         BROKEN

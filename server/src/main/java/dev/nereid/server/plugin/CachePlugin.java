@@ -19,11 +19,11 @@ public final class CachePlugin {
     private CachePlugin() {}
 
     /**
-     * Makes a cache. Blocks while the plugin does.
+     * Creates a cache. Blocks while the plugin does.
      *
-     * @param name the name of the cache, which is that of the plugin's folder or jar
+     * @param name the name of the cache, which is that of the plugin's directory or jar
      * @param settings the settings of the cache
-     * @param directories where plugins lie, in the order of their precedence; what does not exist is left out
+     * @param directories the directories of plugins, in the order of their precedence; missing ones are skipped
      * @param spi the version of the SPI that the plugin is checked against
      * @return the cache, owned by the caller; its close ends the plugin too
      * @throws IllegalArgumentException if there is no such plugin, or if it is broken, or if it refuses the settings
@@ -53,17 +53,17 @@ public final class CachePlugin {
         PluginManifest.check(source, spi, CacheProvider.class);
         PluginClassLoader loader = new PluginClassLoader(source, CacheProvider.class.getClassLoader());
         PluginBoundary boundary = new PluginBoundary(source.name(), loader);
-        Runnable close = () -> boundary.close("the closing of its jars", () -> close(loader));
-        boolean made = false;
+        Runnable close = () -> boundary.close("the close of its jars", () -> close(loader));
+        boolean created = false;
         try {
-            CacheProvider provider = boundary.invoke("the making of its provider", () -> instantiate(loader, source));
+            CacheProvider provider = boundary.invoke("the creation of its provider", () -> instantiate(loader, source));
             ResponseCache cache = new IsolatedCacheProvider(provider, boundary, close).create(context);
-            made = true;
+            created = true;
             return cache;
         } catch (BackendException e) {
             throw new PluginException(String.valueOf(e.getMessage()), e);
         } finally {
-            if (!made) {
+            if (!created) {
                 close.run();
             }
         }

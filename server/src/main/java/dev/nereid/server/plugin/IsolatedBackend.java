@@ -16,7 +16,7 @@ final class IsolatedBackend implements Backend {
     private final PluginBoundary boundary;
     private final BackendTraits traits;
 
-    /** Wraps a backend and asks for its traits. */
+    /** Wraps a backend and reads its traits. */
     IsolatedBackend(Backend backend, PluginBoundary boundary) throws BackendException {
         this.backend = backend;
         this.boundary = boundary;

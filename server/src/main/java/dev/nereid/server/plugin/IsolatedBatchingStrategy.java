@@ -7,9 +7,9 @@ import dev.nereid.spi.FormingBatch;
 import dev.nereid.spi.QueuedRequest;
 
 /**
- * Forwards to a plugin's batching strategy through the plugin boundary. Immutable; confined as the rule.
+ * Forwards to a plugin's batching strategy through the plugin boundary. Immutable; confined as the strategy.
  *
- * <p>What the rule throws while a batch is formed passes as it is: the scheduler, which asks it, knows what it means.
+ * <p>Exceptions of the strategy while a batch is formed pass unchanged to the scheduler, which handles them.
  */
 final class IsolatedBatchingStrategy implements BatchingStrategy {
     private final BatchingStrategy strategy;

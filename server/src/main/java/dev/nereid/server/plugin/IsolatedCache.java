@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
  * Forwards to a plugin's response cache through the plugin boundary. Owns the plugin. Immutable; safe for use by any
  * thread.
  *
- * <p>What a lookup or an insert throws passes as it is: the scheduler, which calls, takes it for a failure of the cache.
+ * <p>Exceptions of a lookup or an insert pass unchanged to the scheduler, which treats them as a failure of the cache.
  */
 final class IsolatedCache implements ResponseCache {
     private final ResponseCache cache;

@@ -8,7 +8,7 @@ import dev.nereid.spi.ModelInstance;
  * Forwards to a plugin's model instance through the plugin boundary. Immutable; as safe for concurrent use as the
  * instance.
  *
- * <p>What {@link #execute} throws passes as it is: the scheduler, which calls it, answers the batch with it.
+ * <p>Exceptions of {@link #execute} pass unchanged to the scheduler, which fails the batch with them.
  */
 final class IsolatedInstance implements ModelInstance {
     private final ModelInstance instance;

@@ -16,7 +16,7 @@ final class IsolatedModel implements Model {
     private final PluginBoundary boundary;
     private final Optional<BackendTraits.Execution> execution;
 
-    /** Wraps a model and asks how it is executed. */
+    /** Wraps a model and reads its kind of execution. */
     IsolatedModel(Model model, PluginBoundary boundary) throws BackendException {
         this.model = model;
         this.boundary = boundary;
@@ -36,7 +36,7 @@ final class IsolatedModel implements Model {
     @Override
     public Optional<BatchingStrategy> batching() throws BackendException {
         return boundary.invoke("Model.batching", model::batching)
-                .map(made -> new IsolatedBatchingStrategy(made, boundary));
+                .map(strategy -> new IsolatedBatchingStrategy(strategy, boundary));
     }
 
     @Override

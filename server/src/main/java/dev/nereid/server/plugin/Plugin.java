@@ -60,15 +60,15 @@ final class Plugin implements AutoCloseable {
     private static List<IsolatedBackendProvider> providers(PluginSource source, PluginClassLoader loader)
             throws BackendException, PluginException {
         PluginBoundary boundary = new PluginBoundary(source.name(), loader);
-        List<BackendProvider> made = boundary.invoke("the making of its providers", () -> instantiate(loader));
-        if (made.isEmpty()) {
+        List<BackendProvider> created = boundary.invoke("the creation of its providers", () -> instantiate(loader));
+        if (created.isEmpty()) {
             throw new PluginException("no provider: " + PluginManifest.serviceFile(BackendProvider.class)
                     + " names no class (expected: the name of a class that implements "
                     + BackendProvider.class.getName() + ")");
         }
         List<IsolatedBackendProvider> entries = new ArrayList<>();
         Set<String> names = new HashSet<>();
-        for (BackendProvider provider : made) {
+        for (BackendProvider provider : created) {
             IsolatedBackendProvider entry = IsolatedBackendProvider.of(provider, boundary);
             if (!names.add(entry.name())) {
                 throw new PluginException("backend name: '" + entry.name()

@@ -30,7 +30,7 @@ final class PluginBackendContext implements BackendContext {
         logger = new PluginLogger(backend);
     }
 
-    /** Adds what the server sets for every backend; the log says so in words that scripts look for. */
+    /** Adds the server's defaults for every backend; scripts search the log for this wording. */
     private static Map<String, String> withDefaults(Map<String, String> settings) {
         String given = settings.get(MAX_BATCH_SIZE);
         if (given != null) {
@@ -53,7 +53,7 @@ final class PluginBackendContext implements BackendContext {
         return plugin.directory();
     }
 
-    /** Hashes the jars only when asked to: most backends have nothing to unpack. */
+    /** Hashes the jars on demand only: most backends have nothing to unpack. */
     @Override
     public Path cacheDirectory() {
         try {
@@ -65,14 +65,14 @@ final class PluginBackendContext implements BackendContext {
             return directory;
         } catch (IOException e) {
             throw new UncheckedIOException(
-                    "cache directory: cannot be made in " + environment.cacheRoot() + ": " + e.getMessage()
+                    "cache directory: cannot be created in " + environment.cacheRoot() + ": " + e.getMessage()
                             + " (expected: a directory that can be written; set another one by --plugin-cache-directory"
                             + " or NEREID_PLUGIN_CACHE_DIRECTORY)",
                     e);
         }
     }
 
-    /** What was unpacked before may be used by those who cannot write. */
+    /** Returns whether a directory is empty: files unpacked before may be used by a process that cannot write. */
     private static boolean isEmpty(Path directory) throws IOException {
         try (Stream<Path> files = Files.list(directory)) {
             return files.findAny().isEmpty();

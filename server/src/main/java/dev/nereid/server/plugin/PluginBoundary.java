@@ -59,48 +59,49 @@ final class PluginBoundary {
     /**
      * Calls into the plugin.
      *
-     * @param what which method, for messages
-     * @param call the call
+     * @param method the name of the method, for messages
+     * @param invocation the invocation
      * @return its result, never {@code null}
-     * @throws BackendException what the plugin threw, or {@link ErrorCode#INTERNAL} for anything that it must not throw
+     * @throws BackendException the plugin's exception, or {@link ErrorCode#INTERNAL} for anything that it must not
+     *     throw
      */
     @SuppressWarnings("NullAway") // A plugin is not compiled with our checks: it may return null.
-    <T> T invoke(String what, Invocation<T> call) throws BackendException {
+    <T> T invoke(String method, Invocation<T> invocation) throws BackendException {
         ClassLoader before = enter();
         try {
-            T result = call.run();
+            T result = invocation.run();
             if (result == null) {
-                throw new BackendException(ErrorCode.INTERNAL, where(what) + " returned null");
+                throw new BackendException(ErrorCode.INTERNAL, where(method) + " returned null");
             }
             return result;
         } catch (BackendException | VirtualMachineError e) {
             throw e;
         } catch (Throwable e) {
-            LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", what);
-            throw new BackendException(ErrorCode.INTERNAL, where(what) + " failed: " + describe(e), e);
+            LOG.atError().addKeyValue("plugin", plugin).setCause(e).log("plugin failed in {}", method);
+            throw new BackendException(ErrorCode.INTERNAL, where(method) + " failed: " + describe(e), e);
         } finally {
             exit(before);
         }
     }
 
-    /** Closes something of the plugin; failures are logged, since there is nobody to tell. */
-    void close(String what, Action close) {
+    /** Closes something of the plugin; failures are logged, since no caller handles them. */
+    void close(String method, Action close) {
         try {
-            invoke(what, () -> {
+            invoke(method, () -> {
                 close.run();
                 return true;
             });
         } catch (BackendException e) {
             // Everything but the plugin's own, undeclared BackendException was logged on its way here.
-            LOG.atWarn().addKeyValue("plugin", plugin).log("{} failed, what it held may be lost", what);
+            LOG.atWarn().addKeyValue("plugin", plugin).log("{} failed, its resources may leak", method);
         }
     }
 
-    private String where(String what) {
-        return "plugin '" + plugin + "': " + what;
+    private String where(String method) {
+        return "plugin '" + plugin + "': " + method;
     }
 
-    /** Describes a failure and what led to it in one line, without stack traces. */
+    /** Describes a failure and its causes in one line, without stack traces. */
     static String describe(Throwable failure) {
         StringBuilder text = new StringBuilder();
         Throwable last = failure;

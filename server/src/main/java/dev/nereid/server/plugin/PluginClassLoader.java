@@ -11,8 +11,8 @@ import java.util.List;
 /**
  * Class loader of one plugin: the JDK, {@code dev.nereid.spi} and the plugin's own jars. Safe for use by any thread.
  *
- * <p>The JDK comes from the platform loader and wins over copies in the jars. The SPI always comes from the server,
- * also when a jar holds a copy of it; otherwise plugin and server would mean different types by one name.
+ * <p>The JDK is loaded by the platform loader and wins over copies in the jars. The SPI is always loaded from the
+ * server, also when a jar holds a copy of it; otherwise plugin and server would mean different types by one name.
  */
 final class PluginClassLoader extends URLClassLoader {
     static {

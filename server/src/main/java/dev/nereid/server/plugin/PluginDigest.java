@@ -13,16 +13,16 @@ import java.util.zip.ZipFile;
 /**
  * Computes a digest of a plugin's jars, which names its cache directory. Static functions only.
  *
- * <p>Digests what the jars' directories say of each entry (name, size, CRC-32) instead of reading the entries: some
- * plugins bring hundreds of megabytes of native libraries, and whoever could forge a checksum could as well write the
- * plugin itself.
+ * <p>Digests the entries in the jars' central directories (name, size, CRC-32) instead of reading the entries: some
+ * plugins contain hundreds of megabytes of native libraries, and an attacker that could forge a checksum could as well
+ * write the plugin itself.
  */
 final class PluginDigest {
     private static final int DIGITS = 32;
 
     private PluginDigest() {}
 
-    /** Returns a name made of hexadecimal digits that differs for jars of different content. */
+    /** Returns a name of hexadecimal digits that differs for jars of different content. */
     static String hash(List<Path> jars) throws IOException {
         MessageDigest digest = sha256();
         for (Path jar : jars) {

@@ -23,7 +23,7 @@ final class PluginDirectory {
         this.path = path;
     }
 
-    /** Lists the plugins by name; a folder that cannot be read counts as one without jars. */
+    /** Lists the plugins by name; a directory that cannot be read counts as one without jars. */
     List<PluginSource> scan() {
         List<PluginSource> found = new ArrayList<>();
         for (Path entry : visible(path)) {
@@ -37,21 +37,21 @@ final class PluginDirectory {
         return found;
     }
 
-    private static List<Path> jars(Path folder) {
-        return visible(folder).stream().filter(PluginDirectory::isJar).toList();
+    private static List<Path> jars(Path directory) {
+        return visible(directory).stream().filter(PluginDirectory::isJar).toList();
     }
 
     private static boolean isJar(Path entry) {
         return entry.getFileName().toString().endsWith(JAR) && Files.isRegularFile(entry);
     }
 
-    private static List<Path> visible(Path folder) {
-        try (Stream<Path> entries = Files.list(folder)) {
+    private static List<Path> visible(Path directory) {
+        try (Stream<Path> entries = Files.list(directory)) {
             return entries.filter(entry -> !entry.getFileName().toString().startsWith("."))
                     .sorted()
                     .toList();
         } catch (IOException e) {
-            LOG.atWarn().addKeyValue("folder", folder).setCause(e).log("folder of plugins could not be read");
+            LOG.atWarn().addKeyValue("directory", directory).setCause(e).log("plugin directory could not be read");
             return List.of();
         }
     }

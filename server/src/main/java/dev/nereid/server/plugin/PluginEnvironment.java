@@ -9,8 +9,8 @@ import java.util.Map;
  *
  * @param spi the version of the SPI that plugins are checked against
  * @param settings the settings of the command line by backend; those for all backends under an empty name
- * @param cacheRoot the folder in which each plugin gets one of its own for what it unpacks; made when first needed
- * @param processors how many processors backends may use
+ * @param cacheRoot the directory of the plugins' cache directories; created when first needed
+ * @param processors the processors that backends may use
  */
 public record PluginEnvironment(
         SpiVersion spi, Map<String, Map<String, String>> settings, Path cacheRoot, int processors) {

@@ -21,15 +21,16 @@ final class PluginManifest {
     }
 
     /**
-     * Checks that the jars can be read, that one of them names a provider, and that each such jar fits {@code ours}.
+     * Checks that the jars can be read, that one of them names a provider, and that each such jar fits the server's
+     * SPI.
      */
-    static void check(PluginSource plugin, SpiVersion ours, Class<?> provider) throws PluginException {
+    static void check(PluginSource plugin, SpiVersion server, Class<?> provider) throws PluginException {
         if (plugin.jars().isEmpty()) {
-            throw new PluginException("no file *.jar in its folder (expected: the plugin's jars)");
+            throw new PluginException("no file *.jar in its directory (expected: the plugin's jars)");
         }
         boolean found = false;
         for (Path jar : plugin.jars()) {
-            found |= checkJar(jar, ours, serviceFile(provider));
+            found |= checkJar(jar, server, serviceFile(provider));
         }
         if (!found) {
             throw new PluginException("no provider: none of its jars has a file " + serviceFile(provider)
@@ -37,35 +38,36 @@ final class PluginManifest {
         }
     }
 
-    private static boolean checkJar(Path path, SpiVersion ours, String serviceFile) throws PluginException {
+    private static boolean checkJar(Path path, SpiVersion server, String serviceFile) throws PluginException {
         String name = path.getFileName().toString();
         try (JarFile jar = new JarFile(path.toFile())) {
             if (jar.getEntry(serviceFile) == null) {
                 return false;
             }
-            checkVersion(name, jar.getManifest(), ours);
+            checkVersion(name, jar.getManifest(), server);
             return true;
         } catch (IOException e) {
             throw new PluginException(name + ": not a readable jar: " + e.getMessage(), e);
         }
     }
 
-    private static void checkVersion(String jar, @Nullable Manifest manifest, SpiVersion ours) throws PluginException {
+    private static void checkVersion(String jar, @Nullable Manifest manifest, SpiVersion server)
+            throws PluginException {
         String text = manifest == null ? null : manifest.getMainAttributes().getValue(SPI_VERSION);
         if (text == null) {
             throw new PluginException(jar + ": its manifest has no " + SPI_VERSION + " (expected: the version of"
-                    + " nereid-backend-spi that the plugin was compiled against, such as " + ours
+                    + " nereid-backend-spi that the plugin was compiled against, such as " + server
                     + "); add the entry to the manifest and build the plugin again");
         }
-        SpiVersion theirs = SpiVersion.parse(text.strip())
+        SpiVersion required = SpiVersion.parse(text.strip())
                 .orElseThrow(() -> new PluginException(
-                        jar + ": " + SPI_VERSION + ": " + text + " (expected: a version such as " + ours + ")"));
-        if (!ours.accepts(theirs)) {
-            throw new PluginException(jar + ": " + SPI_VERSION + ": " + theirs + " (expected: " + ours.major()
-                    + ".0 to " + ours + "); "
-                    + (theirs.major() < ours.major()
-                            ? "build the plugin again against nereid-backend-spi " + ours
-                            : "use a newer server, or build the plugin against nereid-backend-spi " + ours));
+                        jar + ": " + SPI_VERSION + ": " + text + " (expected: a version such as " + server + ")"));
+        if (!server.accepts(required)) {
+            throw new PluginException(jar + ": " + SPI_VERSION + ": " + required + " (expected: " + server.major()
+                    + ".0 to " + server + "); "
+                    + (required.major() < server.major()
+                            ? "build the plugin again against nereid-backend-spi " + server
+                            : "use a newer server, or build the plugin against nereid-backend-spi " + server));
         }
     }
 }

@@ -26,7 +26,7 @@ public record SpiVersion(int major, int minor) {
                 : Optional.empty();
     }
 
-    /** Says whether a plugin made for {@code other} works on this version. */
+    /** Returns whether a plugin built for {@code other} works on this version. */
     boolean accepts(SpiVersion other) {
         return major == other.major && other.minor <= minor;
     }

@@ -1,9 +1,9 @@
 /**
- * Plugins: jars found in folders, each with a class loader of its own, and the backends they bring.
+ * Plugins: jars found in directories, each with a class loader of its own, and their backends.
  *
  * <p>Starting points: {@link dev.nereid.server.plugin.BackendRegistry}, and
- * {@link dev.nereid.server.plugin.CachePlugin} for the one plugin that brings a cache. Everything that calls into a
- * plugin goes through its {@code PluginBoundary}.
+ * {@link dev.nereid.server.plugin.CachePlugin} for the one plugin with a cache. Every call into a plugin passes its
+ * {@code PluginBoundary}.
  */
 @NullMarked
 package dev.nereid.server.plugin;

@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
  * The directory of one model. Immutable; reads the disk at each call, on control threads.
  *
  * @param root the repository that holds it
- * @param name the name of the folder, and of the model
+ * @param name the name of the directory, and of the model
  */
 public record ModelDirectory(Path root, String name) {
     private static final Logger LOG = LoggerFactory.getLogger(ModelDirectory.class);
@@ -36,7 +36,7 @@ public record ModelDirectory(Path root, String name) {
     /**
      * Returns the file that configures the model.
      *
-     * @param configName the name of a configuration in {@code configs/} that goes first; empty for none
+     * @param configName the name of a configuration in {@code configs/} that takes precedence; empty for none
      * @return an existing file, or empty if there is none
      * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if it is a pipe or a device
      */
@@ -49,7 +49,7 @@ public record ModelDirectory(Path root, String name) {
         return isFile(usual) ? Optional.of(usual) : Optional.empty();
     }
 
-    /** Says whether a file is there that can be opened: to open a pipe would wait for its writer. */
+    /** Returns whether a file exists that can be opened: opening a pipe would wait for its writer. */
     private boolean isFile(Path file) {
         if (Files.exists(file) && !Files.isRegularFile(file) && !Files.isDirectory(file)) {
             throw new InferenceException(
@@ -59,13 +59,15 @@ public record ModelDirectory(Path root, String name) {
         return Files.isRegularFile(file);
     }
 
-    /** Returns the folders of versions by number; other folders are ignored, with a warning if they look like one. */
+    /**
+     * Returns the versions by the names of their directories; others are ignored, with a warning if they look like one.
+     */
     public TreeSet<Long> versions() {
         TreeSet<Long> versions = new TreeSet<>();
         for (Path entry : entries(path())) {
-            String folder = entry.getFileName().toString();
-            if (Files.isDirectory(entry) && !OTHER_DIRECTORIES.contains(folder)) {
-                version(folder).ifPresent(versions::add);
+            String directory = entry.getFileName().toString();
+            if (Files.isDirectory(entry) && !OTHER_DIRECTORIES.contains(directory)) {
+                version(directory).ifPresent(versions::add);
             }
         }
         return versions;
@@ -76,8 +78,8 @@ public record ModelDirectory(Path root, String name) {
     }
 
     /**
-     * Returns the names of what lies in the first version's folder, the first by name as text; those of folders end in
-     * {@code /}.
+     * Returns the names of the entries in the first version's directory, the first by name as text; those of
+     * directories end in {@code /}.
      */
     public Set<String> firstVersionEntries() {
         Optional<String> first =
@@ -91,31 +93,32 @@ public record ModelDirectory(Path root, String name) {
         return names;
     }
 
-    private Optional<Long> version(String folder) {
-        if (!DIGITS.matcher(folder).matches()) {
-            return ignored("ignore version directory '{}' which fails to convert to integral number", folder);
+    private Optional<Long> version(String directory) {
+        if (!DIGITS.matcher(directory).matches()) {
+            return ignored("ignore version directory '{}' which fails to convert to integral number", directory);
         }
-        if (folder.startsWith("0") && folder.length() > 1) {
-            return ignored("ignore version directory '{}' which contains leading zeros in its directory name", folder);
+        if (directory.startsWith("0") && directory.length() > 1) {
+            return ignored(
+                    "ignore version directory '{}' which contains leading zeros in its directory name", directory);
         }
         try {
-            return Optional.of(Long.parseLong(folder));
+            return Optional.of(Long.parseLong(directory));
         } catch (NumberFormatException e) {
-            return ignored("ignore version directory '{}' which fails to convert to integral number", folder);
+            return ignored("ignore version directory '{}' which fails to convert to integral number", directory);
         }
     }
 
-    private Optional<Long> ignored(String text, String folder) {
-        LOG.atWarn().addKeyValue("model", name).log(text, folder);
+    private Optional<Long> ignored(String text, String directory) {
+        LOG.atWarn().addKeyValue("model", name).log(text, directory);
         return Optional.empty();
     }
 
-    private List<Path> entries(Path folder) {
-        try (Stream<Path> entries = Files.list(folder)) {
+    private List<Path> entries(Path directory) {
+        try (Stream<Path> entries = Files.list(directory)) {
             return entries.sorted().toList();
         } catch (IOException e) {
             throw new InferenceException(
-                    ErrorCode.INTERNAL, "model '" + name + "': cannot list its folder: " + e.getMessage());
+                    ErrorCode.INTERNAL, "model '" + name + "': cannot list its directory: " + e.getMessage());
         }
     }
 }

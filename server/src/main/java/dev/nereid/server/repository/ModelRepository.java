@@ -26,26 +26,28 @@ public final class ModelRepository {
     /**
      * Creates a repository.
      *
-     * @param roots the folders
+     * @param roots its directories
      */
     public ModelRepository(List<Path> roots) {
         this.roots = List.copyOf(roots);
     }
 
     /**
-     * Lists the models. Files and hidden folders are ignored, the latter with a warning.
+     * Lists the models. Files and hidden directories are ignored, the latter with a warning.
      *
-     * @return what was found
-     * @throws InferenceException if a folder cannot be read
+     * @return the models
+     * @throws InferenceException if a directory cannot be read
      */
     public RepositoryScan scan() {
         TreeMap<String, ModelDirectory> models = new TreeMap<>();
         Set<String> duplicates = new HashSet<>();
         for (Path root : roots) {
-            for (Path folder : directories(root)) {
-                String name = folder.getFileName().toString();
+            for (Path directory : directories(root)) {
+                String name = directory.getFileName().toString();
                 if (name.startsWith(".")) {
-                    LOG.atWarn().addKeyValue("folder", folder).log("hidden folder in model repository ignored");
+                    LOG.atWarn()
+                            .addKeyValue("directory", directory)
+                            .log("hidden directory in model repository ignored");
                 } else if (models.putIfAbsent(name, new ModelDirectory(root, name)) != null) {
                     duplicates.add(name);
                 }

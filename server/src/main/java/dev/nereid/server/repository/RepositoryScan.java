@@ -6,8 +6,8 @@ import java.util.Set;
 /**
  * The models in a repository at one moment. Immutable.
  *
- * @param models the models that can be told apart, by name
- * @param duplicates the names that appear in more than one folder, of which none can be served
+ * @param models the models with unique names, by name
+ * @param duplicates the names that appear in more than one directory, none of which can be served
  */
 public record RepositoryScan(List<ModelDirectory> models, Set<String> duplicates) {
     public RepositoryScan {

@@ -17,11 +17,11 @@ public final class VersionPolicy {
     private VersionPolicy() {}
 
     /**
-     * Selects the versions that a model's configuration asks for.
+     * Selects the versions of a model by its configuration.
      *
      * @param config a normalized configuration
-     * @param existing the versions that there are
-     * @return some of them, at least one
+     * @param existing the existing versions
+     * @return the selected versions, at least one
      * @throws InferenceException if none is left
      */
     public static NavigableSet<Long> select(ModelConfig config, NavigableSet<Long> existing) {
@@ -41,16 +41,16 @@ public final class VersionPolicy {
         return selected;
     }
 
-    private static NavigableSet<Long> specific(String model, List<Long> wanted, NavigableSet<Long> existing) {
+    private static NavigableSet<Long> specific(String model, List<Long> configured, NavigableSet<Long> existing) {
         NavigableSet<Long> found = new TreeSet<>();
-        for (long version : wanted) {
+        for (long version : configured) {
             if (existing.contains(version)) {
                 found.add(version);
             } else {
                 LOG.atError()
                         .addKeyValue("model", model)
                         .addKeyValue("version", version)
-                        .log("version of the version policy is not in the model's folder");
+                        .log("version of the version policy is not in the model directory");
             }
         }
         return found;

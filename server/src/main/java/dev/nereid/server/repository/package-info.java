@@ -1,8 +1,7 @@
 /**
- * Model repositories and the life of the models in them: found, loaded, served, closed.
+ * Model repositories on disk: their models, versions and files.
  *
- * <p>Starting points: {@link dev.nereid.server.repository.ModelRepository}, which reads the folders, and
- * {@link dev.nereid.server.lifecycle.ModelLifecycle}, which loads what is found and owns what is loaded.
+ * <p>Starting point: {@link dev.nereid.server.repository.ModelRepository}, which reads the directories.
  */
 @NullMarked
 package dev.nereid.server.repository;

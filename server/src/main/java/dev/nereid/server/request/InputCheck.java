@@ -45,43 +45,46 @@ final class InputCheck {
     }
 
     /**
-     * Turns a claim into a tensor.
+     * Checks an input as received and converts it to a tensor.
      *
      * @param batch the size of the batch; 0 is refused here, after the checks that the reference makes before
      */
-    NamedTensor check(String id, InputTensor claim, long batch) {
-        InputTensor.checkRank(claim.rank());
-        if (!claim.datatype().equals(typeName)) {
-            throw RequestErrors.dataType(id, claim, model, spec.type());
+    NamedTensor check(String id, InputTensor input, long batch) {
+        InputTensor.checkRank(input.rank());
+        if (!input.datatype().equals(typeName)) {
+            throw RequestErrors.dataType(id, input, model, spec.type());
         }
-        checkDims(id, claim);
+        checkDims(id, input);
         boolean prepend = hasBatchDimension && batch != 0;
-        long[] shape = backendShape(claim, prepend ? batch : 0, prepend);
-        checkData(id, claim, shape);
+        long[] shape = backendShape(input, prepend ? batch : 0, prepend);
+        checkData(id, input, shape);
         if (hasBatchDimension && batch == 0) {
             throw RequestErrors.emptyBatch(id, model);
         }
-        return new NamedTensor(spec.name(), Tensor.of(spec.type(), Shape.of(shape), claim.data(), claim.place()));
+        return new NamedTensor(spec.name(), Tensor.of(spec.type(), Shape.of(shape), input.data(), input.place()));
     }
 
-    private void checkDims(String id, InputTensor claim) {
+    private void checkDims(String id, InputTensor input) {
         int first = hasBatchDimension ? 1 : 0;
-        boolean matches = claim.rank() == dims.length + first;
+        boolean matches = input.rank() == dims.length + first;
         for (int i = 0; matches && i < dims.length; i++) {
-            long given = claim.dim(i + first);
+            long given = input.dim(i + first);
             if (given == Shape.VARIABLE) {
-                throw RequestErrors.unspecifiedDimension(id, claim, model);
+                throw RequestErrors.unspecifiedDimension(id, input, model);
             }
             matches = dims[i] == Shape.VARIABLE || dims[i] == given;
         }
         if (!matches) {
-            throw RequestErrors.shape(id, claim, model, spec.dims(), modelBatches);
+            throw RequestErrors.shape(id, input, model, spec.dims(), modelBatches);
         }
     }
 
-    /** The shape in which the backend sees the input: variable dimensions take the claimed sizes one after another. */
-    private long[] backendShape(InputTensor claim, long batch, boolean prepend) {
-        int claimFirst = hasBatchDimension ? 1 : 0;
+    /**
+     * Returns the shape in which the backend sees the input: variable dimensions take the received sizes one after
+     * another.
+     */
+    private long[] backendShape(InputTensor input, long batch, boolean prepend) {
+        int inputFirst = hasBatchDimension ? 1 : 0;
         int first = prepend ? 1 : 0;
         long[] target = reshape == null ? dims : reshape;
         long[] shape = new long[target.length + first];
@@ -91,12 +94,12 @@ final class InputCheck {
         int next = 0;
         for (int i = 0; i < target.length; i++) {
             if (reshape == null) {
-                shape[i + first] = claim.dim(i + claimFirst);
+                shape[i + first] = input.dim(i + inputFirst);
             } else if (target[i] == Shape.VARIABLE) {
                 while (dims[next] != Shape.VARIABLE) {
                     next++;
                 }
-                shape[i + first] = claim.dim(next++ + claimFirst);
+                shape[i + first] = input.dim(next++ + inputFirst);
             } else {
                 shape[i + first] = target[i];
             }
@@ -104,16 +107,16 @@ final class InputCheck {
         return shape;
     }
 
-    private void checkData(String id, InputTensor claim, long[] shape) {
+    private void checkData(String id, InputTensor input, long[] shape) {
         if (spec.type() == DataType.BYTES) {
             long elements = InputTensor.elementCount(spec.name(), shape);
-            if (claim.place().isHost()) {
-                BytesFraming.check(id, spec.name(), model, claim.data(), elements);
+            if (input.place().isHost()) {
+                BytesFraming.check(id, spec.name(), model, input.data(), elements);
             }
             return;
         }
         long expected = InputTensor.byteSize(spec.name(), spec.type(), shape);
-        long given = claim.data().byteSize();
+        long given = input.data().byteSize();
         if (given != expected) {
             throw RequestErrors.byteSize(id, spec.name(), model, expected, given);
         }

@@ -19,34 +19,34 @@ public final class OwnedStrings {
     private OwnedStrings() {}
 
     /**
-     * Returns a call whose byte strings no client can change.
+     * Returns a request whose byte strings no client can change.
      *
-     * @param call a call
-     * @param memory where they are copied to
-     * @return the call itself if there is nothing to copy; otherwise one like it, which belongs to the caller in its
+     * @param request a request
+     * @param memory the memory for copies
+     * @return the request itself if there is nothing to copy; otherwise a copy, which belongs to the caller in its
      *     place
-     * @throws InferenceException if there is no memory, or if the client's is gone; the call stays with the caller
+     * @throws InferenceException if there is no memory, or if the client's is gone; the request stays with the caller
      */
-    public static InferRequest of(InferRequest call, TensorMemory memory) {
-        List<InputTensor> inputs = call.inputs();
+    public static InferRequest of(InferRequest request, TensorMemory memory) {
+        List<InputTensor> inputs = request.inputs();
         for (int i = 0; i < inputs.size(); i++) {
             if (isToBeCopied(inputs.get(i))) {
-                return copy(call, memory);
+                return copy(request, memory);
             }
         }
-        return call;
+        return request;
     }
 
     private static boolean isToBeCopied(InputTensor input) {
         return input.data().isMapped() && input.datatype().equals(DataType.BYTES.name());
     }
 
-    private static InferRequest copy(InferRequest call, TensorMemory memory) {
+    private static InferRequest copy(InferRequest request, TensorMemory memory) {
         List<InputTensor> inputs = new ArrayList<>();
         List<TensorBuffer> copies = new ArrayList<>();
         boolean copied = false;
         try {
-            for (InputTensor input : call.inputs()) {
+            for (InputTensor input : request.inputs()) {
                 if (isToBeCopied(input)) {
                     TensorBuffer copy = memory.allocate(input.data().byteSize());
                     copies.add(copy);
@@ -65,9 +65,15 @@ public final class OwnedStrings {
         }
         Runnable release = () -> {
             copies.forEach(TensorBuffer::close);
-            call.release().run();
+            request.release().run();
         };
         return new InferRequest(
-                call.model(), call.id(), inputs, call.outputs(), call.parameters(), call.options(), release);
+                request.model(),
+                request.id(),
+                inputs,
+                request.outputs(),
+                request.parameters(),
+                request.options(),
+                release);
     }
 }

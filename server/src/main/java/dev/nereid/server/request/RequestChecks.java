@@ -6,13 +6,14 @@ import dev.nereid.api.InputTensor;
 import dev.nereid.api.NamedTensor;
 import dev.nereid.api.RequestedOutput;
 import dev.nereid.scheduler.request.CheckedRequest;
-import dev.nereid.scheduler.request.OutputTarget;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.spi.ErrorCode;
 import dev.nereid.spi.ModelSettings;
 import dev.nereid.spi.TensorSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -21,11 +22,11 @@ import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
- * Checks requests against the configuration of a model version and converts them for its scheduler. Immutable, safe
- * for use by any thread; called on event loops.
+ * Checks requests against the configuration of a model version and converts them for its scheduler. Immutable, safe for
+ * use by any thread; called on event loops.
  *
- * <p>A valid call costs a few comparisons for each tensor; only the content of byte strings is walked over. Where a
- * call is wrong in several ways, the error is the one that the reference server reports, which looks at inputs last to
+ * <p>A valid request costs a few comparisons for each tensor; only the content of byte strings is walked over. If a
+ * request is wrong in several ways, the error is the one that the reference server reports, which checks inputs last to
  * first.
  */
 public final class RequestChecks {
@@ -35,7 +36,7 @@ public final class RequestChecks {
     private static final int UNKNOWN = -1;
 
     private final String model;
-    private final long version;
+    private final ModelVersion modelVersion;
     private final int maxBatchSize;
     private final InputCheck[] inputs;
     private final int requiredInputs;
@@ -45,10 +46,11 @@ public final class RequestChecks {
 
     private final Names inputNames;
     private final Names outputNames;
+    private final RequestOutputs allOutputs;
 
     private RequestChecks(ModelSettings settings) {
         model = settings.name();
-        version = settings.version();
+        modelVersion = new ModelVersion(model, settings.version());
         maxBatchSize = settings.maxBatchSize();
         inputs = settings.inputs().stream()
                 .map(spec -> new InputCheck(model, settings.batches(), spec))
@@ -58,6 +60,7 @@ public final class RequestChecks {
         inOrder = IntStream.range(0, inputs.length).toArray();
         inputNames = Names.of(settings.inputs());
         outputNames = Names.of(settings.outputs());
+        allOutputs = RequestOutputs.all(outputNames.all());
     }
 
     /**
@@ -71,32 +74,31 @@ public final class RequestChecks {
     }
 
     /**
-     * Checks a call. The memory stays with the caller if the call is refused, and goes on with the result otherwise.
+     * Checks a request. The memory stays with the caller if the request is refused, and passes to the result otherwise.
      *
-     * @param call a call to this model version; the version that it names is not looked at
-     * @return the call as schedulers take it, sharing the memory of the inputs
-     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the call does not fit the configuration
+     * @param request a request to this model version; the version that it names is ignored
+     * @param arrivedNanos the time at which the server received it
+     * @return the request as schedulers take it, sharing the memory of the inputs
+     * @throws InferenceException {@link ErrorCode#INVALID_ARGUMENT} if the request does not fit the configuration
      */
-    public CheckedRequest check(InferRequest call) {
-        String id = call.id();
-        int[] slots = inputSlots(id, call.inputs());
-        List<String> outputs = outputs(id, call.outputs());
-        checkCount(id, call.inputs(), slots);
-        long batch = batch(id, call.inputs(), slots);
+    public CheckedRequest check(InferRequest request, long arrivedNanos) {
+        String id = request.id();
+        int[] slots = inputSlots(id, request.inputs());
+        RequestOutputs outputs = outputs(id, request.outputs());
+        checkCount(id, request.inputs(), slots);
+        long batch = batch(id, request.inputs(), slots);
         return new CheckedRequest(
-                model,
-                version,
-                (int) Math.max(batch, 1),
+                modelVersion,
                 id,
-                tensors(id, call.inputs(), slots, batch),
+                new RequestInputs(
+                        tensors(id, request.inputs(), slots, batch), (int) Math.max(batch, 1), request.release()),
                 outputs,
-                targets(call.outputs()),
-                call.parameters(),
-                call.options(),
-                call.release());
+                request.parameters(),
+                request.options(),
+                arrivedNanos);
     }
 
-    /** For each given input its place in the configuration, or {@link #UNKNOWN}. */
+    /** Returns the configured index of each input, or {@link #UNKNOWN}. */
     private int[] inputSlots(String id, List<InputTensor> given) {
         if (areInOrder(given)) {
             return inOrder;
@@ -127,7 +129,7 @@ public final class RequestChecks {
         return slots;
     }
 
-    /** Says whether all inputs are there, in the order of the configuration, as most clients send them. */
+    /** Returns whether all inputs are present, in the order of the configuration, as most clients send them. */
     private boolean areInOrder(List<InputTensor> given) {
         boolean areInOrder = given.size() == inputs.length;
         for (int i = 0; areInOrder && i < inputs.length; i++) {
@@ -136,27 +138,28 @@ public final class RequestChecks {
         return areInOrder;
     }
 
-    /** The wanted outputs in the order of the configuration. */
-    private List<String> outputs(String id, List<RequestedOutput> wanted) {
-        if (wanted.isEmpty()) {
-            return outputNames.all();
-        }
+    private RequestOutputs outputs(String id, List<RequestedOutput> requested) {
+        return requested.isEmpty() ? allOutputs : RequestOutputs.of(names(id, requested), requested);
+    }
+
+    /** Returns the names of the requested outputs in the order of the configuration. */
+    private List<String> names(String id, List<RequestedOutput> requested) {
         boolean[] taken = new boolean[outputNames.all().size()];
-        int known = 0;
-        for (int i = 0; i < wanted.size(); i++) {
-            int slot = outputNames.indexOf(wanted.get(i).name(), i);
+        int count = 0;
+        for (int i = 0; i < requested.size(); i++) {
+            int slot = outputNames.indexOf(requested.get(i).name(), i);
             if (slot != UNKNOWN && !taken[slot]) {
                 taken[slot] = true;
-                known++;
+                count++;
             }
         }
-        if (known < wanted.size()) {
-            throw wrongOutputs(id, wanted);
+        if (count < requested.size()) {
+            throw wrongOutputs(id, requested);
         }
-        if (known == taken.length) {
+        if (count == taken.length) {
             return outputNames.all();
         }
-        List<String> outputs = new ArrayList<>(known);
+        List<String> outputs = new ArrayList<>(count);
         for (int slot = 0; slot < taken.length; slot++) {
             if (taken[slot]) {
                 outputs.add(outputNames.all().get(slot));
@@ -165,27 +168,15 @@ public final class RequestChecks {
         return outputs;
     }
 
-    private static List<OutputTarget> targets(List<RequestedOutput> wanted) {
-        List<OutputTarget> targets = List.of();
-        for (int i = 0; i < wanted.size(); i++) {
-            RequestedOutput output = wanted.get(i);
-            if (output.target().isPresent()) {
-                targets = targets.isEmpty() ? new ArrayList<>() : targets;
-                targets.add(new OutputTarget(output.name(), output.target().get()));
-            }
-        }
-        return targets;
-    }
-
-    /** Duplicates are told first; of unknown names, the first by the alphabet. */
-    private InferenceException wrongOutputs(String id, List<RequestedOutput> wanted) {
+    /** Reports duplicates first; of unknown names, the first in alphabetical order. */
+    private InferenceException wrongOutputs(String id, List<RequestedOutput> requested) {
         Set<String> seen = new HashSet<>();
-        for (RequestedOutput output : wanted) {
+        for (RequestedOutput output : requested) {
             if (!seen.add(output.name())) {
                 return RequestErrors.duplicateOutput(id, output.name());
             }
         }
-        String unknown = wanted.stream()
+        String unknown = requested.stream()
                 .map(RequestedOutput::name)
                 .filter(output -> outputNames.indexOf(output, 0) == UNKNOWN)
                 .min(String::compareTo)
@@ -207,7 +198,7 @@ public final class RequestChecks {
         throw RequestErrors.inputCount(id, model, names, missing, requiredInputs, inputs.length);
     }
 
-    /** With optional inputs the number alone does not tell; an unknown name is told by its own error later. */
+    /** With optional inputs the number alone is not enough; an unknown name is reported by its own error later. */
     private boolean hasAllRequired(int[] slots) {
         int required = 0;
         for (int slot : slots) {
@@ -246,18 +237,19 @@ public final class RequestChecks {
         return batch;
     }
 
-    private List<NamedTensor> tensors(String id, List<InputTensor> given, int[] slots, long batch) {
+    private NamedTensor[] tensors(String id, List<InputTensor> given, int[] slots, long batch) {
         NamedTensor[] tensors = new NamedTensor[inputs.length];
         for (int i = slots.length - 1; i >= 0; i--) {
             tensors[slots[i]] = inputs[slots[i]].check(id, given.get(i), batch);
         }
         if (slots.length == tensors.length) {
-            return Collections.unmodifiableList(Arrays.asList(tensors));
+            return tensors;
         }
-        List<NamedTensor> present = new ArrayList<>(slots.length);
+        NamedTensor[] present = new NamedTensor[slots.length];
+        int count = 0;
         for (NamedTensor tensor : tensors) {
             if (tensor != null) {
-                present.add(tensor);
+                present[count++] = tensor;
             }
         }
         return present;
@@ -280,9 +272,9 @@ public final class RequestChecks {
         }
 
         /**
-         * Finds the place of a name.
+         * Finds the index of a name.
          *
-         * @param guess where to look first
+         * @param guess the index that is tried first
          */
         int indexOf(String name, int guess) {
             if (guess < all.size() && all.get(guess).equals(name)) {

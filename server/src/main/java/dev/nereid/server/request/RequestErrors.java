@@ -10,7 +10,7 @@ import java.util.List;
 
 /**
  * Creates the exceptions of invalid requests, with the texts of the reference server. Clients match on them, so they
- * are the reference server's to the letter: most start with the call's id, those of unknown names do not.
+ * are the reference server's to the letter: most start with the request's id, those of unknown names do not.
  */
 final class RequestErrors {
     private static final String BATCH_NOTE = "NOTE: Setting a non-zero max_batch_size in the model config requires a"
@@ -37,18 +37,18 @@ final class RequestErrors {
     }
 
     /**
-     * Tells that inputs are missing or too many.
+     * Reports missing or surplus inputs.
      *
-     * @param given the names of the call's inputs
-     * @param missing the names of the inputs that the call lacks
-     * @param required how many inputs a call must have
-     * @param most how many it may have
+     * @param given the names of the request's inputs
+     * @param missing the names of the inputs that the request lacks
+     * @param required the minimum of inputs
+     * @param maximum the maximum of inputs
      */
     static InferenceException inputCount(
-            String id, String model, List<String> given, List<String> missing, int required, int most) {
-        String expected = required == most
-                ? "expected " + most + " inputs"
-                : "expected number of inputs between " + required + " and " + most;
+            String id, String model, List<String> given, List<String> missing, int required, int maximum) {
+        String expected = required == maximum
+                ? "expected " + maximum + " inputs"
+                : "expected number of inputs between " + required + " and " + maximum;
         // The reference prints the given names last to first, and half a bracket where nothing is missing.
         return of(
                 id,

@@ -18,12 +18,12 @@ import org.slf4j.LoggerFactory;
  * Reference-counted mapping of a shared memory region, with a second count for its registration. Lock-free; safe for
  * use by any thread.
  *
- * <p>The users are the registry and each lease; the last one to go unmaps the region. The holders are the registration
- * and each lease that was taken before the client unregistered the region, until its last response is about to be
- * written; the last one to go takes the region out of the registry. So a request that was accepted before the region
- * was unregistered keeps it registered until it is answered; a later one may use it, and keeps it mapped, but no longer
- * registered. Each count only rises while it is above zero, so it reaches
- * zero once.
+ * <p>The registry and each lease hold a reference; the release of the last one unmaps the region. The registration is
+ * held by the registry and by each lease acquired before the client unregistered the region, until the last response of
+ * the lease's request is about to be written; the release of the last hold removes the region from the registry. So a
+ * request that was accepted before the client unregistered the region keeps it registered until its terminal response;
+ * a later one may use it, and keeps it mapped, but not registered. Each count only rises while it is above zero, so it
+ * reaches zero once.
  */
 final class MappedRegion {
     private static final Logger LOG = LoggerFactory.getLogger(MappedRegion.class);
@@ -47,7 +47,7 @@ final class MappedRegion {
     }
 
     /**
-     * Maps part of a segment, whose channel is the region's unless this throws.
+     * Maps part of a segment, and takes over its channel unless this throws.
      *
      * @param registry removes the region, so that its name is free; called once, on any thread
      */
@@ -76,7 +76,10 @@ final class MappedRegion {
         }
     }
 
-    /** Unregisters the region: now, or when the last lease taken before is answered. Later calls do nothing. */
+    /**
+     * Unregisters the region: now, or after the terminal responses of the leases acquired before. Later calls do
+     * nothing.
+     */
     void unregister() {
         if (unregistered.compareAndSet(false, true)) {
             releaseRegistration();
@@ -140,14 +143,14 @@ final class MappedRegion {
             return new Part(this, region.memory.asSlice(offset, byteSize));
         }
 
-        /** Has the use keep the region registered no longer. */
+        /** Releases the hold on the registration. Later calls do nothing. */
         void releaseRegistration() {
             if (holdsRegistration.compareAndSet(true, false)) {
                 region.releaseRegistration();
             }
         }
 
-        /** Ends the use; to be called once. */
+        /** Releases the reference; to be called once. */
         void release() {
             releaseRegistration();
             region.release();
@@ -178,7 +181,7 @@ final class MappedRegion {
         @Override
         public void close() {
             if (!closed.compareAndSet(false, true)) {
-                throw new IllegalStateException("lease: given back twice (expected: once)");
+                throw new IllegalStateException("lease: closed twice (expected: once)");
             }
             reference.release();
         }

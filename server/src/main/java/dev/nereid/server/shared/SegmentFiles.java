@@ -12,31 +12,31 @@ import java.util.regex.Pattern;
 /**
  * Opens shared memory segments by key, as {@code shm_open} does: files in one directory. Immutable.
  *
- * @param directory the folder that the system keeps segments in
+ * @param directory the directory in which the system keeps segments
  */
 record SegmentFiles(Path directory) {
     /** Where the system keeps segments. */
     static final SegmentFiles OF_THE_SYSTEM = new SegmentFiles(Path.of("/dev/shm"));
 
-    /** What the reference's backends share among themselves; no client has a business in it. */
+    /** The prefix of segments that the reference's backends share among themselves; not for clients. */
     static final String RESERVED = "triton_python_backend_shm_region_";
 
     private static final Pattern LEADING_SLASHES = Pattern.compile("^/+");
 
-    /** Says whether a key names nothing. */
+    /** Returns whether a key is an empty name. */
     static boolean isEmpty(String key) {
         return name(key).isEmpty();
     }
 
-    /** Says whether a key is not for clients. */
+    /** Returns whether a key is reserved for backends. */
     static boolean isReserved(String key) {
         return name(key).startsWith(RESERVED);
     }
 
     /**
-     * Opens a segment for reading and writing. Never leaves the folder: neither by the key nor by a link.
+     * Opens a segment for reading and writing. Never leaves the directory: neither by the key nor by a link.
      *
-     * @throws IOException if there is no such segment, or if it is something else than memory
+     * @throws IOException if there is no such segment, or if it is not a regular file
      */
     FileChannel open(String key) throws IOException {
         String name = name(key);
@@ -44,7 +44,8 @@ record SegmentFiles(Path directory) {
             throw new FileSystemException(name, null, "no name of a segment");
         }
         Path file = directory.resolve(name);
-        // A link, a pipe or a folder must not even be opened; what is opened cannot be a link whoever replaces it.
+        // A link, a pipe or a directory must not even be opened; an opened file cannot be a link even if it is replaced
+        // meanwhile.
         if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
             throw new FileSystemException(name, null, "no segment");
         }

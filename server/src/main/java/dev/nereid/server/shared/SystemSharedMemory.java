@@ -16,11 +16,10 @@ import java.util.concurrent.ConcurrentSkipListMap;
  * Registry of POSIX shared memory regions of clients, without CUDA shared memory. Lock-free; safe for use by any
  * thread.
  *
- * <p>A region that is unregistered stays registered until the requests have ended that used it before, and mapped as
- * long as a request uses it: see {@link MappedRegion}. Its owner may cut the segment
- * off at any time all the same; then the memory behind the new end is gone, mapped or not, and whoever touches it
- * fails. That is why each lease looks at the segment again, and why the server lets nobody touch such memory who could
- * not stand it.
+ * <p>A region that a client unregisters stays registered until the requests that used it before have ended, and mapped
+ * as long as a request uses it: see {@link MappedRegion}. Its owner may truncate the segment at any time nevertheless;
+ * then the memory behind the new end is gone, mapped or not, and every access to it fails. Therefore each lease checks
+ * the size of the segment again, and only code that tolerates such failures may access the memory.
  */
 public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     /** More than any client needs; each costs a descriptor and a mapping, which a process has not without end. */
@@ -40,9 +39,9 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         this.files = files;
     }
 
-    /** Creates an empty registry whose segments are the files of a folder. */
-    static SystemSharedMemory in(Path folder) {
-        return new SystemSharedMemory(new SegmentFiles(folder));
+    /** Creates an empty registry whose segments are the files of a directory. */
+    static SystemSharedMemory in(Path directory) {
+        return new SystemSharedMemory(new SegmentFiles(directory));
     }
 
     @Override
@@ -56,7 +55,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
                     + SegmentFiles.RESERVED + "'");
         }
         if (regions.containsKey(name)) {
-            throw taken(name);
+            throw alreadyExists(name);
         }
         if (regions.size() >= MAX_REGIONS) {
             throw new InferenceException(
@@ -66,7 +65,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         MappedRegion mapped = map(new Region(name, key, offset, byteSize));
         if (regions.putIfAbsent(name, mapped) != null) {
             mapped.release(); // never registered
-            throw taken(name);
+            throw alreadyExists(name);
         }
     }
 
@@ -122,7 +121,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
     public Region region(String name) {
         MappedRegion found = regions.get(name);
         if (found == null) {
-            throw unknown("system shared memory region: '" + Quoted.text(name) + "'");
+            throw notFound("system shared memory region: '" + Quoted.text(name) + "'");
         }
         return found.region();
     }
@@ -137,7 +136,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         MappedRegion found = regions.get(name);
         MappedRegion.Reference use = found == null ? null : found.acquire();
         if (use == null) {
-            throw unknown("shared memory region: '" + Quoted.text(name) + "'");
+            throw notFound("shared memory region: '" + Quoted.text(name) + "'");
         }
         boolean leased = false;
         try {
@@ -186,7 +185,7 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
 
     @Override
     public CudaRegion cudaRegion(String name) {
-        throw unknown("cuda shared memory region: '" + Quoted.text(name) + "'");
+        throw notFound("cuda shared memory region: '" + Quoted.text(name) + "'");
     }
 
     @Override
@@ -204,12 +203,12 @@ public final class SystemSharedMemory implements SharedMemory, AutoCloseable {
         return "failed to register shared memory region '" + Quoted.text(name) + "': ";
     }
 
-    private static InferenceException taken(String name) {
+    private static InferenceException alreadyExists(String name) {
         return new InferenceException(
                 ErrorCode.ALREADY_EXISTS, "shared memory region '" + Quoted.text(name) + "' already in manager");
     }
 
-    private static InferenceException unknown(String what) {
+    private static InferenceException notFound(String what) {
         return InferenceException.refusal(ErrorCode.NOT_FOUND, RefusalCause.INVALID, "Unable to find " + what);
     }
 

@@ -13,8 +13,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * Tracks schedulers that are warming up, so that a shutdown can end their warm-ups. Safe for use by any thread.
  *
- * <p>No warm-up is missed: whoever begins one adds it before it reads whether warm-ups are ended, {@link #end} says so
- * before it looks for those that were added.
+ * <p>No warm-up is missed: a thread that begins one adds it before it reads whether warm-ups are ended; {@link #end}
+ * sets that before it reads which were added.
  */
 public final class RunningWarmups {
     private final Set<ModelScheduler> running = ConcurrentHashMap.newKeySet();

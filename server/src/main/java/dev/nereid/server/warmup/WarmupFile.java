@@ -15,9 +15,9 @@ import java.nio.file.Path;
 /**
  * A file in a model's {@code warmup} directory with the content of an input. Immutable; blocks.
  *
- * @param name the file's name as the configuration has it
- * @param path where it lies, with all links followed: within the folder
- * @param size its size in bytes, when it was looked at
+ * @param name the file's name in the configuration
+ * @param path its path with all links followed: within the directory
+ * @param size its size in bytes, when it was found
  */
 record WarmupFile(String name, Path path, long size) {
     private static final ValueLayout.OfInt LENGTH = ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -26,17 +26,17 @@ record WarmupFile(String name, Path path, long size) {
     /**
      * Finds a file.
      *
-     * @param model the model's folder
-     * @param name the file's name in the folder {@code warmup} in it
+     * @param model the model's directory
+     * @param name the file's name in the directory {@code warmup} of the model
      * @throws InferenceException {@link ErrorCode#INTERNAL} if there is no such file, {@link ErrorCode#UNSUPPORTED} if
      *     it lies elsewhere
      */
     static WarmupFile find(Path model, String name) {
-        Path folder = model.resolve("warmup");
-        Path path = folder.resolve(name.replaceFirst("^/+", "")); // a leading slash counts for nothing
+        Path directory = model.resolve("warmup");
+        Path path = directory.resolve(name.replaceFirst("^/+", "")); // a leading slash is ignored
         try {
             Path file = path.toRealPath();
-            if (!file.startsWith(folder.toRealPath())) {
+            if (!file.startsWith(directory.toRealPath())) {
                 throw new InferenceException(
                         ErrorCode.UNSUPPORTED, "file path '" + name + "' is outside of the model's warmup directory");
             }
@@ -84,10 +84,10 @@ record WarmupFile(String name, Path path, long size) {
     }
 
     /**
-     * Finds where the first strings of a content end.
+     * Finds the end of the first strings of a content.
      *
      * @param content strings with their lengths
-     * @param strings how many are wanted
+     * @param strings the number of strings
      * @return the part with these strings, or all if there are no more, or the content ends within one of them
      */
     static MemorySegment first(MemorySegment content, long strings) {

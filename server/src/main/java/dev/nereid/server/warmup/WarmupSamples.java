@@ -10,6 +10,7 @@ import dev.nereid.api.memory.TensorBuffer;
 import dev.nereid.api.memory.TensorMemory;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.RequestInputs;
 import dev.nereid.server.request.RequestChecks;
 import dev.nereid.spi.DataType;
 import dev.nereid.spi.ErrorCode;
@@ -46,28 +47,28 @@ public final class WarmupSamples implements AutoCloseable {
     private final List<WarmupSample> samples = new ArrayList<>();
     private final List<TensorBuffer> buffers = new ArrayList<>();
 
-    private WarmupSamples(ModelSettings model, Path folder, TensorMemory memory, RandomGenerator random) {
+    private WarmupSamples(ModelSettings model, Path directory, TensorMemory memory, RandomGenerator random) {
         this.model = model;
-        this.directory = folder;
+        this.directory = directory;
         this.memory = memory;
         this.random = random;
         this.checks = RequestChecks.forModel(model);
     }
 
     /**
-     * Reads what the configuration of a model asks for.
+     * Reads the warm-up samples of a model.
      *
      * @param config the completed configuration
      * @param model the same, as schedulers see it
-     * @param folder the model's folder
-     * @param memory where the content of inputs is kept
-     * @param random makes content
+     * @param directory the model's directory
+     * @param memory the memory for the content of inputs
+     * @param random generates content
      * @return the samples, owned by the caller
      * @throws InferenceException if a sample is wrong, a file is missing, or there is no memory; nothing is kept then
      */
     public static WarmupSamples read(
-            ModelConfig config, ModelSettings model, Path folder, TensorMemory memory, RandomGenerator random) {
-        WarmupSamples samples = new WarmupSamples(model, folder, memory, random);
+            ModelConfig config, ModelSettings model, Path directory, TensorMemory memory, RandomGenerator random) {
+        WarmupSamples samples = new WarmupSamples(model, directory, memory, random);
         boolean read = false;
         try {
             for (ModelWarmup setting : config.getModelWarmupList()) {
@@ -96,7 +97,7 @@ public final class WarmupSamples implements AutoCloseable {
         buffers.clear();
     }
 
-    /** Adds a sample; whatever is wrong with it is told with its name. */
+    /** Adds a sample; every error has its name. */
     private void add(ModelWarmup setting) {
         try {
             samples.add(sample(setting));
@@ -111,18 +112,18 @@ public final class WarmupSamples implements AutoCloseable {
             throw invalid("count " + Integer.toUnsignedString(setting.getCount()) + " for '" + model.name()
                     + "', max allowed is " + MAX_EXECUTIONS);
         }
-        long calls = Integer.toUnsignedLong(setting.getBatchSize());
-        if (calls > Math.max(model.maxBatchSize(), 1)) {
+        long batchSize = Integer.toUnsignedLong(setting.getBatchSize());
+        if (batchSize > Math.max(model.maxBatchSize(), 1)) {
             throw invalid(
-                    "batch size " + calls + " for '" + model.name() + "', max allowed is " + model.maxBatchSize());
+                    "batch size " + batchSize + " for '" + model.name() + "', max allowed is " + model.maxBatchSize());
         }
         List<InputTensor> known = new ArrayList<>();
         List<NamedTensor> unknown = new ArrayList<>();
         for (Map.Entry<String, ModelWarmup.Input> input : new TreeMap<>(setting.getInputsMap()).entrySet()) {
             add(input.getKey(), input.getValue(), known, unknown);
         }
-        CheckedRequest call = request(setting, known, unknown);
-        List<CheckedRequest> batch = Collections.nCopies((int) calls, call);
+        CheckedRequest request = request(setting, known, unknown);
+        List<CheckedRequest> batch = Collections.nCopies((int) batchSize, request);
         long executions = Math.max(Integer.toUnsignedLong(setting.getCount()), 1);
         return new WarmupSample(setting.getName(), (int) executions, () -> batch);
     }
@@ -178,29 +179,21 @@ public final class WarmupSamples implements AutoCloseable {
         return buffer.segment();
     }
 
-    /** Makes the call that all of an execution are equal to; what the configuration does not know goes last. */
+    /** Creates the request that all of an execution equal; inputs that the configuration does not declare are last. */
     private CheckedRequest request(ModelWarmup setting, List<InputTensor> known, List<NamedTensor> unknown) {
-        CheckedRequest call = checks.check(new InferRequest(
-                new ModelRef(model.name(), model.version()),
-                setting.getName(),
-                known,
-                List.of(),
-                Map.of(),
-                RequestOptions.DEFAULT,
-                () -> {}));
-        List<NamedTensor> inputs = new ArrayList<>(call.inputs());
+        CheckedRequest checked = checks.check(
+                new InferRequest(
+                        new ModelRef(model.name(), model.version()),
+                        setting.getName(),
+                        known,
+                        List.of(),
+                        Map.of(),
+                        RequestOptions.DEFAULT,
+                        () -> {}),
+                0);
+        List<NamedTensor> inputs = new ArrayList<>(checked.inputs());
         inputs.addAll(unknown);
-        return new CheckedRequest(
-                call.model(),
-                call.version(),
-                call.batchSize(),
-                call.id(),
-                List.copyOf(inputs),
-                call.outputs(),
-                call.targets(),
-                call.parameters(),
-                call.options(),
-                call.release());
+        return checked.withInputs(RequestInputs.of(inputs, checked.batchSize(), checked.release()));
     }
 
     private static DataType type(String name, inference.DataType type) {

@@ -16,7 +16,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
-/** The cache does as a list does in which what is used goes to the end, and room is made from the front. */
+/** The cache behaves as a list: used entries move to the end, and entries are evicted from the front. */
 final class LocalCacheProperties {
     private static final int UNIT = 64;
 
@@ -26,8 +26,8 @@ final class LocalCacheProperties {
         private final Map<Integer, Integer> units = new HashMap<>();
         private final int maxUnits;
 
-        Model(int most) {
-            this.maxUnits = most;
+        Model(int maximum) {
+            this.maxUnits = maximum;
         }
 
         String insert(int key, int size) {
@@ -66,26 +66,26 @@ final class LocalCacheProperties {
 
     @Property(tries = 500)
     void evictsTheLeastRecentlyUsedEntry(
-            @ForAll @IntRange(min = 1, max = 20) int most,
+            @ForAll @IntRange(min = 1, max = 20) int maximum,
             @ForAll @Size(max = 200) List<@IntRange(max = 40 * 22 - 1) Integer> steps) {
-        Model model = new Model(most);
-        LocalCache cache = new LocalCache((long) most * UNIT);
+        Model model = new Model(maximum);
+        LocalCache cache = new LocalCache((long) maximum * UNIT);
         for (int step : steps) {
             int key = step % 20;
             int units = step / 40; // 0 to 21: the latter never fits
-            RecordingCacheObserver told = new RecordingCacheObserver();
+            RecordingCacheObserver observer = new RecordingCacheObserver();
             if (step / 20 % 2 == 0) {
-                cache.lookup(new CacheKey(key, 0), told);
-                assertThat(told.word()).isEqualTo(model.lookup(key) ? "found" : "missing");
-                told.entry().ifPresent(entry -> {
+                cache.lookup(new CacheKey(key, 0), observer);
+                assertThat(observer.word()).isEqualTo(model.lookup(key) ? "found" : "missing");
+                observer.entry().ifPresent(entry -> {
                     byte[] content = entry.content().toArray(ValueLayout.JAVA_BYTE);
                     assertThat(content).isEqualTo(content(content.length, key));
                     entry.close();
                 });
             } else {
                 byte[] content = content(Math.max(0, units * UNIT - key), key); // a little less counts as much
-                cache.insert(new CacheKey(key, 0), MemorySegment.ofArray(content), told);
-                assertThat(told.word()).isEqualTo(model.insert(key, Math.max(1, units)));
+                cache.insert(new CacheKey(key, 0), MemorySegment.ofArray(content), observer);
+                assertThat(observer.word()).isEqualTo(model.insert(key, Math.max(1, units)));
             }
             assertThat(cache.bytesInUse()).isLessThanOrEqualTo((long) model.units() * UNIT);
         }

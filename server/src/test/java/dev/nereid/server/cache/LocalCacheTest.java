@@ -177,9 +177,9 @@ final class LocalCacheTest {
     }
 
     private static String insert(LocalCache cache, long key, MemorySegment content) {
-        RecordingCacheObserver told = new RecordingCacheObserver();
-        cache.insert(new CacheKey(key, 0), content, told);
-        return told.word();
+        RecordingCacheObserver observer = new RecordingCacheObserver();
+        cache.insert(new CacheKey(key, 0), content, observer);
+        return observer.word();
     }
 
     private List<Integer> kept(int... keys) {
@@ -202,12 +202,12 @@ final class LocalCacheTest {
     }
 
     private static Optional<CacheEntry> find(LocalCache cache, long key) {
-        RecordingCacheObserver told = new RecordingCacheObserver();
-        cache.lookup(new CacheKey(key, 0), told);
-        return told.entry();
+        RecordingCacheObserver observer = new RecordingCacheObserver();
+        cache.lookup(new CacheKey(key, 0), observer);
+        return observer.entry();
     }
 
-    /** Reads an entry and looks whether every byte is that of its key. */
+    /** Reads an entry and checks whether every byte is that of its key. */
     private record Reading(int key, List<String> mismatches) implements LookupObserver {
         @Override
         public void found(CacheEntry entry) {

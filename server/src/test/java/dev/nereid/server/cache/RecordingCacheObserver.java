@@ -9,18 +9,18 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Takes note of what a cache says. Confined to one thread. */
+/** Records the notifications of a cache. Confined to one thread. */
 final class RecordingCacheObserver implements LookupObserver, InsertObserver {
     private final List<String> words = new ArrayList<>();
     private final List<CacheEntry> entries = new ArrayList<>();
 
-    /** Returns what was said; fails unless that is one word. */
+    /** Returns the notification; fails unless there is exactly one. */
     String word() {
         assertThat(words).hasSize(1);
         return words.getFirst();
     }
 
-    /** Returns the entry that was found, to be closed by the caller; fails unless one word was said. */
+    /** Returns the found entry, to be closed by the caller; fails unless there is exactly one notification. */
     Optional<CacheEntry> entry() {
         word();
         return entries.stream().findFirst();

@@ -61,7 +61,7 @@ final class ClassifyingObserverTest {
         observer.onResponse(tooLong);
         observer.onResponse(later);
         observer.onCompleted();
-        observer.onError(new InferenceException(ErrorCode.CANCELLED, "withdrawn"));
+        observer.onError(new InferenceException(ErrorCode.CANCELLED, "cancelled"));
 
         assertThat(responses.responses).isEmpty();
         assertThat(responses.errors).extracting(InferenceException::code).containsExactly(ErrorCode.UNAVAILABLE);
@@ -145,7 +145,7 @@ final class ClassifyingObserverTest {
                         Arena.ofAuto().allocateFrom(ValueLayout.JAVA_FLOAT, values)));
     }
 
-    /** What the caller was told. */
+    /** Records the notifications of the caller. */
     private static final class RecordedResponses implements ResponseObserver {
         private final List<InferResponse> responses = new ArrayList<>();
         private final List<InferenceException> errors = new ArrayList<>();

@@ -12,11 +12,11 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
-/** The heap finds what sorting everything finds. */
+/** The heap finds the same elements as a sort of everything. */
 class LargestElementsProperties {
     @Property
-    void findsWhatSortingFinds(@ForAll @Size(max = 40) byte[] values, @ForAll @IntRange(max = 41) int wanted) {
-        int classes = Math.min(wanted, values.length);
+    void findsWhatSortingFinds(@ForAll @Size(max = 40) byte[] values, @ForAll @IntRange(max = 41) int limit) {
+        int classes = Math.min(limit, values.length);
         MemorySegment data = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_BYTE, values);
 
         int[] found = LargestElements.find(Scores.INT8, data, values.length, classes);

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ConfigCompletionTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', nullValues = "-", textBlock = """
-            # configuration                           | version's folder   | platform              | backend     | filename
+            # configuration                           | version directory  | platform              | backend     | filename
             -                                         | model.savedmodel/  | tensorflow_savedmodel | tensorflow  | model.savedmodel
             -                                         | model.graphdef     | tensorflow_graphdef   | tensorflow  | model.graphdef
             backend: 'tensorflow'                     | model.graphdef     | tensorflow_graphdef   | tensorflow  | model.graphdef

@@ -342,11 +342,11 @@ class ConfigValidationTest {
             Arguments.of(
                     "instance_group [ { count: 4096 kind: KIND_CPU }, { count: 1 kind: KIND_MODEL } ]",
                     List.of(),
-                    "the instance groups of model m ask for 4097 instances (expected: at most 4096)"),
+                    "the instance groups of model m have 4097 instances (expected: at most 4096)"),
             Arguments.of(
                     "instance_group [ { count: 2147483647 kind: KIND_GPU gpus: [ 0, 1 ] } ]",
                     List.of(0, 1),
-                    "the instance groups of model m ask for 4294967294 instances (expected: at most 4096)"));
+                    "the instance groups of model m have 4294967294 instances (expected: at most 4096)"));
 
     private static Arguments group(String group, List<Integer> gpus, String message) {
         return Arguments.of("instance_group { name: 'g' " + group + " }", gpus, GROUP + message);

@@ -11,7 +11,7 @@ final class Configs {
         return ModelConfigReader.parse("test/config.pbtxt", text);
     }
 
-    /** Reads a configuration that passes every check, and then what is added to it. */
+    /** Reads a configuration that passes every check, followed by more text. */
     static ModelConfig valid(String more) {
         return ConfigNormalization.normalize(config("""
                 name: "m"

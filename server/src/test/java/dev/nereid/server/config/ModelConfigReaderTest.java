@@ -172,7 +172,7 @@ class ModelConfigReaderTest {
         return failure(() -> ModelConfigReader.parse("simple/config.pbtxt", text));
     }
 
-    private static InferenceException failure(org.assertj.core.api.ThrowableAssert.ThrowingCallable call) {
-        return catchThrowableOfType(InferenceException.class, call);
+    private static InferenceException failure(org.assertj.core.api.ThrowableAssert.ThrowingCallable reading) {
+        return catchThrowableOfType(InferenceException.class, reading);
     }
 }

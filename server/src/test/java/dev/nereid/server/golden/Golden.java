@@ -20,10 +20,10 @@ final class Golden {
      * A recorded case.
      *
      * @param number its number in the record
-     * @param part which part of the record it is in; empty if there is one only
-     * @param title what it tries
+     * @param part the part of the record that it is in; empty if there is only one
+     * @param title the subject of the case
      * @param request the request as text
-     * @param response the answer as text
+     * @param response the response as text
      */
     record Case(int number, String part, String title, String request, String response) {
         @Override
@@ -34,26 +34,26 @@ final class Golden {
 
     private Golden() {}
 
-    /** Returns a file or folder of the record, and skips the test if there is none. */
+    /** Returns a file or directory of the record, and skips the test if there is none. */
     static Path path(String name) {
         Path path = DIRECTORY.resolve(name);
         assumeTrue(Files.exists(path), () -> "no recorded exchanges: " + path + " does not exist");
         return path;
     }
 
-    /** Returns the folders of the recorded models. */
+    /** Returns the directories of the recorded models. */
     static List<Path> models() {
-        try (Stream<Path> folders = Files.list(path("models"))) {
-            return folders.sorted().toList();
+        try (Stream<Path> directories = Files.list(path("models"))) {
+            return directories.sorted().toList();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    /** Returns the cases of a file whose request and answer are text. */
-    static List<Case> cases(String file, String answerMember) {
+    /** Returns the cases of a file whose request and response are text. */
+    static List<Case> cases(String file, String responseMember) {
         try (Stream<String> lines = Files.lines(path(file))) {
-            return lines.map(line -> parse(line, answerMember))
+            return lines.map(line -> parse(line, responseMember))
                     .filter(one -> !one.request().isEmpty())
                     .toList();
         } catch (IOException e) {
@@ -61,7 +61,7 @@ final class Golden {
         }
     }
 
-    private static Case parse(String line, String answerMember) {
+    private static Case parse(String line, String responseMember) {
         Struct.Builder members = Struct.newBuilder();
         try {
             JsonFormat.parser().merge(line, members);
@@ -73,7 +73,7 @@ final class Golden {
                 text(members, "file"),
                 text(members, "title"),
                 text(members, "request"),
-                text(members, answerMember));
+                text(members, responseMember));
     }
 
     private static String text(Struct.Builder members, String name) {

@@ -67,7 +67,7 @@ class GoldenConfigTest {
         assertThat(config.getOutputCount()).isPositive();
     }
 
-    /** Does to a model's configuration what a load does. */
+    /** Completes and validates a model's configuration as a load does. */
     private static ModelConfig loaded(Path model) throws IOException {
         String name = model.getFileName().toString();
         Path file = model.resolve("config.pbtxt");
@@ -84,7 +84,7 @@ class GoldenConfigTest {
         return completed.hasEnsembleScheduling() ? withoutDecoupling(completed) : completed;
     }
 
-    /** What the reference's loading of an ensemble adds, which comes with that scheduler. */
+    /** Removes the settings that the reference adds to an ensemble, which its scheduler will add. */
     private static ModelConfig withoutDecoupling(ModelConfig ensemble) {
         return ensemble.toBuilder()
                 .setModelTransactionPolicy(ModelTransactionPolicy.getDefaultInstance())

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Checks the recorded gRPC requests that carry their tensors as raw bytes and compares what is said of them. */
+/** Checks the recorded gRPC requests with raw tensors, and compares the outcomes. */
 class GoldenRequestTest {
     private static final String MESSAGE = "ModelInferRequest\n";
     /** How long requests end in the record. */
@@ -46,12 +46,12 @@ class GoldenRequestTest {
                     && request.getInputsList().stream().noneMatch(ModelInferRequest.InferInputTensor::hasContents);
         }
 
-        /** Whether the answer is one of the checks': refused by them, or served. */
+        /** Returns whether the outcome depends on the checks alone: refused by them, or served. */
         boolean isOfChecks() {
-            String answer = one.response();
-            return answer.startsWith("OK")
-                    || answer.startsWith(REFUSED + "[request id: ")
-                    || answer.startsWith(REFUSED + "unexpected inference ");
+            String response = one.response();
+            return response.startsWith("OK")
+                    || response.startsWith(REFUSED + "[request id: ")
+                    || response.startsWith(REFUSED + "unexpected inference ");
         }
 
         @Override
@@ -82,20 +82,20 @@ class GoldenRequestTest {
     @MethodSource("recorded")
     void reportsTheErrorsOfTheReference(Recorded recorded) {
         ModelInferRequest request = recorded.request();
-        String answer = recorded.one().response();
+        String response = recorded.one().response();
         RequestChecks checks = RequestChecks.forModel(ModelSettingsReader.settings(
                 ModelConfigReader.read(
                         Golden.path("models").resolve(request.getModelName()).resolve("config.pbtxt")),
                 1));
 
-        if (answer.startsWith("OK")) {
-            CheckedRequest checked = checks.check(request(request));
+        if (response.startsWith("OK")) {
+            CheckedRequest checked = checks.check(request(request), 0);
             assertThat(checked.inputs()).hasSize(request.getInputsCount());
         } else {
             InferenceException error =
-                    catchThrowableOfType(InferenceException.class, () -> checks.check(request(request)));
+                    catchThrowableOfType(InferenceException.class, () -> checks.check(request(request), 0));
             assertThat(error).isNotNull();
-            assertThat(REFUSED + error.publicMessage()).isEqualTo(answer);
+            assertThat(REFUSED + error.publicMessage()).isEqualTo(response);
         }
     }
 

@@ -13,6 +13,9 @@ import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.scheduler.instance.WarmupSample;
 import dev.nereid.scheduler.rate.RateProfile;
 import dev.nereid.scheduler.request.CheckedRequest;
+import dev.nereid.scheduler.request.ModelVersion;
+import dev.nereid.scheduler.request.RequestInputs;
+import dev.nereid.scheduler.request.RequestOutputs;
 import dev.nereid.scheduler.time.TimerThread;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.ModelInstance;
@@ -42,15 +45,21 @@ final class ThreadAffinityTest {
         ThreadPlacement placement = HostPolicies.of(
                         List.of(new HostSetting("p", HostSetting.CPU_CORES, one.toString())))
                 .placement("p");
-        CheckedRequest call = new CheckedRequest(
-                "m", 1, 1, "", List.of(), List.of(), List.of(), Map.of(), RequestOptions.DEFAULT, () -> {});
+        CheckedRequest request = new CheckedRequest(
+                new ModelVersion("m", 1),
+                "",
+                RequestInputs.of(List.of(), 1, () -> {}),
+                RequestOutputs.all(List.of()),
+                Map.of(),
+                RequestOptions.DEFAULT,
+                0);
         ModelSettings model = ModelSettings.builder("m", 1).build();
 
         try (TimerThread timer = new TimerThread(System::nanoTime);
                 LeakCheckingMemory memory = new LeakCheckingMemory();
                 ModelScheduler scheduler = ModelScheduler.start(
                         new ModelPlan(model, BatchingPolicy.NONE)
-                                .with(List.of(new WarmupSample("s", 1, () -> List.of(call)))),
+                                .with(List.of(new WarmupSample("s", 1, () -> List.of(request)))),
                         List.of(
                                 new InstanceSlot("placed", Device.CPU, instance, RateProfile.NONE, placement),
                                 new InstanceSlot("free", Device.CPU, instance)),

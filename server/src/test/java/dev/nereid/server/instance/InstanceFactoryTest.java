@@ -36,9 +36,11 @@ final class InstanceFactoryTest {
             return new NamedInstance(context.name());
         };
 
-        List<ModelInstance> made = make(model, AT_ONCE, 2, "a", "b", "c", "d");
+        List<ModelInstance> created = create(model, AT_ONCE, 2, "a", "b", "c", "d");
 
-        assertThat(made).extracting(instance -> ((NamedInstance) instance).name).containsExactly("a", "b", "c", "d");
+        assertThat(created)
+                .extracting(instance -> ((NamedInstance) instance).name)
+                .containsExactly("a", "b", "c", "d");
         assertThat(closed).isEmpty();
     }
 
@@ -51,7 +53,7 @@ final class InstanceFactoryTest {
             return new NamedInstance(context.name());
         };
 
-        assertThat(make(model, ONE_BY_ONE, 2, "a", "b")).hasSize(2);
+        assertThat(create(model, ONE_BY_ONE, 2, "a", "b")).hasSize(2);
     }
 
     @Test
@@ -62,8 +64,8 @@ final class InstanceFactoryTest {
             return new NamedInstance(context.name());
         };
 
-        make(model, ONE_BY_ONE, 2, "a", "b");
-        make(model, AT_ONCE, 1, "a", "b");
+        create(model, ONE_BY_ONE, 2, "a", "b");
+        create(model, AT_ONCE, 1, "a", "b");
 
         assertThat(threads).hasSize(4).containsOnly(Thread.currentThread());
     }
@@ -72,15 +74,15 @@ final class InstanceFactoryTest {
     void closesAllOthersInReverseOrderWhenSomeFail() {
         Model model = context -> {
             if (context.name().startsWith("bad")) {
-                throw new BackendException(ErrorCode.UNAVAILABLE, "no room for " + context.name());
+                throw new BackendException(ErrorCode.UNAVAILABLE, "no memory for " + context.name());
             }
             return new NamedInstance(context.name());
         };
 
-        assertThatThrownBy(() -> make(model, AT_ONCE, 3, "a", "bad1", "b", "bad2", "c"))
+        assertThatThrownBy(() -> create(model, AT_ONCE, 3, "a", "bad1", "b", "bad2", "c"))
                 .isInstanceOfSatisfying(
                         BackendException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
-                .hasMessage("no room for bad1");
+                .hasMessage("no memory for bad1");
         assertThat(closed).containsExactly("c", "b", "a");
     }
 
@@ -93,23 +95,23 @@ final class InstanceFactoryTest {
             return new NamedInstance(context.name());
         };
 
-        assertThatThrownBy(() -> make(model, AT_ONCE, 2, "a", "bad", "b"))
+        assertThatThrownBy(() -> create(model, AT_ONCE, 2, "a", "bad", "b"))
                 .isInstanceOf(OutOfMemoryError.class)
                 .hasMessage("no heap");
         assertThat(closed).containsExactly("b", "a");
     }
 
-    private List<ModelInstance> make(Model model, BackendTraits traits, int processors, String... names)
+    private List<ModelInstance> create(Model model, BackendTraits traits, int processors, String... names)
             throws BackendException {
         List<InstancePlan> plans = new ArrayList<>();
         for (String name : names) {
             plans.add(new InstancePlan(name, Device.CPU, List.of(), false, ModelInstanceGroup.getDefaultInstance()));
         }
-        try (Rollback undo = new Rollback()) {
+        try (Rollback rollback = new Rollback()) {
             InstanceOptions options = new InstanceOptions(processors, List.of(), parallelInstances, HostPolicies.NONE);
-            List<ModelInstance> made = new InstanceFactory(model, traits, options).make(plans, undo);
-            undo.commit();
-            return made;
+            List<ModelInstance> created = new InstanceFactory(model, traits, options).create(plans, rollback);
+            rollback.commit();
+            return created;
         }
     }
 
@@ -117,7 +119,7 @@ final class InstanceFactoryTest {
         try {
             together.await(20, TimeUnit.SECONDS);
         } catch (InterruptedException | BrokenBarrierException | TimeoutException e) {
-            throw new IllegalStateException("instances are not made at once", e);
+            throw new IllegalStateException("instances are not created in parallel", e);
         }
     }
 

@@ -6,7 +6,7 @@ import dev.nereid.server.config.ModelConfigReader;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Which instances stay when a configuration asks for others. */
+/** The instances that stay when a configuration has others. */
 final class InstanceUpdateTest {
     private static final int NEW = InstanceUpdate.NEW;
 

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a pool holds, when it refuses, and what its memory shows. */
+/** The held memory of a pool, its refusals, and the content of its memory. */
 class TensorPoolBoundTest {
     private static final long KIB = 1L << 10;
     private static final long MIB = 1L << 20;

@@ -14,7 +14,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.LongRange;
 
-/** Whatever is taken and given back in whatever order, a pool holds no more than it may, and counts right. */
+/** In any order of allocation and release, a pool holds no more than its limit, and counts correctly. */
 class TensorPoolProperties {
     private static final int KIB = 1 << 10;
 

@@ -170,7 +170,7 @@ class TensorPoolTest {
         assertThat(pool.bytesInUse()).isZero();
     }
 
-    /** Producers fill buffers and hand them over, consumers check that nobody else wrote to them and give them back. */
+    /** Producers fill buffers and pass them on; consumers check that no other thread wrote to them and close them. */
     @Test
     void keepsBuffersApartWhenManyThreadsUseThem() throws Exception {
         try (TensorPool pool = new TensorPool(512 * MIB, MIB);

@@ -59,7 +59,7 @@ final class CachePluginTest {
     @Test
     void makesTheCacheOfItsNameBehindABoundary() {
         PluginJar.of(SOURCE).entry(SERVICE, "shop.Shop").write(directory.resolve("shop/shop.jar"));
-        List<String> told = new ArrayList<>();
+        List<String> reported = new ArrayList<>();
 
         try (ResponseCache cache = open("shop", Map.of("open", "yes"))) {
             cache.lookup(new CacheKey(1, 2), new LookupObserver() {
@@ -71,12 +71,12 @@ final class CachePluginTest {
 
                 @Override
                 public void failed(String reason) {
-                    told.add(reason);
+                    reported.add(reason);
                 }
             });
         }
 
-        assertThat(told).containsExactly("plugin shop" + "nereid.cache.shop");
+        assertThat(reported).containsExactly("plugin shop" + "nereid.cache.shop");
     }
 
     @Test

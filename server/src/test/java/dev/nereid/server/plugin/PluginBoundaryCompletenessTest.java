@@ -138,7 +138,7 @@ final class PluginBoundaryCompletenessTest {
 
         assertThat(wrappers).hasSize(1);
         Set<String> declared = signatures(wrappers.getFirst().getDeclaredMethods());
-        // A default method that is inherited would answer without the plugin.
+        // An inherited default method would return without the plugin.
         assertThat(methods(type)).allSatisfy(method -> assertThat(declared).contains(signature(method)));
     }
 
@@ -298,7 +298,7 @@ final class PluginBoundaryCompletenessTest {
         assertThat(reasons).containsExactly("found: null (expected: an entry)");
     }
 
-    /** Calls all methods of a wrapper and of what they hand out. */
+    /** Calls all methods of a wrapper and of the objects that they return. */
     private void reach(Object wrapper, Set<Class<?>> reached) throws Exception {
         assertThat(Proxy.isProxyClass(wrapper.getClass())).as("%s", wrapper).isFalse();
         Class<?> type = IMPLEMENTED_BY_PLUGINS.stream()
@@ -374,7 +374,7 @@ final class PluginBoundaryCompletenessTest {
         return Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler);
     }
 
-    /** Says whether a parameter takes what a plugin implements, be it a lambda. */
+    /** Returns whether a parameter takes an object that a plugin implements, be it a lambda. */
     private static boolean isImplementedByAPlugin(Class<?> type) {
         boolean functional = type.isInterface()
                 && Arrays.stream(type.getMethods())
@@ -401,7 +401,7 @@ final class PluginBoundaryCompletenessTest {
         return method.getName() + Arrays.toString(method.getParameterTypes());
     }
 
-    /** Lists the classes of a package that come from where a class comes from. */
+    /** Lists the classes of a package that lie beside a class. */
     private static Stream<Class<?>> classesBeside(Class<?> beside, String packageName) {
         try {
             Path place = Path.of(
@@ -440,7 +440,7 @@ final class PluginBoundaryCompletenessTest {
     /** An invocation of a plugin's method. Immutable. */
     private record Invocation(String method, ClassLoader contextClassLoader) {}
 
-    /** A plugin whose objects note each invocation. Confined to the test's thread. */
+    /** A plugin whose objects record each invocation. Confined to the test's thread. */
     private static final class FakePlugin implements InvocationHandler {
         final List<Invocation> invocations = new ArrayList<>();
         String failing = "";
@@ -490,7 +490,7 @@ final class PluginBoundaryCompletenessTest {
             };
         }
 
-        /** Finds what an optional value or a collection consists of. */
+        /** Finds the element type of an optional value or a collection. */
         private static Optional<Class<?>> content(Method method) {
             return method.getGenericReturnType() instanceof ParameterizedType generic
                             && generic.getActualTypeArguments()[0] instanceof Class<?> content

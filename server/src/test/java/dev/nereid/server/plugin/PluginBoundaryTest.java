@@ -23,7 +23,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** What the border to a plugin does to calls that cross it. */
+/** Calls that cross the plugin boundary. */
 final class PluginBoundaryTest {
     private final ClassLoader loader = new URLClassLoader("plugin", new URL[0], null);
     private final PluginBoundary boundary = new PluginBoundary("test", loader);
@@ -169,7 +169,7 @@ final class PluginBoundaryTest {
         };
     }
 
-    /** A batch that nobody looks into. */
+    /** A batch that is never read. */
     private static Batch batch() {
         return (Batch) Proxy.newProxyInstance(
                 Batch.class.getClassLoader(), new Class<?>[] {Batch.class}, (proxy, method, arguments) -> {

@@ -13,7 +13,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What plugins see, and what is said of broken ones. Plugins tell what they see as the reason of unavailability. */
+/**
+ * Class loading of plugins, and reports of broken ones. Plugins report what they see as the reason of unavailability.
+ */
 final class PluginTest {
     @TempDir
     private Path plugins;
@@ -73,14 +75,14 @@ final class PluginTest {
     @Test
     void loadsTwoVersionsOfOneLibrarySideBySide() {
         for (String version : List.of("1", "2")) {
-            Path folder = plugins.resolve("plugin" + version);
+            Path directory = plugins.resolve("plugin" + version);
             Path library = PluginJar.of("package lib; public class Greeting { public static String text() {"
                             + " return \"library " + version + "\"; } }")
                     .spiVersion("")
-                    .write(folder.resolve("lib.jar"));
+                    .write(directory.resolve("lib.jar"));
             reporting("backend" + version, "lib.Greeting.text()")
                     .compiledAgainst(library)
-                    .write(folder.resolve("plugin.jar"));
+                    .write(directory.resolve("plugin.jar"));
         }
 
         assertThat(reasons()).containsExactly("library 1", "library 2");
@@ -157,7 +159,7 @@ final class PluginTest {
     void reportsADirectoryWithoutJars() throws IOException {
         Files.createDirectories(plugins.resolve("probe"));
 
-        assertThat(brokenReason()).isEqualTo("no file *.jar in its folder (expected: the plugin's jars)");
+        assertThat(brokenReason()).isEqualTo("no file *.jar in its directory (expected: the plugin's jars)");
     }
 
     @Test
@@ -281,7 +283,7 @@ final class PluginTest {
         return new PluginEnvironment(new SpiVersion(1, 0), Map.of(), root.resolve("cache"), 2);
     }
 
-    /** A plugin whose provider gives the value of an expression as the reason why it is unavailable. */
+    /** A plugin whose provider returns the value of an expression as the reason why it is unavailable. */
     private static PluginJar reporting(String name, String expression) {
         return PluginJar.of("public class Probe implements dev.nereid.spi.BackendProvider { "
                         + "static String seen(String c) { try { Class.forName(c); return \"y\"; }"
@@ -293,8 +295,8 @@ final class PluginTest {
     private static String rest(String name, String expression) {
         return "public String name() { return \"" + name + "\"; }"
                 + " public java.util.Optional<String> unavailable() {"
-                + " String told = " + expression + ";"
-                + " return told.isEmpty() ? java.util.Optional.empty() : java.util.Optional.of(told); }"
+                + " String reason = " + expression + ";"
+                + " return reason.isEmpty() ? java.util.Optional.empty() : java.util.Optional.of(reason); }"
                 + " public dev.nereid.spi.Backend create(dev.nereid.spi.BackendContext c) { return null; } }";
     }
 }

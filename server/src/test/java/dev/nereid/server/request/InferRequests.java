@@ -21,7 +21,7 @@ final class InferRequests {
         return InputTensor.of(name, datatype, dims, data, MemoryPlace.HOST);
     }
 
-    /** An input with as many zero bytes as asked for. */
+    /** Returns an input of zero bytes. */
     static InputTensor zeros(String name, String datatype, int bytes, long... dims) {
         return input(name, datatype, MemorySegment.ofArray(new byte[bytes]), dims);
     }

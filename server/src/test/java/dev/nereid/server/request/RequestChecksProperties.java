@@ -20,7 +20,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
-/** Whatever a caller claims, a check ends in a call that holds or in an error for the caller. */
+/** Whatever a client sends, a check ends in a request that holds or in an error for the client. */
 class RequestChecksProperties {
     @Provide
     Arbitrary<long[]> hostileShapes() {
@@ -44,10 +44,10 @@ class RequestChecksProperties {
                 .maxBatchSize(maxBatchSize)
                 .input(TensorSpec.of("a", type, Shape.of(variable)))
                 .build());
-        InputTensor claim = InferRequests.zeros("a", type.name(), byteSize, dims);
+        InputTensor input = InferRequests.zeros("a", type.name(), byteSize, dims);
 
         try {
-            CheckedRequest checked = checks.check(InferRequests.request(claim));
+            CheckedRequest checked = checks.check(InferRequests.request(input), 0);
 
             Tensor tensor = checked.inputs().getFirst().tensor();
             assertThat(tensor.shape().toArray()).isEqualTo(dims);
@@ -63,10 +63,10 @@ class RequestChecksProperties {
         RequestChecks checks = RequestChecks.forModel(ModelSettings.builder("m", 1)
                 .input(TensorSpec.of("a", DataType.BYTES, Shape.of(-1)))
                 .build());
-        InputTensor claim = InferRequests.input("a", "BYTES", MemorySegment.ofArray(data), strings);
+        InputTensor input = InferRequests.input("a", "BYTES", MemorySegment.ofArray(data), strings);
 
         try {
-            assertThat(checks.check(InferRequests.request(claim))
+            assertThat(checks.check(InferRequests.request(input), 0)
                             .inputs()
                             .getFirst()
                             .tensor()

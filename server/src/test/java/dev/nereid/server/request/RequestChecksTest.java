@@ -249,8 +249,8 @@ class RequestChecksTest {
 
     @ParameterizedTest
     @FieldSource("REFUSED")
-    void refusesWhatDoesNotFitInTheReferencesWords(RequestChecks checks, InferRequest call, String message) {
-        InferenceException error = refusal(checks, call);
+    void refusesWhatDoesNotFitInTheReferencesWords(RequestChecks checks, InferRequest request, String message) {
+        InferenceException error = refusal(checks, request);
 
         assertThat(error.publicMessage()).isEqualTo(message);
         assertThat(error.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -293,14 +293,16 @@ class RequestChecksTest {
         RequestOptions options = new RequestOptions(1, 2, OptionalLong.of(3), Optional.empty());
         Map<String, ParameterValue> parameters = Map.of("p", new ParameterValue.Int(1));
 
-        CheckedRequest checked = SIMPLE.check(new InferRequest(
-                new ModelRef("m", 3),
-                "id",
-                List.of(b, a),
-                List.of(RequestedOutput.of("z"), RequestedOutput.of("x")),
-                parameters,
-                options,
-                release));
+        CheckedRequest checked = SIMPLE.check(
+                new InferRequest(
+                        new ModelRef("m", 3),
+                        "id",
+                        List.of(b, a),
+                        List.of(RequestedOutput.of("z"), RequestedOutput.of("x")),
+                        parameters,
+                        options,
+                        release),
+                0);
 
         assertThat(checked.model()).isEqualTo("m");
         assertThat(checked.version()).isEqualTo(3);
@@ -309,7 +311,7 @@ class RequestChecksTest {
         assertThat(checked.inputs()).extracting(NamedTensor::name).containsExactly("a", "b");
         assertThat(checked.inputs().getFirst().tensor().data()).isSameAs(a.data());
         assertThat(checked.inputs().getLast().tensor().shape()).isEqualTo(Shape.of(2, 16));
-        assertThat(checked.outputs()).containsExactly("x", "z");
+        assertThat(checked.outputs().names()).containsExactly("x", "z");
         assertThat(checked.parameters()).isSameAs(parameters);
         assertThat(checked.options()).isSameAs(options);
         assertThat(checked.release()).isSameAs(release);
@@ -317,20 +319,20 @@ class RequestChecksTest {
 
     @Test
     void wantsAllOutputsWhereNoneIsNamed() {
-        assertThat(SIMPLE.check(outputs()).outputs()).containsExactly("x", "y", "z");
-        assertThat(SIMPLE.check(outputs("z", "y", "x")).outputs()).containsExactly("x", "y", "z");
+        assertThat(SIMPLE.check(outputs(), 0).outputs().names()).containsExactly("x", "y", "z");
+        assertThat(SIMPLE.check(outputs("z", "y", "x"), 0).outputs().names()).containsExactly("x", "y", "z");
     }
 
     @Test
     void leavesOutOptionalInputs() {
-        CheckedRequest checked = OPTIONAL.check(request(zeros("c", "FP32", 4, 1, 1), zeros("a", "FP32", 4, 1, 1)));
+        CheckedRequest checked = OPTIONAL.check(request(zeros("c", "FP32", 4, 1, 1), zeros("a", "FP32", 4, 1, 1)), 0);
 
         assertThat(checked.inputs()).extracting(NamedTensor::name).containsExactly("a", "c");
     }
 
     @Test
     void countsARequestToAModelThatDoesNotBatchAsOne() {
-        CheckedRequest checked = UNBATCHED.check(request(floats(3, 3)));
+        CheckedRequest checked = UNBATCHED.check(request(floats(3, 3)), 0);
 
         assertThat(checked.batchSize()).isEqualTo(1);
         assertThat(shape(checked)).isEqualTo(Shape.of(3));
@@ -338,9 +340,9 @@ class RequestChecksTest {
 
     @Test
     void takesTensorsWithoutElements() {
-        assertThat(shape(VARIABLE.check(request(floats(0, 2, 0))))).isEqualTo(Shape.of(2, 0));
-        assertThat(shape(UNBATCHED.check(request(floats(0, 0))))).isEqualTo(Shape.of(0));
-        assertThat(shape(TEXT.check(request(input("a", "BYTES", strings(), 1, 0)))))
+        assertThat(shape(VARIABLE.check(request(floats(0, 2, 0)), 0))).isEqualTo(Shape.of(2, 0));
+        assertThat(shape(UNBATCHED.check(request(floats(0, 0)), 0))).isEqualTo(Shape.of(0));
+        assertThat(shape(TEXT.check(request(input("a", "BYTES", strings(), 1, 0)), 0)))
                 .isEqualTo(Shape.of(1, 0));
     }
 
@@ -360,7 +362,7 @@ class RequestChecksTest {
         RequestChecks checks = one(8, TensorSpec.of("a", DataType.FP32, dims).withReshape(reshape));
         int bytes = (int) seen.byteSize(DataType.FP32);
 
-        CheckedRequest checked = checks.check(request(zeros("a", "FP32", bytes, claimed)));
+        CheckedRequest checked = checks.check(request(zeros("a", "FP32", bytes, claimed)), 0);
 
         assertThat(shape(checked)).isEqualTo(seen);
     }
@@ -381,7 +383,7 @@ class RequestChecksTest {
                 .input(TensorSpec.of("s", DataType.INT32, Shape.of(3)).with(TensorSpec.Trait.SHAPE_TENSOR))
                 .build());
 
-        CheckedRequest checked = checks.check(request(floats(6, 3, 2), zeros("s", "INT32", 12, 3)));
+        CheckedRequest checked = checks.check(request(floats(6, 3, 2), zeros("s", "INT32", 12, 3)), 0);
 
         assertThat(checked.batchSize()).isEqualTo(3);
         assertThat(checked.inputs().getLast().tensor().shape()).isEqualTo(Shape.of(3));
@@ -391,7 +393,7 @@ class RequestChecksTest {
     void countsStringsOfAnyContent() {
         MemorySegment data = strings("", "a\0b", "\u00e9", "x".repeat(300));
 
-        CheckedRequest checked = TEXT.check(request(input("a", "BYTES", data, 2, 2)));
+        CheckedRequest checked = TEXT.check(request(input("a", "BYTES", data, 2, 2)), 0);
 
         assertThat(checked.inputs().getFirst().tensor().data()).isSameAs(data);
     }
@@ -399,9 +401,9 @@ class RequestChecksTest {
     @Test
     void quotesNoMoreThanABeginningOfLongNames() {
         String name = "x".repeat(10_000_000);
-        InferRequest call = request(name, List.of(input(name, "FP32", strings(), 1, 1)), List.of());
+        InferRequest request = request(name, List.of(input(name, "FP32", strings(), 1, 1)), List.of());
 
-        assertThatThrownBy(() -> TEXT.check(call))
+        assertThatThrownBy(() -> TEXT.check(request, 0))
                 .hasMessageContaining("'" + "x".repeat(256) + "…'")
                 .satisfies(error -> assertThat(error.getMessage()).hasSizeLessThan(1000));
     }
@@ -409,10 +411,10 @@ class RequestChecksTest {
     @Test
     void neverReadsMemoryOfADevice() {
         MemorySegment device = MemorySegment.ofAddress(16);
-        InputTensor claim =
+        InputTensor input =
                 InputTensor.of("a", "BYTES", new long[] {1, 7}, device, new MemoryPlace(MemoryPlace.Kind.GPU, 0));
 
-        assertThat(shape(TEXT.check(request(claim)))).isEqualTo(Shape.of(1, 7));
+        assertThat(shape(TEXT.check(request(input), 0))).isEqualTo(Shape.of(1, 7));
     }
 
     @ParameterizedTest
@@ -428,17 +430,18 @@ class RequestChecksTest {
             names.add("in" + i);
         }
 
-        CheckedRequest checked = RequestChecks.forModel(settings.build()).check(request("", inputs, List.of("out0")));
+        CheckedRequest checked =
+                RequestChecks.forModel(settings.build()).check(request("", inputs, List.of("out0")), 0);
 
         assertThat(checked.inputs()).extracting(NamedTensor::name).isEqualTo(names);
-        assertThat(checked.outputs()).containsExactly("out0");
+        assertThat(checked.outputs().names()).containsExactly("out0");
     }
 
     private static Shape shape(CheckedRequest checked) {
         return checked.inputs().getFirst().tensor().shape();
     }
 
-    private static InferenceException refusal(RequestChecks checks, InferRequest call) {
-        return catchThrowableOfType(InferenceException.class, () -> checks.check(call));
+    private static InferenceException refusal(RequestChecks checks, InferRequest request) {
+        return catchThrowableOfType(InferenceException.class, () -> checks.check(request, 0));
     }
 }

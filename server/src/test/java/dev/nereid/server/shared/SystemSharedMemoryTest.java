@@ -137,7 +137,7 @@ final class SystemSharedMemoryTest {
             })
     void refusesKeysThatAreReserved(String key) throws IOException {
         segment("triton_python_backend_shm_region_1", 4);
-        memory.register("h", "/seg", 0, 64); // the key is looked at before the name
+        memory.register("h", "/seg", 0, 64); // the key is checked before the name
 
         assertError(
                 () -> memory.register("h", key, 0, 4),

@@ -49,12 +49,12 @@ final class WarmupSamplesTest {
             WarmupSample sample = read.samples().getFirst();
             assertThat(sample.name()).isEqualTo("a");
             assertThat(sample.executions()).isEqualTo(5);
-            assertThat(sample.batch().get()).hasSize(3).allSatisfy(call -> {
-                assertThat(call.batchSize()).isEqualTo(1);
-                assertThat(call.model()).isEqualTo("m");
-                assertThat(call.version()).isEqualTo(3);
-                assertThat(call.outputs()).containsExactly("OUT");
-                assertThat(call.inputs().getFirst().tensor().shape()).isEqualTo(Shape.of(1, 2));
+            assertThat(sample.batch().get()).hasSize(3).allSatisfy(request -> {
+                assertThat(request.batchSize()).isEqualTo(1);
+                assertThat(request.model()).isEqualTo("m");
+                assertThat(request.version()).isEqualTo(3);
+                assertThat(request.outputs().names()).containsExactly("OUT");
+                assertThat(request.inputs().getFirst().tensor().shape()).isEqualTo(Shape.of(1, 2));
             });
         }
     }
@@ -284,10 +284,10 @@ final class WarmupSamplesTest {
                         inputs {""");
 
         try (WarmupSamples read = read(config)) {
-            CheckedRequest call = read.samples().getFirst().batch().get().getFirst();
-            assertThat(call.inputs()).extracting(NamedTensor::name).containsExactly("IN", "START");
-            assertThat(call.inputs().getLast().tensor().shape()).isEqualTo(Shape.of(1, 1));
-            assertThat(call.inputs().getLast().tensor().type()).isEqualTo(DataType.INT32);
+            CheckedRequest request = read.samples().getFirst().batch().get().getFirst();
+            assertThat(request.inputs()).extracting(NamedTensor::name).containsExactly("IN", "START");
+            assertThat(request.inputs().getLast().tensor().shape()).isEqualTo(Shape.of(1, 1));
+            assertThat(request.inputs().getLast().tensor().type()).isEqualTo(DataType.INT32);
         }
     }
 
@@ -321,8 +321,8 @@ final class WarmupSamplesTest {
     }
 
     private static Tensor input(WarmupSamples read) {
-        List<CheckedRequest> calls = read.samples().getFirst().batch().get();
-        return calls.getFirst().inputs().getFirst().tensor();
+        List<CheckedRequest> requests = read.samples().getFirst().batch().get();
+        return requests.getFirst().inputs().getFirst().tensor();
     }
 
     private static String sample(String name, String setting, String input) {

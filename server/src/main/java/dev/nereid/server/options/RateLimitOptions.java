@@ -1,4 +1,4 @@
-package dev.nereid.server;
+package dev.nereid.server.options;
 
 import static java.util.Objects.requireNonNull;
 
@@ -8,8 +8,8 @@ import java.util.OptionalInt;
 /**
  * Rate limiter options. Immutable.
  *
- * @param resources how much there is of which resource; of one that is not named there is as much as the instance takes
- *     that takes the most
+ * @param resources the amounts of resources; the amount of a resource that is not listed is the largest that an instance
+ *     needs
  */
 public record RateLimitOptions(List<Resource> resources) {
     /** Copies the components. */
@@ -20,8 +20,8 @@ public record RateLimitOptions(List<Resource> resources) {
     /**
      * The available amount of one rate limiter resource. Immutable.
      *
-     * @param name the resource's name, as configurations write it in {@code instance_group.rate_limiter.resources}
-     * @param count how much; 0 or more
+     * @param name the resource's name, as in {@code instance_group.rate_limiter.resources}
+     * @param count the amount; 0 or more
      * @param device the number of the device that has it; empty for each device; without meaning for a resource that
      *     all devices share
      */

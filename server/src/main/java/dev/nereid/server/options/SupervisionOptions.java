@@ -1,4 +1,4 @@
-package dev.nereid.server;
+package dev.nereid.server.options;
 
 import static java.util.Objects.requireNonNull;
 
@@ -8,17 +8,17 @@ import java.time.Duration;
 /**
  * Options of fatal error handling and of the execution and load watchdogs. Immutable.
  *
- * @param executionLimit how long an execution may take until it is reported, unless the model says otherwise by its
- *     parameter {@code execution_watchdog_secs}; zero for any time
- * @param loadLimit how long the load of a model version, or an execution of its warm-up, may take until it is reported;
- *     zero for any time
- * @param fatalErrors is told of exhausted heap, metaspace and threads, on whichever thread that was noticed
- * @param liveAfterFatalErrors whether the server still counts as live after such an error; if not, which is the default,
- *     it is neither live nor ready from then on until it is closed, for a supervisor to start it again
+ * @param executionLimit the duration after which an execution is reported, unless the model sets another one by its
+ *     parameter {@code execution_watchdog_secs}; zero for never
+ * @param loadLimit the duration after which the load of a model version, or an execution of its warm-up, is reported;
+ *     zero for never
+ * @param fatalErrors notified of exhausted heap, metaspace and threads, on the thread that noticed
+ * @param liveAfterFatalErrors whether the server stays live after such an error; if not, which is the default, it is
+ *     neither live nor ready from then on until it is closed, for a supervisor to start it again
  */
 public record SupervisionOptions(
         Duration executionLimit, Duration loadLimit, FatalErrorHandler fatalErrors, boolean liveAfterFatalErrors) {
-    /** What holds unless something else is said. */
+    /** The defaults of the command line, without a handler of fatal errors. */
     public static final SupervisionOptions DEFAULT =
             new SupervisionOptions(Duration.ofSeconds(30), Duration.ofMinutes(5), FatalErrorHandler.NONE, false);
 

@@ -1,0 +1,100 @@
+package dev.nereid.scheduler.request;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.NamedTensor;
+import dev.nereid.spi.Tensor;
+import java.util.AbstractList;
+import java.util.List;
+import java.util.RandomAccess;
+
+/**
+ * The input tensors of a checked request, with their totals and the action that frees their memory. Immutable as a
+ * view of that memory.
+ *
+ * <p>The tensors are in the order of the configuration, in the shapes that the backend sees, batch dimension included;
+ * optional inputs that the client omitted are missing. This is the list itself, since every request has one.
+ */
+public class RequestInputs extends AbstractList<NamedTensor> implements RandomAccess {
+    private final NamedTensor[] tensors;
+    private final int batchSize;
+    private final long byteSize;
+    private final boolean onHost;
+    private final boolean inClientMemory;
+    private final Runnable release;
+
+    /**
+     * Takes over the tensors of a request.
+     *
+     * @param tensors the tensors in the order of the configuration; not to be changed any more
+     * @param batchSize the first dimension that all inputs share if the model batches, else 1; at least 1
+     * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
+     */
+    public RequestInputs(NamedTensor[] tensors, int batchSize, Runnable release) {
+        if (batchSize < 1) {
+            throw new IllegalArgumentException("batchSize: " + batchSize + " (expected: >= 1)");
+        }
+        this.tensors = tensors;
+        this.batchSize = batchSize;
+        this.release = requireNonNull(release, "release");
+        long bytes = 0;
+        boolean host = true;
+        boolean client = false;
+        for (NamedTensor input : tensors) {
+            Tensor tensor = input.tensor();
+            bytes += tensor.byteSize();
+            host &= tensor.place().isHost();
+            client |= ClientMemory.isClientMemory(tensor.data());
+        }
+        byteSize = bytes;
+        onHost = host;
+        inClientMemory = client;
+    }
+
+    /**
+     * Copies the tensors of a request.
+     *
+     * @param tensors the tensors in the order of the configuration
+     * @param batchSize the first dimension that all inputs share if the model batches, else 1; at least 1
+     * @param release frees the memory of the inputs: run exactly once, on any thread; short, and must not block or throw
+     * @return the inputs
+     */
+    public static RequestInputs of(List<NamedTensor> tensors, int batchSize, Runnable release) {
+        return new RequestInputs(tensors.toArray(NamedTensor[]::new), batchSize, release);
+    }
+
+    @Override
+    public NamedTensor get(int index) {
+        return tensors[index];
+    }
+
+    @Override
+    public int size() {
+        return tensors.length;
+    }
+
+    /** Returns the first dimension that all inputs share if the model batches, else 1; at least 1. */
+    public int batchSize() {
+        return batchSize;
+    }
+
+    /** Returns the bytes of all inputs. */
+    public long byteSize() {
+        return byteSize;
+    }
+
+    /** Returns whether all inputs lie in memory of the host. */
+    public boolean areOnHost() {
+        return onHost;
+    }
+
+    /** Returns whether an input may lie in memory of a client. */
+    public boolean useClientMemory() {
+        return inClientMemory;
+    }
+
+    /** Returns the action that frees the memory of the inputs, to be run exactly once. */
+    public Runnable release() {
+        return release;
+    }
+}

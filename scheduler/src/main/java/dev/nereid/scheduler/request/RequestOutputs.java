@@ -1,0 +1,76 @@
+package dev.nereid.scheduler.request;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.RequestedOutput;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The outputs of a checked request, with their forms and targets. Immutable as a view of the targets.
+ *
+ * @param names the names of the requested outputs, in the order of the configuration; never empty unless the model has
+ *     no outputs
+ * @param requested the outputs as the client listed them; empty for all outputs as the model computes them
+ * @param hasTargets whether an output is to be written to memory of the client
+ * @param isClassified whether an output is to be replaced by its classes
+ */
+public record RequestOutputs(
+        List<String> names, List<RequestedOutput> requested, boolean hasTargets, boolean isClassified) {
+    /** Checks the components; lists are taken over as they are, since this is the hot path: do not change them. */
+    public RequestOutputs {
+        requireNonNull(names, "names");
+        requireNonNull(requested, "requested");
+    }
+
+    /**
+     * Returns all outputs of a model, as it computes them.
+     *
+     * @param names the names of the outputs, in the order of the configuration
+     * @return the outputs
+     */
+    public static RequestOutputs all(List<String> names) {
+        return new RequestOutputs(names, List.of(), false, false);
+    }
+
+    /**
+     * Returns requested outputs.
+     *
+     * @param names their names, in the order of the configuration
+     * @param requested the outputs as the client listed them
+     * @return the outputs
+     */
+    public static RequestOutputs of(List<String> names, List<RequestedOutput> requested) {
+        boolean targets = false;
+        boolean classes = false;
+        for (int i = 0; i < requested.size(); i++) {
+            RequestedOutput output = requested.get(i);
+            targets |= output.target().isPresent();
+            classes |= output.classes() > 0;
+        }
+        return new RequestOutputs(names, requested, targets, classes);
+    }
+
+    /** Returns the client memory that an output is to be written to; {@code null} for none. */
+    @Nullable
+    public MemorySegment target(String output) {
+        for (int i = 0; hasTargets && i < requested.size(); i++) {
+            RequestedOutput one = requested.get(i);
+            if (one.target().isPresent() && one.name().equals(output)) {
+                return one.target().get();
+            }
+        }
+        return null;
+    }
+
+    /** Returns whether the client requests an output. */
+    public boolean contains(String output) {
+        for (int i = 0; i < names.size(); i++) {
+            if (names.get(i).equals(output)) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

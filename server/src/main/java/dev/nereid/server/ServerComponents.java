@@ -1,0 +1,39 @@
+package dev.nereid.server;
+
+import dev.nereid.scheduler.time.TimerThread;
+import dev.nereid.scheduler.time.Watchdog;
+import dev.nereid.server.cache.ServerCache;
+import dev.nereid.server.lifecycle.ModelLifecycle;
+import dev.nereid.server.plugin.BackendRegistry;
+import java.util.Optional;
+
+/**
+ * Components of a running server. Owned by the server; {@link #close} ends all but the model lifecycle and the health.
+ *
+ * @param memory tensor pool and shared memory
+ * @param cache the response cache; empty for none
+ * @param backends plugins and their backends
+ * @param lifecycle loads, serves and unloads models
+ * @param timer runs timeouts
+ * @param watchdog runs periodic checks on the timer
+ * @param health fatal errors and heap
+ */
+record ServerComponents(
+        ServerMemory memory,
+        Optional<ServerCache> cache,
+        BackendRegistry backends,
+        ModelLifecycle lifecycle,
+        TimerThread timer,
+        Watchdog watchdog,
+        Health health)
+        implements AutoCloseable {
+    /** Closes what models depend on. Called once, after the lifecycle has closed all models. */
+    @Override
+    public void close() {
+        watchdog.close();
+        timer.close();
+        cache.ifPresent(ServerCache::close);
+        backends.close();
+        memory.close();
+    }
+}

@@ -1,0 +1,66 @@
+package dev.nereid.server.options;
+
+import static java.util.Objects.requireNonNull;
+
+import java.time.Duration;
+
+/**
+ * Options of start, readiness, supervision and shutdown. Immutable.
+ *
+ * @param exitOnError whether {@link dev.nereid.server.NereidServer#start} fails if a model cannot be loaded
+ * @param strictReadiness whether the server is ready only if every model is
+ * @param exitTimeout how long {@link dev.nereid.server.NereidServer#close} waits for requests to end
+ * @param supervision fatal errors and watchdogs
+ */
+public record LifecycleOptions(
+        boolean exitOnError, boolean strictReadiness, Duration exitTimeout, SupervisionOptions supervision) {
+    /** The defaults of the command line. */
+    public static final LifecycleOptions DEFAULT =
+            new LifecycleOptions(true, true, Duration.ofSeconds(30), SupervisionOptions.DEFAULT);
+
+    /** Checks the components. */
+    public LifecycleOptions {
+        requireNonNull(exitTimeout, "exitTimeout");
+        requireNonNull(supervision, "supervision");
+    }
+
+    /**
+     * Replaces whether the start fails if a model cannot be loaded.
+     *
+     * @param exit {@code true} to fail
+     * @return the changed options
+     */
+    public LifecycleOptions withExitOnError(boolean exit) {
+        return new LifecycleOptions(exit, strictReadiness, exitTimeout, supervision);
+    }
+
+    /**
+     * Replaces whether the server is ready only if every model is.
+     *
+     * @param strict {@code true} to require every model
+     * @return the changed options
+     */
+    public LifecycleOptions withStrictReadiness(boolean strict) {
+        return new LifecycleOptions(exitOnError, strict, exitTimeout, supervision);
+    }
+
+    /**
+     * Replaces the exit timeout.
+     *
+     * @param timeout how long {@link dev.nereid.server.NereidServer#close} waits for requests to end
+     * @return the changed options
+     */
+    public LifecycleOptions withExitTimeout(Duration timeout) {
+        return new LifecycleOptions(exitOnError, strictReadiness, timeout, supervision);
+    }
+
+    /**
+     * Replaces the supervision.
+     *
+     * @param options fatal errors and watchdogs
+     * @return the changed options
+     */
+    public LifecycleOptions withSupervision(SupervisionOptions options) {
+        return new LifecycleOptions(exitOnError, strictReadiness, exitTimeout, options);
+    }
+}

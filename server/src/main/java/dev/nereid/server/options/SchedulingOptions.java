@@ -1,0 +1,98 @@
+package dev.nereid.server.options;
+
+import static java.util.Objects.requireNonNull;
+
+import dev.nereid.api.InferenceException;
+import dev.nereid.scheduler.admission.LoadLimits;
+import dev.nereid.server.cache.CacheOptions;
+import java.util.Optional;
+
+/**
+ * Options of admission, rate limiter and response cache. Immutable.
+ *
+ * <p>A request is in flight until its responses are closed and its memory is freed. A request over a limit is refused
+ * at once, with {@linkplain InferenceException#retryAfter the time of a retry}.
+ *
+ * @param load the limits of requests in flight and their input bytes for all models together; empty for {@link
+ *     #defaultMaxRequests} and three quarters of the limit of tensor memory
+ * @param rateLimit the rate limiter, which lets an instance execute only while resources suffice, as configurations
+ *     declare by {@code instance_group.rate_limiter}, and rules out direct execution; empty for none: those settings
+ *     have no effect then
+ * @param cache the response cache, for models whose configurations enable {@code response_cache}; empty for none
+ * @param delayedRequests the requests that have to wait for a model with dynamic batching before its first batch is
+ *     taken, so that tests know the batches: applies once, from the load of the model until it stops; 0 for none. For
+ *     tests only: a model that receives fewer requests executes none of them
+ */
+public record SchedulingOptions(
+        Optional<LoadLimits> load,
+        Optional<RateLimitOptions> rateLimit,
+        Optional<CacheOptions> cache,
+        int delayedRequests) {
+    /** The defaults of the command line. */
+    public static final SchedulingOptions DEFAULT =
+            new SchedulingOptions(Optional.empty(), Optional.empty(), Optional.empty(), 0);
+
+    /** The heap of a request in flight, with room for other things. */
+    private static final long HEAP_BYTES_PER_REQUEST = 16 << 10;
+
+    /** Checks the components. */
+    public SchedulingOptions {
+        requireNonNull(load, "load");
+        requireNonNull(rateLimit, "rateLimit");
+        requireNonNull(cache, "cache");
+        if (delayedRequests < 0) {
+            throw new IllegalArgumentException("delayedRequests: " + delayedRequests + " (expected: >= 0)");
+        }
+    }
+
+    /**
+     * Returns the default limit of requests in flight: one for each 16 KiB of the largest heap of this JVM, and 100,000
+     * at most.
+     *
+     * @return the limit
+     */
+    public static long defaultMaxRequests() {
+        return Math.min(100_000, Runtime.getRuntime().maxMemory() / HEAP_BYTES_PER_REQUEST);
+    }
+
+    /**
+     * Replaces the limits for all models together.
+     *
+     * @param requests the maximum of requests in flight; 0 for none
+     * @param bytes the maximum of their input bytes; 0 for none
+     * @return the changed options
+     */
+    public SchedulingOptions withLoad(long requests, long bytes) {
+        return new SchedulingOptions(Optional.of(new LoadLimits(requests, bytes)), rateLimit, cache, delayedRequests);
+    }
+
+    /**
+     * Turns the rate limiter on.
+     *
+     * @param options the resources
+     * @return the changed options
+     */
+    public SchedulingOptions withRateLimit(RateLimitOptions options) {
+        return new SchedulingOptions(load, Optional.of(options), cache, delayedRequests);
+    }
+
+    /**
+     * Turns the response cache on.
+     *
+     * @param options the cache
+     * @return the changed options
+     */
+    public SchedulingOptions withCache(CacheOptions options) {
+        return new SchedulingOptions(load, rateLimit, Optional.of(options), delayedRequests);
+    }
+
+    /**
+     * Replaces the requests that the first batch of a model waits for.
+     *
+     * @param requests 0 for none
+     * @return the changed options
+     */
+    public SchedulingOptions withDelayedRequests(int requests) {
+        return new SchedulingOptions(load, rateLimit, cache, requests);
+    }
+}
