@@ -20,25 +20,25 @@ class InputTensorTest {
     void keepsValuesAsReceived() {
         MemoryPlace place = new MemoryPlace(MemoryPlace.Kind.GPU, 1);
 
-        InputTensor claim = InputTensor.of("x", "FOO", new long[] {-7, 3}, EIGHT_BYTES, place);
+        InputTensor input = InputTensor.of("x", "FOO", new long[] {-7, 3}, EIGHT_BYTES, place);
 
-        assertThat(claim.name()).isEqualTo("x");
-        assertThat(claim.datatype()).isEqualTo("FOO");
-        assertThat(claim.rank()).isEqualTo(2);
-        assertThat(claim.dim(0)).isEqualTo(-7);
-        assertThat(claim.dims()).containsExactly(-7, 3);
-        assertThat(claim.data()).isSameAs(EIGHT_BYTES);
-        assertThat(claim.place()).isSameAs(place);
-        assertThat(claim).hasToString("x FOO [-7,3]");
+        assertThat(input.name()).isEqualTo("x");
+        assertThat(input.datatype()).isEqualTo("FOO");
+        assertThat(input.rank()).isEqualTo(2);
+        assertThat(input.dim(0)).isEqualTo(-7);
+        assertThat(input.dims()).containsExactly(-7, 3);
+        assertThat(input.data()).isSameAs(EIGHT_BYTES);
+        assertThat(input.place()).isSameAs(place);
+        assertThat(input).hasToString("x FOO [-7,3]");
     }
 
     @Test
     void takesTensors() {
-        InputTensor claim = InputTensor.of("x", Tensor.of(DataType.FP32, Shape.of(1, 2), EIGHT_BYTES));
+        InputTensor input = InputTensor.of("x", Tensor.of(DataType.FP32, Shape.of(1, 2), EIGHT_BYTES));
 
-        assertThat(claim).hasToString("x FP32 [1,2]");
-        assertThat(claim.data()).isSameAs(EIGHT_BYTES);
-        assertThat(claim.place()).isEqualTo(MemoryPlace.HOST);
+        assertThat(input).hasToString("x FP32 [1,2]");
+        assertThat(input.data()).isSameAs(EIGHT_BYTES);
+        assertThat(input.place()).isEqualTo(MemoryPlace.HOST);
     }
 
     @Test

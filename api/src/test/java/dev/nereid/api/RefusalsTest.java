@@ -42,10 +42,10 @@ class RefusalsTest {
         InferenceException own = new InferenceException(ErrorCode.INTERNAL, "text");
         Refusals refusals = Refusals.counting(true);
 
-        InferenceException told = refusals.refuse(RequestProtocol.HTTP, clientError);
+        InferenceException translated = refusals.refuse(RequestProtocol.HTTP, clientError);
 
-        assertThat(told.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(told.publicMessage()).isEqualTo("text");
+        assertThat(translated.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(translated.publicMessage()).isEqualTo("text");
         assertThat(refusals.translate(own)).isSameAs(own);
     }
 

@@ -131,7 +131,7 @@ final class PrivateKeyPem {
         }
         int length = 0;
         for (int i = 0; i < (first & 0x7F); i++) {
-            length = length << Byte.SIZE | der[at + 2 + i] & 0xFF;
+            length = (length << Byte.SIZE) | (der[at + 2 + i] & 0xFF);
         }
         return length;
     }
@@ -149,7 +149,7 @@ final class PrivateKeyPem {
             int bytes = (Integer.SIZE - Integer.numberOfLeadingZeros(length) + Byte.SIZE - 1) / Byte.SIZE;
             der.write(0x80 | bytes);
             for (int i = bytes - 1; i >= 0; i--) {
-                der.write(length >>> i * Byte.SIZE);
+                der.write(length >>> (i * Byte.SIZE));
             }
         }
         for (byte[] content : contents) {

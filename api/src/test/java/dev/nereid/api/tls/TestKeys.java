@@ -82,7 +82,7 @@ record TestKeys(X509Certificate certificate, PrivateKey key) {
         if (length < 0) {
             length = 0;
             for (int i = at + 2; i < start; i++) {
-                length = length << 8 | der[i] & 0xFF;
+                length = (length << 8) | (der[i] & 0xFF);
             }
         }
         return start + length;

@@ -26,8 +26,8 @@ public final class RequestHeaderCache {
 
     private static final int NOT_CACHEABLE = -1;
 
-    /** At least as many bits as the cache takes of a hash. */
-    private static final int SLOT_BITS = 16;
+    /** The bits of a hash that choose a slot. */
+    private static final int SLOT_BITS = 6;
 
     private final DirectMappedCache<CachedHeader> entries = new DirectMappedCache<>();
 
@@ -118,7 +118,8 @@ public final class RequestHeaderCache {
             hash = 31 * hash + piece.get(at);
         }
         hash *= 0x9E37_79B9_7F4A_7C15L;
-        return (int) Long.rotateLeft(hash, SLOT_BITS); // every bit has an effect on the highest ones, now the lowest
+        // Every bit has an effect on the highest ones only, and the cache takes the slot from the lowest ones.
+        return Integer.rotateLeft((int) (hash >>> Integer.SIZE), SLOT_BITS);
     }
 
     /** Finds the tensors behind a header; {@code null} if there are too many, or anything else. */
