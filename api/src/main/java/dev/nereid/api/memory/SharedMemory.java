@@ -60,9 +60,10 @@ public interface SharedMemory {
     void register(String name, String key, long offset, long byteSize);
 
     /**
-     * Unregisters a region. While calls use it that took their part before and are not {@linkplain Lease#releaseRegistration
-     * answered}, it stays registered: it is listed, its name is taken, and later calls may use it, which do not prolong
-     * that. Its memory is unmapped after the last call of either kind. Does nothing if there is none of this name, or if it was unregistered before.
+     * Unregisters a region. It stays registered while requests use it that acquired their lease before and have not
+     * {@linkplain Lease#releaseRegistration released the registration}: it is listed, its name is taken, and later
+     * requests may use it, which do not prolong that. Its memory is unmapped after the last request of either kind. Does
+     * nothing if there is no region of this name, or if it was unregistered before.
      *
      * @param name the client's name for it
      * @throws InferenceException {@link dev.nereid.spi.ErrorCode#UNSUPPORTED} if clients may not share memory
