@@ -227,9 +227,7 @@ public final class ModelMeter {
                     hitMicros,
                     missMicros);
             return new MeterReading(
-                    lastInferenceMillis,
-                    inferences,
-                    executions,
+                    new MeterReading.ExecutionCounts(lastInferenceMillis, inferences, executions),
                     timings,
                     readBatches(),
                     responses.read(),

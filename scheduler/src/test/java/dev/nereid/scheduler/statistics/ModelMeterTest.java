@@ -29,9 +29,7 @@ final class ModelMeterTest {
     void beginsAtZero() {
         assertThat(meter.read())
                 .isEqualTo(new MeterReading(
-                        0,
-                        0,
-                        0,
+                        new MeterReading.ExecutionCounts(0, 0, 0),
                         new InferenceTimings(
                                 Timing.NONE,
                                 Timing.NONE,

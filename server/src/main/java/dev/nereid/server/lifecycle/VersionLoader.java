@@ -85,7 +85,7 @@ final class VersionLoader {
      * @throws InferenceException if the completed configuration is wrong
      */
     ServedModel load(PreparedModel prepared, long version) throws BackendException {
-        long started = environment.nanoTime().getAsLong();
+        long started = environment.clocks().nanoTime().getAsLong();
         Backend backend = backends.backend(prepared.config().getBackend());
         ModelConfig config = complete(prepared, version, backend);
         CustomBatching.refuseNative(
@@ -226,7 +226,7 @@ final class VersionLoader {
         rollback.add(scheduler::close);
         awaitWarm(scheduler, parts.settings().name());
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
-        Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
+        Duration loadTime = Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - parts.loadStartNanos());
         return new ServedModel(
                 parts.config(), parts.settings(), scheduler, parts.model(), loaded, classifier, memory, loadTime);
     }
