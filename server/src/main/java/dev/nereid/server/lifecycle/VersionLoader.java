@@ -121,8 +121,8 @@ final class VersionLoader {
         }
     }
 
-    /** Returns a model that reports an instance whose creation on a thread of its own takes too long. */
-    private Model watched(Model model, PreparedModel prepared, long version) {
+    /** Creates instances of a model, and reports those whose creation on a thread of their own takes too long. */
+    private InstanceFactory.Creation watched(Model model, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
             if (loading.equals(Thread.currentThread())) {
@@ -228,7 +228,13 @@ final class VersionLoader {
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
         Duration loadTime = Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - parts.loadStartNanos());
         return new ServedModel(
-                parts.config(), parts.settings(), scheduler, parts.model(), loaded, classifier, memory, loadTime);
+                parts.config(),
+                parts.settings(),
+                scheduler,
+                parts.model(),
+                loaded,
+                classifier,
+                new ServedModel.LoadFigures(memory, loadTime));
     }
 
     /** Refuses a model of which no instance would run. */
