@@ -94,14 +94,14 @@ public final class ModelScheduler implements AutoCloseable {
         this.model = new ModelScope(
                 settings,
                 environment.memory(),
-                environment.nanoTime(),
+                environment.clocks().nanoTime(),
                 environment.supervision().fatalErrors(),
-                new ModelMeter(environment.wallClock()),
+                new ModelMeter(environment.clocks().wallClock()),
                 new ModelLoad(environment.load(), plan.limits()));
         this.scope = ExecutionScope.of(model, plan.backend().clientMemory());
         this.executions = new ShortExecutions(settings, plan.backend());
         this.rateLimiter = environment.rateLimiter();
-        this.nanoTime = environment.nanoTime();
+        this.nanoTime = environment.clocks().nanoTime();
         boolean batches = policy.dynamic() && settings.batches();
         BatchPlanner planner = batches
                 ? new BatchPlanner(settings.maxBatchSize(), policy.preferredSizes(), policy.maxQueueDelayNanos())
@@ -112,7 +112,7 @@ public final class ModelScheduler implements AutoCloseable {
                 policy.priorities(),
                 new EqualInputs(settings),
                 nanoTime,
-                environment.timer(),
+                environment.clocks().timer(),
                 strategy.filter(rule -> batches)
                         .map(rule -> new StrategyBatcher(model, rule, planner))
                         .orElse(null));

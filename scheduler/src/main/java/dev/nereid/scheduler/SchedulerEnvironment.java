@@ -16,9 +16,7 @@ import java.util.function.LongSupplier;
  * Services of the server that schedulers use. Immutable.
  *
  * @param memory the pool for gathered inputs and for outputs
- * @param nanoTime the clock, on the scale of {@link System#nanoTime()}
- * @param wallClock tells the time of day
- * @param timer rings when the time of a waiting request is over; runs on the same clock as {@code nanoTime}
+ * @param clocks the clocks and the timer
  * @param cache the cache of responses that the model uses; empty for none
  * @param load what the calls to all models have in flight, and how much that may be
  * @param rateLimiter decides which instances of all models may execute at the same time
@@ -28,9 +26,7 @@ import java.util.function.LongSupplier;
  */
 public record SchedulerEnvironment(
         TensorMemory memory,
-        LongSupplier nanoTime,
-        InstantSource wallClock,
-        Timer timer,
+        SchedulerClocks clocks,
         Optional<CacheAccess> cache,
         ServerLoad load,
         RateLimiter rateLimiter,
@@ -39,9 +35,7 @@ public record SchedulerEnvironment(
     /** Checks the components. */
     public SchedulerEnvironment {
         requireNonNull(memory, "memory");
-        requireNonNull(nanoTime, "nanoTime");
-        requireNonNull(wallClock, "wallClock");
-        requireNonNull(timer, "timer");
+        requireNonNull(clocks, "clocks");
         requireNonNull(cache, "cache");
         requireNonNull(load, "load");
         requireNonNull(rateLimiter, "rateLimiter");
@@ -61,9 +55,7 @@ public record SchedulerEnvironment(
     public SchedulerEnvironment(TensorMemory memory, LongSupplier nanoTime, Timer timer) {
         this(
                 memory,
-                nanoTime,
-                InstantSource.system(),
-                timer,
+                new SchedulerClocks(nanoTime, InstantSource.system(), timer),
                 Optional.empty(),
                 new ServerLoad(LoadLimits.NONE),
                 RateLimiter.OFF,
@@ -78,8 +70,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Optional<CacheAccess> changed) {
-        return new SchedulerEnvironment(
-                memory, nanoTime, wallClock, timer, changed, load, rateLimiter, supervision, schedulerDelay);
+        return new SchedulerEnvironment(memory, clocks, changed, load, rateLimiter, supervision, schedulerDelay);
     }
 
     /**
@@ -89,8 +80,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(ServerLoad changed) {
-        return new SchedulerEnvironment(
-                memory, nanoTime, wallClock, timer, cache, changed, rateLimiter, supervision, schedulerDelay);
+        return new SchedulerEnvironment(memory, clocks, cache, changed, rateLimiter, supervision, schedulerDelay);
     }
 
     /**
@@ -100,8 +90,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(RateLimiter changed) {
-        return new SchedulerEnvironment(
-                memory, nanoTime, wallClock, timer, cache, load, changed, supervision, schedulerDelay);
+        return new SchedulerEnvironment(memory, clocks, cache, load, changed, supervision, schedulerDelay);
     }
 
     /**
@@ -111,8 +100,7 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment with(Supervision changed) {
-        return new SchedulerEnvironment(
-                memory, nanoTime, wallClock, timer, cache, load, rateLimiter, changed, schedulerDelay);
+        return new SchedulerEnvironment(memory, clocks, cache, load, rateLimiter, changed, schedulerDelay);
     }
 
     /**
@@ -122,7 +110,6 @@ public record SchedulerEnvironment(
      * @return the changed environment
      */
     public SchedulerEnvironment withSchedulerDelay(int changed) {
-        return new SchedulerEnvironment(
-                memory, nanoTime, wallClock, timer, cache, load, rateLimiter, supervision, changed);
+        return new SchedulerEnvironment(memory, clocks, cache, load, rateLimiter, supervision, changed);
     }
 }

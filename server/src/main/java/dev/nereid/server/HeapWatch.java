@@ -18,7 +18,7 @@ final class HeapWatch implements Watchdog.Watched {
     /** Looks that are left out, so that the start does not wait for the beans. */
     static final int SKIPPED_CHECKS = 5;
 
-    /** What is full, in percent of the largest heap. */
+    /** The part of the largest heap from which on it is full, in percent. */
     private static final int FULL_PERCENT = 97;
 
     private static final int PERCENT = 100;

@@ -14,7 +14,7 @@ final class JvmHeap implements HeapWatch.Heap {
             .filter(pool -> pool.getType() == MemoryType.HEAP && pool.isCollectionUsageThresholdSupported())
             .toList();
 
-    /** Those that collect all pools of the heap that are collected at all. */
+    /** The collectors that collect all pools of the heap that are collected at all. */
     private final List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans().stream()
             .filter(this::collectsAll)
             .toList();

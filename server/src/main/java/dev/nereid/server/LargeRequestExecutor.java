@@ -33,7 +33,7 @@ final class LargeRequestExecutor implements AutoCloseable {
     /** The bytes to be checked from which on a request is large; they take a quarter of a millisecond. */
     static final long LARGE_BYTES = 256L << 10;
 
-    /** What an input costs besides its bytes. */
+    /** The cost of an input besides its bytes. */
     private static final int INPUT_COST = 64;
 
     private static final int THREADS = 2;

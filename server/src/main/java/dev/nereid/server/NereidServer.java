@@ -51,8 +51,8 @@ import org.slf4j.LoggerFactory;
  * }
  * }
  *
- * <p>It owns plugins, models and memory. Closing it answers the calls it has, then closes instances, models, backends
- * and plugins, each once.
+ * <p>It owns plugins, models and memory. Closing it completes the accepted requests, then closes instances, models,
+ * backends and plugins, each once.
  */
 public final class NereidServer implements InferenceServer, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(NereidServer.class);

@@ -7,25 +7,22 @@ import dev.nereid.server.shared.SystemSharedMemory;
 /**
  * Tensor pool and shared memory of a server. Closed by the server at its end.
  *
- * @param pool where inputs and outputs lie
- * @param shared what clients share
- * @param sharedEnd gives the shared memory back
+ * @param pool the pool for inputs and outputs
+ * @param shared the shared memory of clients
  */
-record ServerMemory(TensorPool pool, SharedMemory shared, Runnable sharedEnd) implements AutoCloseable {
-    /** Makes the memory of a server whose clients may share theirs or not. */
-    static ServerMemory of(TensorPool pool, boolean clientsMayShare) {
+record ServerMemory(TensorPool pool, SharedMemory shared) implements AutoCloseable {
+    /** Creates the memory of a server that allows or refuses shared memory of clients. */
+    static ServerMemory of(TensorPool pool, boolean clientSharedMemory) {
         // Off the path of the start: links native functions, which the first large body needs.
         Thread.ofPlatform().daemon().name("tensor-memory-start").start(TensorPool::prepare);
-        if (!clientsMayShare) {
-            return new ServerMemory(pool, new NoSharedMemory(), () -> {});
-        }
-        SystemSharedMemory shared = new SystemSharedMemory();
-        return new ServerMemory(pool, shared, shared::close);
+        return new ServerMemory(pool, clientSharedMemory ? new SystemSharedMemory() : new NoSharedMemory());
     }
 
     @Override
     public void close() {
-        sharedEnd.run();
+        if (shared instanceof SystemSharedMemory regions) {
+            regions.close();
+        }
         pool.close();
     }
 }

@@ -85,7 +85,7 @@ final class TestPlugins {
                     }
                 }
 
-                /** Waits until somebody deletes a file. */
+                /** Waits until a file is deleted. */
                 static void await(Path gate) throws BackendException {
                     try (WatchService watch = gate.getFileSystem().newWatchService()) {
                         gate.getParent().register(watch, StandardWatchEventKinds.ENTRY_DELETE);

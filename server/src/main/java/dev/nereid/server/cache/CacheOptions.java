@@ -17,7 +17,7 @@ public record CacheOptions(String name, Map<String, String> settings, List<Path>
     /** The cache in the server's own memory. */
     public static final String LOCAL = "local";
 
-    /** How much a local cache keeps, in bytes. */
+    /** The capacity of a local cache, in bytes. */
     public static final String SIZE = "size";
 
     /** Copies the components. */

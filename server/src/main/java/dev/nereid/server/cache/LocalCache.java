@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * is still read; and some 200 bytes of the heap for each entry.
  */
 final class LocalCache implements ResponseCache {
-    /** What an entry takes is rounded up to this, in bytes; the smallest has a weight, too. */
+    /** The unit of an entry's size, in bytes; sizes are rounded up, so that the smallest entry has a weight, too. */
     private static final int UNIT = 64;
 
     /** The part of the size that may be idle. */

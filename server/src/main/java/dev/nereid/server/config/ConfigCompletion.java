@@ -149,7 +149,7 @@ public final class ConfigCompletion {
         config.setBackend(backend).setDefaultModelFilename("model." + backend);
     }
 
-    /** Whether neither platform nor file name says anything, so that the files may. */
+    /** Returns whether platform and file name leave the backend open, so that the files may determine it. */
     private static boolean isBlank(ModelConfig.Builder config) {
         return config.getPlatform().isEmpty()
                 && config.getDefaultModelFilename().isEmpty();

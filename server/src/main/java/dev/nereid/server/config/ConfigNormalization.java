@@ -15,7 +15,7 @@ import java.util.Set;
 
 /** Writes the defaults of the reference server into a configuration. */
 public final class ConfigNormalization {
-    /** How long a sequence may be idle where the configuration does not say. */
+    /** The default time that a sequence may be idle. */
     private static final long SEQUENCE_IDLE_MICROS = 1_000_000;
 
     /** Backends of which the reference runs two instances on a processor unless another number is configured. */

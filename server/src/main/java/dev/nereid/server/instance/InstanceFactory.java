@@ -4,7 +4,6 @@ import dev.nereid.scheduler.instance.ThreadPlacement;
 import dev.nereid.spi.BackendException;
 import dev.nereid.spi.BackendTraits;
 import dev.nereid.spi.ErrorCode;
-import dev.nereid.spi.Model;
 import dev.nereid.spi.ModelInstance;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,12 +15,19 @@ import org.jspecify.annotations.Nullable;
 
 /** Creates the instances of a model, in parallel if the backend allows it. Confined to the thread that loads. */
 public final class InstanceFactory {
-    private final Model model;
+    private final Creation creation;
     private final BackendTraits traits;
     private final InstanceOptions options;
 
-    public InstanceFactory(Model model, BackendTraits traits, InstanceOptions options) {
-        this.model = model;
+    /** Creates one instance, as {@link dev.nereid.spi.Model#newInstance} does. */
+    @FunctionalInterface
+    public interface Creation {
+        /** Creates an instance. Blocks; called by several threads at once if instances are created in parallel. */
+        ModelInstance create(InstancePlan plan) throws BackendException;
+    }
+
+    public InstanceFactory(Creation creation, BackendTraits traits, InstanceOptions options) {
+        this.creation = creation;
         this.traits = traits;
         this.options = options;
     }
@@ -60,14 +66,14 @@ public final class InstanceFactory {
     private ModelInstance create(InstancePlan plan) throws BackendException {
         ThreadPlacement placement = options.hostPolicies().placement(plan.hostPolicy());
         if (placement.equals(ThreadPlacement.ANYWHERE)) {
-            return model.newInstance(plan);
+            return creation.create(plan);
         }
         List<Future<ModelInstance>> created = new ArrayList<>();
         try (ExecutorService creator = Executors.newSingleThreadExecutor(
                 Thread.ofPlatform().name("load/" + plan.name()).factory())) {
             created.add(creator.submit(() -> {
                 placement.place();
-                return model.newInstance(plan);
+                return creation.create(plan);
             }));
         }
         try {
@@ -82,10 +88,10 @@ public final class InstanceFactory {
             throws BackendException {
         List<Future<ModelInstance>> futures = new ArrayList<>();
         Throwable failure = null;
-        try (ExecutorService makers = Executors.newFixedThreadPool(
+        try (ExecutorService creators = Executors.newFixedThreadPool(
                 threads, Thread.ofPlatform().name("load/instance-", 0).factory())) {
             for (InstancePlan plan : plans) {
-                futures.add(makers.submit(() -> create(plan)));
+                futures.add(creators.submit(() -> create(plan)));
             }
         } catch (RuntimeException | Error e) { // such as no memory for another thread
             failure = e;

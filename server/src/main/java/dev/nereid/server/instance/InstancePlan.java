@@ -1,10 +1,13 @@
 package dev.nereid.server.instance;
 
+import dev.nereid.scheduler.rate.RateProfile;
+import dev.nereid.scheduler.rate.RateResource;
 import dev.nereid.server.host.HostPolicies;
 import dev.nereid.spi.Device;
 import dev.nereid.spi.InstanceContext;
 import inference.ModelConfig;
 import inference.ModelInstanceGroup;
+import inference.ModelRateLimiter;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -40,6 +43,21 @@ public record InstancePlan(String name, Device device, List<String> profiles, bo
             }
         }
         return plans;
+    }
+
+    /**
+     * Returns the rate limiter resources of the instance. Numbers are unsigned, and limited to the range of {@code int}.
+     */
+    RateProfile rateProfile() {
+        ModelRateLimiter limiter = group.getRateLimiter();
+        List<RateResource> resources = limiter.getResourcesList().stream()
+                .map(resource -> new RateResource(resource.getName(), resource.getGlobal(), cut(resource.getCount())))
+                .toList();
+        return new RateProfile(cut(limiter.getPriority()), resources);
+    }
+
+    private static int cut(int unsigned) {
+        return unsigned < 0 ? Integer.MAX_VALUE : unsigned;
     }
 
     private static List<Device> devices(ModelInstanceGroup group) {

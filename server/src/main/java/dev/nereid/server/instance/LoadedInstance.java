@@ -22,10 +22,6 @@ public record LoadedInstance(InstancePlan plan, ModelInstance instance) {
      */
     public InstanceSlot slot(HostPolicies policies) {
         return new InstanceSlot(
-                plan.name(),
-                plan.device(),
-                instance,
-                RateProfiles.of(plan.group()),
-                policies.placement(plan.hostPolicy()));
+                plan.name(), plan.device(), instance, plan.rateProfile(), policies.placement(plan.hostPolicy()));
     }
 }

@@ -41,7 +41,7 @@ public final class ResourceKinds {
     private static Set<String> names(List<InstancePlan> instances, boolean global) {
         return instances.stream()
                 .filter(instance -> !instance.passive())
-                .flatMap(instance -> RateProfiles.of(instance.group()).resources().stream())
+                .flatMap(instance -> instance.rateProfile().resources().stream())
                 .filter(resource -> resource.global() == global)
                 .map(RateResource::name)
                 .collect(Collectors.toCollection(TreeSet::new));

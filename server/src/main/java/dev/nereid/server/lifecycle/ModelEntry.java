@@ -53,7 +53,7 @@ final class ModelEntry {
         return new ModelEntry(name, new VersionState.Loading(), versions);
     }
 
-    /** The same model with one version in another state. */
+    /** Replaces the state of one version. */
     ModelEntry with(long version, VersionState state) {
         TreeMap<Long, VersionState> changed = new TreeMap<>(versions);
         changed.put(version, state);

@@ -69,7 +69,8 @@ public final class ModelLifecycle {
             ModelLoadOptions options,
             SchedulerEnvironment environment) {
         this.repository = repository;
-        watch = new ModelLoadWatch(environment.supervision(), environment.nanoTime());
+        watch = new ModelLoadWatch(
+                environment.supervision(), environment.clocks().nanoTime());
         fatalErrors = environment.supervision().fatalErrors();
         models = new ServedModels(watch);
         preparation = new ModelPreparation(
@@ -77,7 +78,7 @@ public final class ModelLifecycle {
         loader = new VersionLoader(backends, options, environment, warmups, watch);
         updates = new ModelUpdates(
                 repository, preparation, new VersionUpdater(backends, loader, options, warmups), models, fatalErrors);
-        nanoTime = environment.nanoTime();
+        nanoTime = environment.clocks().nanoTime();
         loadThreads = Executors.newFixedThreadPool(
                 options.loadThreads(), Thread.ofPlatform().name("load/", 0).factory());
     }

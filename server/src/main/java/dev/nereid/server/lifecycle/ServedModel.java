@@ -35,6 +35,18 @@ import java.util.Optional;
 public final class ServedModel implements AutoCloseable {
     private static final double NANOS_PER_SECOND = 1e9;
 
+    /**
+     * Memory and duration of a load. Immutable.
+     *
+     * @param memory the memory that the backend reports for the model
+     * @param time the duration of the load
+     */
+    record LoadFigures(List<MemoryUsage> memory, Duration time) {
+        LoadFigures {
+            memory = List.copyOf(memory);
+        }
+    }
+
     private final ModelConfig config;
     private final ModelSettings settings;
     private final ModelMetadata description;
@@ -43,8 +55,7 @@ public final class ServedModel implements AutoCloseable {
     private final ModelScheduler scheduler;
     private final Model model;
     private final List<LoadedInstance> instances;
-    private final List<MemoryUsage> memory;
-    private final Duration loadTime;
+    private final LoadFigures load;
 
     ServedModel(
             ModelConfig config,
@@ -53,16 +64,14 @@ public final class ServedModel implements AutoCloseable {
             Model model,
             List<LoadedInstance> instances,
             Classifier classifier,
-            List<MemoryUsage> memory,
-            Duration loadTime) {
+            LoadFigures load) {
         this.config = config;
         this.settings = settings;
         this.scheduler = scheduler;
         this.model = model;
         this.instances = List.copyOf(instances);
         this.classifier = classifier;
-        this.memory = List.copyOf(memory);
-        this.loadTime = loadTime;
+        this.load = load;
         description = ModelSettingsReader.description(config, List.of(settings.version()));
         checks = RequestChecks.forModel(settings);
     }
@@ -75,7 +84,7 @@ public final class ServedModel implements AutoCloseable {
      */
     ServedModel with(ModelConfig changed, List<LoadedInstance> instances) {
         ModelSettings read = ModelSettingsReader.settings(changed, version());
-        return new ServedModel(changed, read, scheduler, model, instances, classifier, memory, loadTime);
+        return new ServedModel(changed, read, scheduler, model, instances, classifier, load);
     }
 
     /** Returns the scheduler that runs the instances. */
@@ -153,13 +162,13 @@ public final class ServedModel implements AutoCloseable {
                 read.executions(),
                 read.inferences(),
                 read.responses(),
-                memory,
+                load.memory(),
                 new MetricCounters(
                         read.failures(),
                         read.micros(),
                         scheduler.isCached(),
                         scheduler.waiting(),
-                        loadTime.toNanos() / NANOS_PER_SECOND));
+                        load.time().toNanos() / NANOS_PER_SECOND));
     }
 
     private ModelVersionTags tags() {

@@ -85,7 +85,7 @@ final class VersionLoader {
      * @throws InferenceException if the completed configuration is wrong
      */
     ServedModel load(PreparedModel prepared, long version) throws BackendException {
-        long started = environment.nanoTime().getAsLong();
+        long started = environment.clocks().nanoTime().getAsLong();
         Backend backend = backends.backend(prepared.config().getBackend());
         ModelConfig config = complete(prepared, version, backend);
         CustomBatching.refuseNative(
@@ -121,8 +121,8 @@ final class VersionLoader {
         }
     }
 
-    /** Returns a model that reports an instance whose creation on a thread of its own takes too long. */
-    private Model watched(Model model, PreparedModel prepared, long version) {
+    /** Creates instances of a model, and reports those whose creation on a thread of their own takes too long. */
+    private InstanceFactory.Creation watched(Model model, PreparedModel prepared, long version) {
         Thread loading = Thread.currentThread(); // which is watched already
         return plan -> {
             if (loading.equals(Thread.currentThread())) {
@@ -226,9 +226,15 @@ final class VersionLoader {
         rollback.add(scheduler::close);
         awaitWarm(scheduler, parts.settings().name());
         Classifier classifier = new Classifier(parts.settings(), parts.labels(), environment.memory());
-        Duration loadTime = Duration.ofNanos(environment.nanoTime().getAsLong() - parts.loadStartNanos());
+        Duration loadTime = Duration.ofNanos(environment.clocks().nanoTime().getAsLong() - parts.loadStartNanos());
         return new ServedModel(
-                parts.config(), parts.settings(), scheduler, parts.model(), loaded, classifier, memory, loadTime);
+                parts.config(),
+                parts.settings(),
+                scheduler,
+                parts.model(),
+                loaded,
+                classifier,
+                new ServedModel.LoadFigures(memory, loadTime));
     }
 
     /** Refuses a model of which no instance would run. */

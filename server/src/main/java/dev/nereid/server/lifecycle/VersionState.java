@@ -52,7 +52,7 @@ sealed interface VersionState {
         };
     }
 
-    /** Why the version is not served, or which of its instances are in trouble; empty if there is nothing to say. */
+    /** Returns the reason why the version is not served, or the problems of its instances; empty if there are none. */
     default String reason() {
         return switch (this) {
             case Loading() -> "";

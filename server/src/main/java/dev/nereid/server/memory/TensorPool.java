@@ -55,7 +55,7 @@ public final class TensorPool implements TensorMemory, AutoCloseable {
     private final PoolBytes bytes;
     private final boolean poisoned;
     private final List<SizeClass> small;
-    /** Those of the sizes behind the small ones. */
+    /** The classes of the sizes above the small ones. */
     private final List<MappedClass> mapped;
 
     private final Reclaimer reclaimer = new Reclaimer();

@@ -32,7 +32,7 @@ public record SchedulingOptions(
     public static final SchedulingOptions DEFAULT =
             new SchedulingOptions(Optional.empty(), Optional.empty(), Optional.empty(), 0);
 
-    /** The heap of a request in flight, with room for other things. */
+    /** The heap of a request in flight, with a margin. */
     private static final long HEAP_BYTES_PER_REQUEST = 16 << 10;
 
     /** Checks the components. */

@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
  * @param directory the directory in which the system keeps segments
  */
 record SegmentFiles(Path directory) {
-    /** Where the system keeps segments. */
+    /** The directory of the operating system. */
     static final SegmentFiles OF_THE_SYSTEM = new SegmentFiles(Path.of("/dev/shm"));
 
     /** The prefix of segments that the reference's backends share among themselves; not for clients. */

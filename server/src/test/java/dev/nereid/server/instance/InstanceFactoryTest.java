@@ -109,7 +109,8 @@ final class InstanceFactoryTest {
         }
         try (Rollback rollback = new Rollback()) {
             InstanceOptions options = new InstanceOptions(processors, List.of(), parallelInstances, HostPolicies.NONE);
-            List<ModelInstance> created = new InstanceFactory(model, traits, options).create(plans, rollback);
+            List<ModelInstance> created =
+                    new InstanceFactory(model::newInstance, traits, options).create(plans, rollback);
             rollback.commit();
             return created;
         }
