@@ -15,7 +15,7 @@ Written, below `examples/`:
     images/digit_<label>_<k>.png       for each digit its first test image that the network gets right (k counts the
                                        test images of that digit), 8-bit gray: round(pixel * 255 / 16)
     training/digits_test.csv           the test set, one image a line: label, then 64 pixel values 0 to 16
-    training/digits_accuracy.txt       the test accuracy: right answers, test images, their ratio
+    training/digits_accuracy.txt       the test accuracy: correct results, test images, their ratio
 
 Needs Debian 12's python3-torch, python3-sklearn, python3-onnx and python3-pil; run it from anywhere:
 
@@ -54,7 +54,7 @@ INK = 16.0  # the largest pixel value of the data set
 
 
 class Digits(nn.Module):
-    """Three convolutions and one linear layer. Answers logits; `Probabilities` makes them a distribution."""
+    """Three convolutions and one linear layer. Returns logits; `Probabilities` makes them a distribution."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,13 +149,13 @@ def write_test_set(pixels: np.ndarray, labels: np.ndarray) -> None:
     TEST_SET.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def write_images(pixels: np.ndarray, labels: np.ndarray, answers: np.ndarray) -> None:
+def write_images(pixels: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     for old in IMAGES.glob("digit_*.png"):
         old.unlink()
     for digit in range(10):
         of_digit = np.flatnonzero(labels == digit)
-        k = int(np.flatnonzero(answers[of_digit] == digit)[0])
+        k = int(np.flatnonzero(predictions[of_digit] == digit)[0])
         gray = np.rint(pixels[of_digit[k]] * 255 / INK).astype(np.uint8).reshape(8, 8)
         Image.fromarray(gray, mode="L").save(IMAGES / f"digit_{digit}_{k}.png", optimize=True)
 
@@ -170,11 +170,11 @@ def main() -> None:
     )
     model = train(to_input(train_pixels), torch.from_numpy(train_labels).long())
     with torch.no_grad():
-        answers = model(to_input(test_pixels)).argmax(dim=1).numpy()
-    right = int((answers == test_labels).sum())
+        predictions = model(to_input(test_pixels)).argmax(dim=1).numpy()
+    right = int((predictions == test_labels).sum())
     export(model)
     write_test_set(test_pixels, test_labels)
-    write_images(test_pixels, test_labels, answers)
+    write_images(test_pixels, test_labels, predictions)
     accuracy = f"{right} of {len(test_labels)} = {right / len(test_labels):.4f}"
     ACCURACY.write_text(accuracy + "\n", encoding="ascii")
     print(f"digits: {len(train_labels)} training images, test accuracy {accuracy}, {MODEL.stat().st_size} bytes")

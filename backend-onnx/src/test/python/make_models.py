@@ -64,7 +64,7 @@ def shapes():
         [value("output", TensorProto.FLOAT, [])],
     )
     write_unchecked(
-        "unknown_rank.onnx",  # valid for runtimes, but the checker wants the shape of an input
+        "unknown_rank.onnx",  # valid for runtimes, but the checker requires the shape of an input
         [helper.make_node("Identity", ["input"], ["output"])],
         [value("input", TensorProto.FLOAT, None)],
         [value("output", TensorProto.FLOAT, None)],
@@ -140,7 +140,7 @@ def loop_constants():
 
 
 def slow_loop():
-    """Counts to the value of the input, one addition per iteration: as slow as wanted, for termination."""
+    """Counts to the value of the input, one addition per iteration: as slow as needed, for termination."""
     write(
         "slow_loop",
         [helper.make_node("Loop", ["limit", "go", "zero"], ["count"], body=counting_body())],

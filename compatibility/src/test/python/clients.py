@@ -73,14 +73,14 @@ def _health_request(service):
 
 
 def _health_status(message):
-    """The only field of the answer, a small number; it is left out if it is 0."""
+    """The only field of the response, a small number; absent if it is 0."""
     return message[1] if message else 0
 
 
 def health(channel, service):
-    """Asks the standard health service, whose stubs Debian does not have."""
-    ask = channel.unary_unary('/grpc.health.v1.Health/Check', _health_request, _health_status)
-    return ask(service, timeout=60)
+    """Calls the standard health service; Debian has no stubs for it."""
+    check = channel.unary_unary('/grpc.health.v1.Health/Check', _health_request, _health_status)
+    return check(service, timeout=60)
 
 
 def health_watch(channel, service):

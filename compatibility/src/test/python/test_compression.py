@@ -49,7 +49,7 @@ class Http:
         self.input.close()
         self.socket.close()
 
-    def ask(self, path, head, body):
+    def send(self, path, head, body):
         lines = ['POST ' + path + ' HTTP/1.1'] + [name + ': ' + str(value) for name, value in head]
         self.socket.sendall(('\r\n'.join(lines) + '\r\n\r\n').encode())
         self.socket.sendall(body)
@@ -72,8 +72,8 @@ def described(model, inputs, outputs, binary):
             code = clients.NUMBERS[datatype][0]
             tensor['data'] = [element for element, in struct.iter_unpack('<' + code, data)]
         tensors.append(tensor)
-    wanted = [{'name': name, 'parameters': {'binary_data': True}} for name in outputs]
-    return {'id': 'a', 'inputs': tensors, 'outputs': wanted}
+    selected = [{'name': name, 'parameters': {'binary_data': True}} for name in outputs]
+    return {'id': 'a', 'inputs': tensors, 'outputs': selected}
 
 
 def of_python(http, text, tensors, request_coding, response_coding):
@@ -117,20 +117,20 @@ class OverHttp(unittest.TestCase):
         if binary and not tensors and style is of_python:
             return  # has no length of its JSON, which then is all there is
         head, body = style(self.http, text, tensors, request_coding, response_coding)
-        status, headers, answer = self.http.ask('/v2/models/%s/infer' % model, head, body)
+        status, headers, response = self.http.send('/v2/models/%s/infer' % model, head, body)
         coding = headers.get('content-encoding')
         self.assertEqual(coding, response_coding)
         if coding:
-            answer = DECODE[coding](answer)
-        self.assertEqual(status, 200, answer[:1000])
-        length = int(headers.get('inference-header-content-length', len(answer)))
-        said = json.loads(answer[:length])
+            response = DECODE[coding](response)
+        self.assertEqual(status, 200, response[:1000])
+        length = int(headers.get('inference-header-content-length', len(response)))
+        header = json.loads(response[:length])
         found, at = {}, length
-        for output in said['outputs']:
+        for output in header['outputs']:
             size = output['parameters']['binary_data_size']
-            found[output['name']] = answer[at:at + size]
+            found[output['name']] = response[at:at + size]
             at += size
-        self.assertEqual(at, len(answer))
+        self.assertEqual(at, len(response))
         self.assertEqual(found, outputs)
 
     def test_bytes_behind_json(self):
@@ -147,7 +147,7 @@ class OverHttp(unittest.TestCase):
 
     def test_an_unknown_coding(self):
         head = [('Host', self.http.host), ('Content-Encoding', 'br'), ('Content-Length', 2)]
-        status, headers, _ = self.http.ask('/v2/models/echo_uint8/infer', head, b'{}')
+        status, headers, _ = self.http.send('/v2/models/echo_uint8/infer', head, b'{}')
         self.assertEqual((status, headers['accept-encoding']), (501, 'gzip, deflate'))
 
 

@@ -97,16 +97,16 @@ class SharedMemory(unittest.TestCase):
         place = {'shared_memory_region': 'http', 'shared_memory_byte_size': 4}
         body = {'inputs': [{'name': 'INPUT0', 'datatype': 'UINT8', 'shape': [4], 'parameters': place}],
                 'outputs': [{'name': 'OUTPUT0', 'parameters': dict(place, shared_memory_offset=100)}]}
-        answer = self.post('/v2/models/echo_uint8/infer', body)
-        self.assertNotIn('data', answer['outputs'][0])
+        response = self.post('/v2/models/echo_uint8/infer', body)
+        self.assertNotIn('data', response['outputs'][0])
         self.assertEqual(self.segment.memory[100:104], b'\1\2\3\4')
 
     def test_registered_over_http(self):
         self.post('/v2/systemsharedmemory/region/web/register', {'key': self.segment.key, 'byte_size': 50})
         self.addCleanup(self.unregister, 'web')
         self.assertIn('web', self.regions())
-        with urllib.request.urlopen(os.environ['NEREID_HTTP'] + '/v2/systemsharedmemory/status', timeout=60) as answer:
-            self.assertIn({'name': 'web', 'key': self.segment.key, 'offset': 0, 'byte_size': 50}, json.load(answer))
+        with urllib.request.urlopen(os.environ['NEREID_HTTP'] + '/v2/systemsharedmemory/status', timeout=60) as response:
+            self.assertIn({'name': 'web', 'key': self.segment.key, 'offset': 0, 'byte_size': 50}, json.load(response))
         self.post('/v2/systemsharedmemory/region/web/unregister', None)
         self.assertNotIn('web', self.regions())
 
@@ -144,8 +144,8 @@ class SharedMemory(unittest.TestCase):
     def post(path, body):
         data = b'' if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(urllib.request.Request(
-                os.environ['NEREID_HTTP'] + path, data=data, method='POST'), timeout=60) as answer:
-            text = answer.read()
+                os.environ['NEREID_HTTP'] + path, data=data, method='POST'), timeout=60) as response:
+            text = response.read()
         return json.loads(text) if text else None
 
 

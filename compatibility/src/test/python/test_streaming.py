@@ -1,4 +1,4 @@
-"""Streams: models that answer as often as they like, the order of answers, errors, half-close and cancellation."""
+"""Streams: models with any number of responses, the order of responses, errors, half-close and cancellation."""
 import queue
 import struct
 import unittest
@@ -45,42 +45,42 @@ class Streaming(unittest.TestCase):
     def tearDownClass(cls):
         cls.channel.close()
 
-    def ask(self, *requests, **options):
+    def send(self, *requests, **options):
         return list(self.server.ModelStreamInfer(iter(requests), timeout=60, **options))
 
     def test_as_many_answers_as_asked_for(self):
-        self.assertEqual([number(r) for r in self.ask(square(3, id='a'))], [3, 3, 3])
+        self.assertEqual([number(r) for r in self.send(square(3, id='a'))], [3, 3, 3])
 
     def test_no_answer(self):
-        self.assertEqual(self.ask(square(0)), [])
+        self.assertEqual(self.send(square(0)), [])
 
     def test_final_mark(self):
-        responses = self.ask(with_final(square(2, id='a')))
+        responses = self.send(with_final(square(2, id='a')))
         self.assertEqual([is_final(r) for r in responses], [False, False, True])
         self.assertEqual([number(r) for r in responses[:2]], [2, 2])
         self.assertEqual(len(responses[2].infer_response.outputs), 0)
         self.assertEqual(responses[2].infer_response.id, 'a')
 
     def test_final_mark_without_answer(self):
-        responses = self.ask(with_final(square(0)))
+        responses = self.send(with_final(square(0)))
         self.assertEqual([is_final(r) for r in responses], [True])
 
     def test_answers_in_order(self):
         elements = list(range(50, 100))
-        responses = self.ask(repeat(elements))
+        responses = self.send(repeat(elements))
         self.assertEqual([number(r) for r in responses], elements)
         self.assertEqual([number(r, 'IDX') for r in responses], list(range(50)))
 
     def test_answers_after_the_execution(self):
-        self.assertEqual([number(r) for r in self.ask(repeat([4, 5], delays=[20, 20]))], [4, 5])
+        self.assertEqual([number(r) for r in self.send(repeat([4, 5], delays=[20, 20]))], [4, 5])
 
     def test_many_requests_on_one_stream(self):
-        responses = self.ask(*[clients.echo('INT32', 1, struct.pack('<i', i), id=str(i)) for i in range(100)])
+        responses = self.send(*[clients.echo('INT32', 1, struct.pack('<i', i), id=str(i)) for i in range(100)])
         found = {r.infer_response.id: r.infer_response.raw_output_contents[0] for r in responses}
         self.assertEqual(found, {str(i): struct.pack('<i', i) for i in range(100)})
 
     def test_a_stream_goes_on_after_an_error(self):
-        responses = self.ask(clients.request('nowhere', [], id='bad'), square(1, id='good'))
+        responses = self.send(clients.request('nowhere', [], id='bad'), square(1, id='good'))
         errors = [r.error_message for r in responses if r.error_message]
         self.assertEqual(len(errors), 1)
         self.assertIn("'nowhere' is not found", errors[0])
@@ -88,7 +88,7 @@ class Streaming(unittest.TestCase):
 
     def test_an_error_ends_a_stream_that_asks_for_it(self):
         with self.assertRaises(grpc.RpcError) as caught:
-            self.ask(clients.request('nowhere', []), metadata=[('triton_grpc_error', 'true')])
+            self.send(clients.request('nowhere', []), metadata=[('triton_grpc_error', 'true')])
         self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
 
     def test_questions_and_answers_in_turn(self):
@@ -108,7 +108,7 @@ class Streaming(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             next(responses)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.CANCELLED)
-        self.assertEqual([number(r) for r in self.ask(repeat([3]))], [3])
+        self.assertEqual([number(r) for r in self.send(repeat([3]))], [3])
 
     def test_models_that_answer_often_need_a_stream(self):
         with self.assertRaises(grpc.RpcError) as caught:

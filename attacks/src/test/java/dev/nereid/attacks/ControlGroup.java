@@ -20,7 +20,7 @@ final class ControlGroup implements AutoCloseable {
         this.directory = directory;
     }
 
-    /** Makes one, if this machine lets this user. */
+    /** Creates a control group, if this user may. */
     static Optional<ControlGroup> make(long maxBytes) {
         String name = "nereid-attacks-" + ProcessHandle.current().pid() + "-" + System.nanoTime();
         for (Path parent : parents()) {

@@ -50,7 +50,7 @@ final class Frames {
                 .array();
     }
 
-    /** Writes how a client begins, which takes so many bytes of each response before it has read them. */
+    /** Writes the connection preface of a client with an initial window of so many bytes. */
     static byte[] preface(int window) {
         return RawHttp.concat(PREFACE, settings(HEADER_TABLE_SIZE, 0, INITIAL_WINDOW_SIZE, window));
     }

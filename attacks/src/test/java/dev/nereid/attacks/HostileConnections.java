@@ -27,7 +27,7 @@ final class HostileConnections implements AutoCloseable {
 
     private HostileConnections() {}
 
-    /** Connects so many; fails if some have not connected after a while. */
+    /** Opens connections; fails if some are not connected after a timeout. */
     static HostileConnections connect(InetSocketAddress address, int count) throws IOException {
         HostileConnections connections = new HostileConnections();
         int connected = connections.tryConnect(address, count, CONNECT_TIMEOUT);
@@ -38,7 +38,7 @@ final class HostileConnections implements AutoCloseable {
         return connections;
     }
 
-    /** Begins to connect so many, and waits for a while until they have. */
+    /** Starts to open connections, and waits for them until a timeout. */
     static HostileConnections attempt(InetSocketAddress address, int count, Duration timeout) throws IOException {
         HostileConnections connections = new HostileConnections();
         connections.tryConnect(address, count, timeout);

@@ -45,7 +45,7 @@ final class Http2FloodIT {
                         nothing,
                         i -> RawHttp.concat(Frames.call(stream(i), Frames.INFER), Frames.windowUpdate(stream(i), 0))),
                 flood(
-                        "calls of methods that are not there",
+                        "calls of unknown methods",
                         nothing,
                         i -> Frames.wholeCall(stream(i), "/a/b", nothing)),
                 flood(

@@ -38,7 +38,7 @@ final class InferMessage {
         return request.toByteArray();
     }
 
-    /** Puts the five bytes before a message: whether it is compressed, and its length, which may be lies. */
+    /** Prepends the five bytes before a message: whether it is compressed, and its length; both may be false. */
     static byte[] framed(int flag, long length, byte[] message) {
         return ByteBuffer.allocate(5 + message.length)
                 .put((byte) flag)

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
  */
 final class LyingLengthsIT {
     private static final int TIMEOUT_MILLIS = 3_000;
-    private static final Tensor FLOATS = Tensor.floats("lie", 1, 2, 3, 4);
+    private static final Tensor FLOATS = Tensor.floats("invalid", 1, 2, 3, 4);
     private static final long HUGE = 1L << 62;
 
     @RegisterExtension
@@ -27,16 +27,16 @@ final class LyingLengthsIT {
     @Test
     void overHttp() throws Exception {
         String path = RawHttp.path(Models.ECHO);
-        Map<String, byte[]> lies = new TreeMap<>();
-        lies.put("Content-Length: negative", RawHttp.header(path, -1));
-        lies.put("Content-Length: huge", RawHttp.header(path, Long.MAX_VALUE));
-        lies.put("Content-Length: beyond a long", headers("Content-Length: 99999999999999999999"));
-        lies.put("Content-Length: no number", headers("Content-Length: 1e3"));
-        lies.put("Content-Length: two that differ", headers("Content-Length: 5", "Content-Length: 6"));
-        lies.put("Content-Length and chunks", headers("Content-Length: 5", "Transfer-Encoding: chunked"));
-        lies.put("two hosts", headers("Host: other", "Content-Length: 0"));
-        lies.put("unknown transfer coding", headers("Transfer-Encoding: lzw"));
-        lies.put("unknown transfer coding before chunks", headers("Transfer-Encoding: lzw, chunked"));
+        Map<String, byte[]> invalid = new TreeMap<>();
+        invalid.put("Content-Length: negative", RawHttp.header(path, -1));
+        invalid.put("Content-Length: huge", RawHttp.header(path, Long.MAX_VALUE));
+        invalid.put("Content-Length: beyond a long", headers("Content-Length: 99999999999999999999"));
+        invalid.put("Content-Length: no number", headers("Content-Length: 1e3"));
+        invalid.put("Content-Length: two that differ", headers("Content-Length: 5", "Content-Length: 6"));
+        invalid.put("Content-Length and chunks", headers("Content-Length: 5", "Transfer-Encoding: chunked"));
+        invalid.put("two hosts", headers("Host: other", "Content-Length: 0"));
+        invalid.put("unknown transfer coding", headers("Transfer-Encoding: lzw"));
+        invalid.put("unknown transfer coding before chunks", headers("Transfer-Encoding: lzw, chunked"));
         for (String chunk : List.of(
                 "zz\r\n",
                 "-1\r\n",
@@ -44,54 +44,54 @@ final class LyingLengthsIT {
                 "5\r\nabcdefgh\r\n0\r\n\r\n",
                 "\r\n\r\n",
                 "5;" + "a".repeat(20_000) + "\r\n")) {
-            lies.put(
+            invalid.put(
                     "chunk "
                             + chunk.strip()
                                     .substring(0, Math.min(20, chunk.strip().length())),
                     RawHttp.concat(headers("Transfer-Encoding: chunked"), RawHttp.ascii(chunk)));
         }
-        lies.put(
+        invalid.put(
                 "trailer without a colon",
                 RawHttp.concat(headers("Transfer-Encoding: chunked"), RawHttp.ascii("0\r\nnothing\r\n\r\n")));
         for (String length : List.of("-1", "1000000", Long.toString(HUGE), "99999999999999999999", "x")) {
-            lies.put(
+            invalid.put(
                     "Inference-Header-Content-Length: " + length,
                     RawHttp.post(path, new byte[100], "Inference-Header-Content-Length: " + length));
         }
         for (long size : new long[] {-1, 0, 1, 15, 17, 1_000_000, HUGE, Long.MAX_VALUE}) {
-            lies.put("binary_data_size: " + size, binary(Models.ECHO, FLOATS, size));
+            invalid.put("binary_data_size: " + size, binary(Models.ECHO, FLOATS, size));
         }
-        lies.put("shape [-4]", binary(Models.ECHO, FLOATS.shaped(-4), 16));
-        lies.put("shape [5]", binary(Models.ECHO, FLOATS.shaped(5), 16));
-        lies.put("shape of 2^62", binary(Models.ECHO, FLOATS.shaped(HUGE), 16));
-        lies.put("shape [2^62, 4]", binary(Models.GRID, FLOATS.shaped(HUGE, 4), 16));
-        lies.put("shape [2^32, 2^32]", binary(Models.GRID, FLOATS.shaped(1L << 32, 1L << 32), 16));
-        lies.put("shape [0] with data", binary(Models.ECHO, FLOATS.shaped(0), 16));
+        invalid.put("shape [-4]", binary(Models.ECHO, FLOATS.shaped(-4), 16));
+        invalid.put("shape [5]", binary(Models.ECHO, FLOATS.shaped(5), 16));
+        invalid.put("shape of 2^62", binary(Models.ECHO, FLOATS.shaped(HUGE), 16));
+        invalid.put("shape [2^62, 4]", binary(Models.GRID, FLOATS.shaped(HUGE, 4), 16));
+        invalid.put("shape [2^32, 2^32]", binary(Models.GRID, FLOATS.shaped(1L << 32, 1L << 32), 16));
+        invalid.put("shape [0] with data", binary(Models.ECHO, FLOATS.shaped(0), 16));
         for (long length : new long[] {2, 0x7fffffffL, 0xffffffffL}) {
-            lies.put("BYTES of " + length, binary(Models.WORDS, words(length), 5));
+            invalid.put("BYTES of " + length, binary(Models.WORDS, words(length), 5));
         }
-        lies.put("deep JSON", RawHttp.post(path, nested(100_000)));
-        lies.put(
+        invalid.put("deep JSON", RawHttp.post(path, nested(100_000)));
+        invalid.put(
                 "deep data",
                 RawHttp.post(
                         path,
                         RawHttp.ascii(
                                 "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\"," + "\"shape\":[1],\"data\":"
                                         + "[".repeat(100_000) + "1" + "]".repeat(100_000) + "}]}")));
-        lies.put(
+        invalid.put(
                 "a number of many digits",
                 RawHttp.post(
                         path,
                         RawHttp.ascii("{\"inputs\":[{\"name\":\"INPUT0\","
                                 + "\"datatype\":\"FP32\",\"shape\":[1],\"data\":[1e" + "9".repeat(1_000_000)
                                 + "x]}]}")));
-        lies.put("gzip that is none", RawHttp.post(path, new byte[100], "Content-Encoding: gzip"));
+        invalid.put("gzip that is none", RawHttp.post(path, new byte[100], "Content-Encoding: gzip"));
         victim.attack(() -> {
             Map<String, String> wrong = new TreeMap<>();
-            for (Map.Entry<String, byte[]> lie : lies.entrySet()) {
-                String outcome = overHttp(lie.getValue());
+            for (Map.Entry<String, byte[]> entry : invalid.entrySet()) {
+                String outcome = overHttp(entry.getValue());
                 if (!outcome.matches("[45].*")) {
-                    wrong.put(lie.getKey(), outcome);
+                    wrong.put(entry.getKey(), outcome);
                 }
             }
             assertThat(wrong).isEmpty();
@@ -133,39 +133,39 @@ final class LyingLengthsIT {
 
     @Test
     void overGrpc() throws Exception {
-        Map<String, byte[]> lies = new TreeMap<>();
+        Map<String, byte[]> invalid = new TreeMap<>();
         byte[] right = InferMessage.request(Models.ECHO, FLOATS);
         for (long length : new long[] {0x7fffffffL, 0xffffffffL, 0x80000000L}) {
-            lies.put("message of " + length, InferMessage.framed(0, length, right));
+            invalid.put("message of " + length, InferMessage.framed(0, length, right));
         }
-        lies.put("message that ends early", InferMessage.framed(0, right.length + 1, right));
-        lies.put("message with more behind it", InferMessage.framed(0, right.length - 1, right));
-        lies.put("compressed without a coding", InferMessage.framed(1, right.length, right));
-        lies.put("flag of 2", InferMessage.framed(2, right.length, right));
-        lies.put("header only", new byte[3]);
-        lies.put("nothing", new byte[0]);
-        lies.put("two messages", RawHttp.concat(InferMessage.framed(right), InferMessage.framed(right)));
-        lies.put("a field beyond the message", InferMessage.framed(new byte[] {0x3a, (byte) 0xff, (byte) 0xff, 3}));
-        lies.put(
+        invalid.put("message that ends early", InferMessage.framed(0, right.length + 1, right));
+        invalid.put("message with more behind it", InferMessage.framed(0, right.length - 1, right));
+        invalid.put("compressed without a coding", InferMessage.framed(1, right.length, right));
+        invalid.put("flag of 2", InferMessage.framed(2, right.length, right));
+        invalid.put("header only", new byte[3]);
+        invalid.put("nothing", new byte[0]);
+        invalid.put("two messages", RawHttp.concat(InferMessage.framed(right), InferMessage.framed(right)));
+        invalid.put("a field beyond the message", InferMessage.framed(new byte[] {0x3a, (byte) 0xff, (byte) 0xff, 3}));
+        invalid.put(
                 "a field of a negative length",
                 InferMessage.framed(RawHttp.concat(new byte[] {0x3a}, filled(9, 0xff), new byte[] {1})));
-        lies.put("varints without end", InferMessage.framed(filled(1_000, 0xff)));
-        lies.put("groups within groups", InferMessage.framed(filled(100_000, 0x7b)));
-        lies.put("shape [-4]", message(Models.ECHO, FLOATS.shaped(-4)));
-        lies.put("shape [5]", message(Models.ECHO, FLOATS.shaped(5)));
-        lies.put("shape of 2^62", message(Models.ECHO, FLOATS.shaped(HUGE)));
-        lies.put("shape [2^62, 4]", message(Models.GRID, FLOATS.shaped(HUGE, 4)));
-        lies.put("shape [2^32, 2^32]", message(Models.GRID, FLOATS.shaped(1L << 32, 1L << 32)));
-        lies.put("shape [0] with data", message(Models.ECHO, FLOATS.shaped(0)));
+        invalid.put("varints without end", InferMessage.framed(filled(1_000, 0xff)));
+        invalid.put("groups within groups", InferMessage.framed(filled(100_000, 0x7b)));
+        invalid.put("shape [-4]", message(Models.ECHO, FLOATS.shaped(-4)));
+        invalid.put("shape [5]", message(Models.ECHO, FLOATS.shaped(5)));
+        invalid.put("shape of 2^62", message(Models.ECHO, FLOATS.shaped(HUGE)));
+        invalid.put("shape [2^62, 4]", message(Models.GRID, FLOATS.shaped(HUGE, 4)));
+        invalid.put("shape [2^32, 2^32]", message(Models.GRID, FLOATS.shaped(1L << 32, 1L << 32)));
+        invalid.put("shape [0] with data", message(Models.ECHO, FLOATS.shaped(0)));
         for (long length : new long[] {2, 0x7fffffffL, 0xffffffffL}) {
-            lies.put("BYTES of " + length, message(Models.WORDS, words(length)));
+            invalid.put("BYTES of " + length, message(Models.WORDS, words(length)));
         }
         victim.attack(() -> {
             Map<String, String> wrong = new TreeMap<>();
-            for (Map.Entry<String, byte[]> lie : lies.entrySet()) {
-                String outcome = overGrpc(lie.getValue());
+            for (Map.Entry<String, byte[]> entry : invalid.entrySet()) {
+                String outcome = overGrpc(entry.getValue());
                 if (outcome.startsWith("0 ") || outcome.startsWith("no response")) {
-                    wrong.put(lie.getKey(), outcome);
+                    wrong.put(entry.getKey(), outcome);
                 }
             }
             assertThat(wrong).isEmpty();
@@ -175,31 +175,31 @@ final class LyingLengthsIT {
     @Test
     void framesOfHttp2() throws Exception {
         byte[] call = Frames.call(1, Frames.INFER);
-        Map<String, byte[]> lies = new TreeMap<>();
-        lies.put("a frame of 16 MB", Frames.frame(Frames.DATA, 0, 1, 0xffffff, new byte[100]));
-        lies.put("more padding than there is", Frames.frame(Frames.DATA, Frames.PADDED, 1, filled(8, 0xff)));
-        lies.put("SETTINGS of 5 bytes", Frames.frame(Frames.SETTINGS, 0, 0, new byte[5]));
-        lies.put("SETTINGS of a stream", Frames.frame(Frames.SETTINGS, 0, 1, new byte[6]));
-        lies.put("a window beyond 2^31", Frames.windowUpdate(0, Integer.MAX_VALUE));
-        lies.put("an initial window beyond 2^31", Frames.settings(Frames.INITIAL_WINDOW_SIZE, -1));
-        lies.put("PING of 7 bytes", Frames.frame(Frames.PING, 0, 0, new byte[7]));
-        lies.put("DATA of stream 0", Frames.data(0, false, new byte[1]));
-        lies.put("DATA of a stream that was never begun", Frames.data(99, false, new byte[1]));
-        lies.put("HEADERS of an even stream", Frames.frame(Frames.HEADERS, 5, 2, Frames.callHeaders(Frames.INFER)));
-        lies.put("HEADERS that end within a literal", Frames.frame(Frames.HEADERS, 5, 3, new byte[] {0, 127}));
-        lies.put("HEADERS of an unknown index", Frames.frame(Frames.HEADERS, 5, 3, filled(5, 0xbf)));
-        lies.put("HEADERS of a number without end", Frames.frame(Frames.HEADERS, 5, 3, filled(50, 0xff)));
-        lies.put("CONTINUATION of nothing", Frames.frame(Frames.CONTINUATION, Frames.END_HEADERS, 1, new byte[0]));
-        lies.put("PUSH_PROMISE", Frames.frame(5, Frames.END_HEADERS, 1, new byte[4]));
+        Map<String, byte[]> invalid = new TreeMap<>();
+        invalid.put("a frame of 16 MB", Frames.frame(Frames.DATA, 0, 1, 0xffffff, new byte[100]));
+        invalid.put("more padding than there is", Frames.frame(Frames.DATA, Frames.PADDED, 1, filled(8, 0xff)));
+        invalid.put("SETTINGS of 5 bytes", Frames.frame(Frames.SETTINGS, 0, 0, new byte[5]));
+        invalid.put("SETTINGS of a stream", Frames.frame(Frames.SETTINGS, 0, 1, new byte[6]));
+        invalid.put("a window beyond 2^31", Frames.windowUpdate(0, Integer.MAX_VALUE));
+        invalid.put("an initial window beyond 2^31", Frames.settings(Frames.INITIAL_WINDOW_SIZE, -1));
+        invalid.put("PING of 7 bytes", Frames.frame(Frames.PING, 0, 0, new byte[7]));
+        invalid.put("DATA of stream 0", Frames.data(0, false, new byte[1]));
+        invalid.put("DATA of a stream that was never begun", Frames.data(99, false, new byte[1]));
+        invalid.put("HEADERS of an even stream", Frames.frame(Frames.HEADERS, 5, 2, Frames.callHeaders(Frames.INFER)));
+        invalid.put("HEADERS that end within a literal", Frames.frame(Frames.HEADERS, 5, 3, new byte[] {0, 127}));
+        invalid.put("HEADERS of an unknown index", Frames.frame(Frames.HEADERS, 5, 3, filled(5, 0xbf)));
+        invalid.put("HEADERS of a number without end", Frames.frame(Frames.HEADERS, 5, 3, filled(50, 0xff)));
+        invalid.put("CONTINUATION of nothing", Frames.frame(Frames.CONTINUATION, Frames.END_HEADERS, 1, new byte[0]));
+        invalid.put("PUSH_PROMISE", Frames.frame(5, Frames.END_HEADERS, 1, new byte[4]));
         victim.attack(() -> {
             Map<String, String> wrong = new TreeMap<>();
-            for (Map.Entry<String, byte[]> lie : lies.entrySet()) {
+            for (Map.Entry<String, byte[]> entry : invalid.entrySet()) {
                 try (RawHttp2 connection = RawHttp2.connect(victim.server().grpc())) {
                     connection.timeout(TIMEOUT_MILLIS);
-                    connection.send(RawHttp.concat(call, lie.getValue()));
+                    connection.send(RawHttp.concat(call, entry.getValue()));
                     String end = connection.awaitEnd();
                     if (end.contains("Timeout")) {
-                        wrong.put(lie.getKey(), end);
+                        wrong.put(entry.getKey(), end);
                     }
                 }
             }
@@ -279,7 +279,7 @@ final class LyingLengthsIT {
             data.write((int) (length >> shift));
         }
         data.write('a');
-        return new Tensor("lie", "BYTES", new long[] {1}, data.toByteArray());
+        return new Tensor("invalid", "BYTES", new long[] {1}, data.toByteArray());
     }
 
     private static byte[] nested(int depth) {

@@ -10,7 +10,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Ten thousand clients that connect and do nothing, or nothing more than the beginning. */
+/** Ten thousand clients that connect and send nothing, or only the beginning of a request. */
 final class ManyConnectionsIT {
     private static final int MAX_CONNECTIONS = 10_000;
 

@@ -10,7 +10,7 @@ import java.util.stream.LongStream;
  * Utilization of the machine's processors, by this server and in total. Immutable.
  *
  * @param all ticks of all processors, idle ones too
- * @param busy ticks in which they did something
+ * @param busy ticks in which they were busy
  * @param ours ticks of the server and of its clients
  */
 record Processors(long all, long busy, long ours) {
@@ -58,7 +58,7 @@ record Processors(long all, long busy, long ours) {
         return passed <= 0 ? 0 : Math.max(0, (double) (busy - before.busy - (ours - before.ours)) / passed);
     }
 
-    /** Returns how many times as long as on a machine of its own a server may take that has the rest. */
+    /** Returns the factor by which a server may be slower than without other load. */
     static double factor(double others) {
         return Math.min(MAX_FACTOR, 1 / Math.max(1 / MAX_FACTOR, 1 - others));
     }

@@ -68,7 +68,7 @@ final class RawHttp implements AutoCloseable {
         return post(path(model), concat(json, input.data()), "Inference-Header-Content-Length: " + json.length);
     }
 
-    /** Writes the JSON of an inference, with the size of its tensor, which may be a lie. */
+    /** Writes the JSON of an inference, with the size of its tensor, which may be false. */
     static byte[] inferJson(Tensor input, long dataSize) {
         return ascii(
                 "{\"id\":\"" + input.id() + "\",\"parameters\":{\"binary_data_output\":true},\"inputs\":[{\"name\":\""
@@ -132,7 +132,7 @@ final class RawHttp implements AutoCloseable {
         return code == 100 ? readHeader() : new Header(code, headers);
     }
 
-    /** Reads so many bytes and throws them away. */
+    /** Reads and discards bytes. */
     void skip(long bytes) throws IOException {
         in.skipNBytes(bytes);
     }
@@ -142,7 +142,7 @@ final class RawHttp implements AutoCloseable {
         in.transferTo(java.io.OutputStream.nullOutputStream());
     }
 
-    /** Goes away without a word, as a client that was killed. */
+    /** Resets the connection, as a killed client does. */
     void reset() {
         reset(socket);
     }

@@ -51,9 +51,7 @@ final class RawHttp2 implements AutoCloseable {
         return connection;
     }
 
-    /**
-     * Begins to talk on a connection, and takes so many bytes of each call, and 64 KB of all, until more are allowed.
-     */
+    /** Starts a connection with an initial window of so many bytes for each call, and 64 KB for all. */
     static RawHttp2 withWindow(Socket socket, int window) throws IOException {
         RawHttp2 connection = new RawHttp2(socket);
         connection.send(Frames.preface(window));
@@ -70,7 +68,7 @@ final class RawHttp2 implements AutoCloseable {
         socket.setSoTimeout(millis);
     }
 
-    /** Calls with one message and waits for the end of the call. */
+    /** Makes a call with one message and waits for its end. */
     Call call(String path, byte[] message) throws IOException {
         return await(begin(path, InferMessage.framed(message)));
     }
@@ -166,7 +164,7 @@ final class RawHttp2 implements AutoCloseable {
         return lastStream;
     }
 
-    /** Goes away without a word. */
+    /** Resets the connection. */
     void reset() {
         RawHttp.reset(socket);
     }
@@ -323,7 +321,7 @@ final class RawHttp2 implements AutoCloseable {
             return body.toByteArray();
         }
 
-        /** Returns how many messages came. */
+        /** Returns the number of received messages. */
         int messages() {
             ByteBuffer all = ByteBuffer.wrap(body.toByteArray());
             int count = 0;

@@ -21,7 +21,7 @@ final class SlowClientsIT {
 
     private static final byte[] HEADER = RawHttp.ascii("X-Slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 
-    /** Time-outs as short as the tests can wait for; a body's rate is looked at ten seconds after its begin. */
+    /** Short timeouts for the tests; a body's rate is checked ten seconds after its start. */
     @RegisterExtension
     static final Victim victim = Victim.with(
             "--http-header-timeout-secs=2",

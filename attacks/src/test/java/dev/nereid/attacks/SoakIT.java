@@ -37,9 +37,9 @@ final class SoakIT {
     /** Every refusal for load that this traffic may meet, and why. */
     private static final Map<Pattern, String> EXPLAINED = Map.of(
             Pattern.compile("the client reads the stream too slowly: .*"),
-            "a decoupled model is 64 MiB ahead of a client that does not read; its stream alone ends",
+            "a decoupled model is 64 MiB ahead of a client that does not read; only its stream ends",
             Pattern.compile(".*(no memory for a tensor|bytes in flight).*"),
-            "the bound on tensors is reached; only while responses wait for clients that do not read");
+            "the limit of tensor memory is reached; only while responses wait for clients that do not read");
 
     @TempDir
     private Path directory;
@@ -99,7 +99,7 @@ final class SoakIT {
         }
         for (Thread thread : threads) {
             thread.join(time.plusSeconds(30));
-            assertThat(thread.isAlive()).as("a client waits for ever").isFalse();
+            assertThat(thread.isAlive()).as("a client is still waiting").isFalse();
         }
         Await.until("memory for tensors is free", QUIET_TIMEOUT, () -> server.tensorBytes() == 0);
         Await.until("nothing is pending", QUIET_TIMEOUT, () -> pending(server) == 0);

@@ -9,7 +9,7 @@ import java.util.Arrays;
  *
  * @param id the request's id
  * @param datatype the type's name on the wire
- * @param shape the dimensions, which may be lies
+ * @param shape the dimensions, which may be false
  * @param data the elements
  */
 @SuppressWarnings("ArrayRecordComponent") // Never compared.

@@ -111,7 +111,7 @@ final class TerminationIT {
         }
     }
 
-    /** Keeps some calls going on one connection until the server announces its end, and waits for theirs. */
+    /** Keeps some calls in flight on one connection until the server announces its end, and waits for their end. */
     private static void overGrpc(
             VictimServer server, String model, Map<String, Integer> outcomes, AtomicInteger completed) {
         Tensor input =

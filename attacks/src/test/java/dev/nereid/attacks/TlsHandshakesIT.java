@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Clients that begin to encrypt and never come to an end. */
+/** Clients that start TLS handshakes and never finish them. */
 final class TlsHandshakesIT {
     private static final int CLIENTS = 500;
 

@@ -30,7 +30,7 @@ final class UnreadResponsesIT {
     }
 
     @Test
-    @Tag("open") // others wait for up to 1.4 s; see docs/plans/hostile-clients.md
+    @Tag("open") // other clients wait for up to 1.4 s; see docs/plans/hostile-clients.md
     void pipelinedRequestsDelayOthersByASecondAtMost() throws Exception {
         victim.attack(UnreadResponsesIT::pipelineRequests);
     }
@@ -61,7 +61,7 @@ final class UnreadResponsesIT {
     }
 
     @Test
-    @Tag("open") // others wait for up to 1.6 s; see docs/plans/hostile-clients.md
+    @Tag("open") // other clients wait for up to 1.6 s; see docs/plans/hostile-clients.md
     void callsWithAWindowOfZeroDelayOthersByASecondAtMost() throws Exception {
         victim.attack(UnreadResponsesIT::callWithAWindowOfZero);
     }
@@ -137,7 +137,7 @@ final class UnreadResponsesIT {
         }));
     }
 
-    /** Does something, and fails unless all memory is free afterwards that was before. */
+    /** Runs an action, and fails unless it releases all memory. */
     private static void freesTheHeap(Victim.Attack attack) throws Exception {
         VictimServer server = victim.server();
         long before = server.reachableHeapBytes();

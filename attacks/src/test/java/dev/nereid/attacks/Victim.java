@@ -21,8 +21,8 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * The server that the tests of a class attack, one after the other; one that did not stand an attack is replaced before
- * the next. Confined to the test's thread.
+ * The server under attack by the tests of a class; a server that failed under an attack is replaced before the next
+ * one. Confined to the test's thread.
  */
 final class Victim implements BeforeEachCallback, AfterAllCallback {
     private static final Duration MAX_ATTACK = Duration.ofSeconds(60);
@@ -53,12 +53,12 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         return new Victim(VictimServer.DESCRIPTORS, flags);
     }
 
-    /** Starts a server that may have only so many descriptors. */
+    /** Starts a server with a limit of file descriptors. */
     static Victim withDescriptors(int descriptors, String... flags) {
         return new Victim(descriptors, () -> flags);
     }
 
-    /** Has the probe connect in another way, for instance with encryption. */
+    /** Lets the probe connect over another transport, for instance with TLS. */
     Victim connecting(Probe.Connector how) {
         connector = how;
         return this;
@@ -78,7 +78,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
         attack(EnumSet.allOf(Probe.Transport.class), true, attack);
     }
 
-    /** As {@link #attack}, but others may wait for up to some seconds. */
+    /** As {@link #attack}, but other clients may wait for up to some seconds. */
     void attackDelaying(double maxSeconds, Attack attack) throws Exception {
         attack(EnumSet.allOf(Probe.Transport.class), false, maxSeconds, attack);
     }
@@ -94,7 +94,7 @@ final class Victim implements BeforeEachCallback, AfterAllCallback {
 
     private void attack(Set<Probe.Transport> ways, boolean mayBeFull, double maxSeconds, Attack attack)
             throws Exception {
-        isSpoiled = true; // unless all goes well
+        isSpoiled = true; // unless the attack passes
         server.forgetPeak();
         long logBefore = server.logBytes();
         long before = System.nanoTime();

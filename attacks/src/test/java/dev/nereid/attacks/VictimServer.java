@@ -22,9 +22,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * A process of the installed server with a heap of 512 MB and a bound on tensors of 512 MB, in a control group of as
- * much and 300 MB more where the machine allows one. Its log goes to a file. Safe for use by any thread, but for start
- * and close.
+ * A process of the installed server with a heap of 512 MB and a tensor memory limit of 512 MB, in a control group with
+ * 300 MB more where the machine allows one. Its log is written to a file. Safe for use by any thread, except start and
+ * close.
  */
 final class VictimServer implements AutoCloseable {
     static final long HEAP = 512L << 20;
@@ -215,7 +215,7 @@ final class VictimServer implements AutoCloseable {
         return statusKilobytes("VmHWM:") << 10;
     }
 
-    /** Begins to look for the largest resident size anew, where the system lets this user. */
+    /** Resets the peak resident size, where the system allows it. */
     void forgetPeak() {
         try {
             Files.writeString(file("clear_refs"), "5");

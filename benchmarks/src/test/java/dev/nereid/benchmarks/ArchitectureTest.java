@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The rules of the other modules, as far as they hold for a tool that is no part of the server. */
+/** The rules of the other modules, as far as they apply to a tool that is not part of the server. */
 final class ArchitectureTest {
     private static final JavaClasses CODE = new ClassFileImporter().importPath(Path.of("target/classes"));
 
@@ -31,7 +31,7 @@ final class ArchitectureTest {
                         .doNotBelongToAnyOf(Main.class, EchoMain.class)
                         .should()
                         .accessTargetWhere(consoleOrEnvironment())
-                        .because("the entry points alone touch the console, the exit status and the environment"));
+                        .because("only the entry points use the console, the exit status and the environment"));
     }
 
     @ParameterizedTest

@@ -22,7 +22,7 @@ final class Certificates {
         this.directory = directory;
     }
 
-    /** Makes {@code ca.pem}, {@code server.pem}, {@code server.key}, {@code client.pem} and {@code client.key}. */
+    /** Creates {@code ca.pem}, {@code server.pem}, {@code server.key}, {@code client.pem} and {@code client.key}. */
     static Certificates make(Path directory) throws IOException {
         Program.assumeRuns("openssl", "version");
         Certificates made = new Certificates(directory);

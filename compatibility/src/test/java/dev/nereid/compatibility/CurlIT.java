@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The system's curl: every data type as JSON, as bytes behind JSON, and as bytes alone; and the ways of HTTP. */
+/** The system's curl: every data type as JSON, as bytes after JSON, and as bytes only; and features of HTTP. */
 final class CurlIT {
     @TempDir
     private static Path models;

@@ -46,7 +46,7 @@ final class PythonIT {
 
     @Test
     void passesInSharedMemory() throws IOException {
-        assumeTrue(Files.isWritable(Path.of("/dev/shm")), "not there: /dev/shm");
+        assumeTrue(Files.isWritable(Path.of("/dev/shm")), "missing: /dev/shm");
         tests.run("test_shared_memory", server, Map.of());
     }
 }

@@ -13,7 +13,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** The tests in {@code src/test/python}, with stubs made of the server's own protocol files. Immutable. */
+/** The tests in {@code src/test/python}, with stubs generated from the server's own protocol files. Immutable. */
 final class PythonTests {
     private static final Path PROTOCOL = InstalledServer.CHECKOUT.resolve("api/src/main/proto");
     private static final Path TESTS = InstalledServer.CHECKOUT.resolve("compatibility/src/test/python");

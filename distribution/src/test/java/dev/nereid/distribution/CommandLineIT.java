@@ -107,7 +107,7 @@ final class CommandLineIT {
         assertThat(err).startsWith("nereid: Java 25: not found in ");
     }
 
-    /** The launcher, looking in places that are not there. */
+    /** The launcher with search paths that do not exist. */
     private Path launcherThatFindsNothing() throws IOException {
         String script = Files.readString(InstalledServer.HOME.resolve("bin/nereid"))
                 .replace("/usr/lib/jvm", "/no/jvm")

@@ -79,7 +79,7 @@ final class DrainIT {
         }
     }
 
-    /** Sends one request after the other, until a response announces the end; returns how it came. */
+    /** Sends one request after the other, until a response announces the end; returns the outcome. */
     private static String sendUntilClosed(int port, AtomicInteger completed) {
         try (HttpConnection connection = HttpConnection.to(port)) {
             while (true) {

@@ -34,7 +34,7 @@ final class FreshCheckoutIT {
         assertThat(fresh.resolve("examples/plugins")).isDirectoryContaining("glob:**/identity*");
     }
 
-    /** Copies the files as they are now, changes that are not committed included. */
+    /** Copies the current files, uncommitted changes included. */
     private Path copyOfWhatIsTracked() throws IOException, InterruptedException {
         Path fresh = directory.resolve("nereid");
         String names = run(

@@ -39,7 +39,7 @@ public final class PackageRules {
     private PackageRules() {}
 
     /**
-     * Makes the rule of sizes.
+     * Returns the rule about the size of packages.
      *
      * @param excepted the names of packages that are larger
      */
@@ -91,7 +91,7 @@ public final class PackageRules {
                 .because("readers look for a type in the list of its package");
     }
 
-    /** Makes the rule that no package depends on itself by way of others. */
+    /** Returns the rule against package cycles. */
     public static SliceRule noCyclesOfPackages() {
         return slices().assignedFrom(new SliceAssignment() {
                     @Override
@@ -111,7 +111,7 @@ public final class PackageRules {
     }
 
     /**
-     * Makes the rule of cycles of classes.
+     * Returns the rule against cycles of many classes.
      *
      * @param excepted patterns of packages that the rule does not see
      */

@@ -17,7 +17,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Texts of the reference server that scripts look for, in the log, the report of the start and the index. */
+/** Texts of the reference server that scripts search for, in the log, the start-up report and the index. */
 final class ReferenceTextsIT {
     private static final Path SUM = TestPaths.checkout().resolve("examples/models/add_sub/1/model.onnx");
 

@@ -25,7 +25,7 @@ final class RuleTableTest {
     /** The prefix of a test method's name. */
     private static final String TEST = "@(?:Test|ParameterizedTest|Property)\\b(?:(?!\\bvoid\\b)[\\s\\S])*\\bvoid\\s+";
 
-    /** A row, and the section that it stands in. */
+    /** A row and its section. */
     private record Row(String section, String id, String rule, String how, String tests) {
         boolean namesATest() {
             return NAME.matcher(tests).find();

@@ -72,7 +72,7 @@ final class ServeIT {
         assertThat(server.metrics("POST", "/metrics").statusCode()).isEqualTo(405);
     }
 
-    /** One group of event loops for all ports: no transport has brought threads of its own. */
+    /** One group of event loops for all ports: no transport has threads of its own. */
     @Test
     void runsAllPortsOnTheSameEventLoops() throws IOException, InterruptedException {
         server.post("/v2/models/add_sub/infer", SUM);

@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** The load that nereid-aot puts the server under. */
+/** The training load of nereid-aot. */
 final class TrainingIT {
     @Test
     void completesManyRequestsOverBothProtocolsAndExits() throws IOException, InterruptedException {

@@ -51,7 +51,7 @@ final class TestBackend implements AutoCloseable {
         return model(settings, Collections.nCopies(instances, Device.CPU).toArray(Device[]::new));
     }
 
-    /** Loads a model and makes an instance of it. */
+    /** Loads a model and creates an instance of it. */
     ModelInstance instance(ModelSettingsBuilder settings) throws BackendException {
         Model model = backend.load(model(settings.build(), 1));
         loaded.push(model);

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The cache against a real Redis, as Debian brings it. */
+/** The cache against a real Redis, as packaged by Debian. */
 @Timeout(120)
 final class RedisCacheIT {
     private static final CacheKey KEY = new CacheKey(0x0123456789abcdefL, -1);
@@ -117,7 +117,7 @@ final class RedisCacheIT {
         }
     }
 
-    /** Never waits, and needs no help to find it again. */
+    /** Never blocks, and reconnects by itself. */
     @Test
     void failsWhileRedisIsGone() throws Exception {
         int port = RedisServer.freePort();

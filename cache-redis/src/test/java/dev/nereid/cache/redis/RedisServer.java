@@ -14,7 +14,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A Redis in a process of its own, which keeps nothing on disk. Confined to one test; ended by its close. */
+/** A Redis in a process of its own, without files on disk. Confined to one test; ended by its close. */
 final class RedisServer implements AutoCloseable {
     private final Process process;
     private final int port;
@@ -66,7 +66,7 @@ final class RedisServer implements AutoCloseable {
         return port;
     }
 
-    /** Lets it hang, as a machine does that is overloaded. */
+    /** Suspends the process, as on an overloaded machine. */
     void signal(String name) throws IOException, InterruptedException {
         new ProcessBuilder("kill", "-" + name, String.valueOf(process.pid()))
                 .start()

@@ -34,7 +34,7 @@ class InvalidRequestIT {
     private static final String INFER = "/v2/models/" + InvalidRequests.VECTOR + "/infer";
 
     /**
-     * The rows of the table of checks before a call reaches its model, but for those with a test of their own below.
+     * The rows of the table of checks before a request reaches its model, except those with a test of their own below.
      */
     private static final String[] FORMS = {
         "decoupled model",

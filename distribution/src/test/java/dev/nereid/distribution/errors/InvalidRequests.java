@@ -12,7 +12,7 @@ import java.util.stream.Stream;
  * text, and the models of the requests.
  *
  * <p>Two rows are not here: the type of a sequence's id, which is checked against models that are scheduled by
- * sequence, and the state of the server, which no single request makes.
+ * sequence, and the state of the server, which does not depend on a request.
  */
 final class InvalidRequests {
     static final String VECTOR = "vector";
@@ -34,7 +34,7 @@ final class InvalidRequests {
         return ClientRequest.of(VECTOR).input("INPUT0", "FP32", floats(1, 2, 3, 4), 1, 4);
     }
 
-    /** Puts the models together that the requests go to. */
+    /** Creates the models of the requests. */
     static Repository models(Repository repository) {
         String pair = "backend: \"identity\"\nmax_batch_size: 8\n"
                 + "input [ { name: \"INPUT0\" data_type: TYPE_INT32 dims: [ 16 ] },"

@@ -238,7 +238,7 @@ class DirectExecutionIT {
 
                     @Override
                     public void onCompleted() {
-                        // not waited for
+                        // not awaited
                     }
                 });
         for (float first : new float[] {1, -1, -2, 2}) {

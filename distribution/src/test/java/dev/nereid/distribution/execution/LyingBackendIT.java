@@ -64,7 +64,7 @@ class LyingBackendIT {
             }
             assertThat(infer(server.http, LIAR, -3)).contains(OWN_THREAD);
 
-            // From now on the liar may take as long as it likes: the event loop is there for others.
+            // From now on long executions do not block the event loop.
             Path gate =
                     Files.createFile(directory.resolve("models").resolve(LIAR).resolve("gate"));
             byte[] late = overHttp(LIAR, -4);

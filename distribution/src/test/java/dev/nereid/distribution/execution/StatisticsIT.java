@@ -368,7 +368,7 @@ class StatisticsIT {
         return StatisticDuration.newBuilder().setCount(count).setNs(nanos).build();
     }
 
-    /** Returns how many responses came. */
+    /** Returns the number of responses. */
     private int stream(float... numbers) throws InterruptedException {
         AtomicInteger responses = new AtomicInteger();
         CountDownLatch ended = new CountDownLatch(1);
@@ -455,7 +455,7 @@ class StatisticsIT {
                 metrics,
                 "nv_inference_request_duration_us",
                 inferences.getSuccess(),
-                successes + inferences.getCacheMiss().getCount()); // the look-up of a miss is added apart
+                successes + inferences.getCacheMiss().getCount()); // the lookup of a miss is added separately
         assertMicros(metrics, "nv_inference_queue_duration_us", inferences.getQueue());
         assertMicros(metrics, "nv_inference_compute_input_duration_us", inferences.getComputeInput());
         assertMicros(metrics, "nv_inference_compute_infer_duration_us", inferences.getComputeInfer());

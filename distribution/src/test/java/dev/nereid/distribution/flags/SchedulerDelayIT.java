@@ -26,7 +26,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The installed server with the variable that holds dynamic batchers back. */
+/** The installed server with the variable that delays dynamic batchers. */
 final class SchedulerDelayIT {
     private static final String REQUEST =
             "{\"inputs\": [{\"name\": \"INPUT0\", \"datatype\": \"FP32\", \"shape\": [1, 2], \"data\": [1, 2]}]}";
@@ -103,7 +103,7 @@ final class SchedulerDelayIT {
         return InstalledServer.serve(
                 Map.of(SchedulerDelay.VARIABLE, requests),
                 models(),
-                "--exit-timeout-secs=600", // a stop does not wait for it
+                "--exit-timeout-secs=600", // shutdown does not wait for it
                 "--backend-directory=" + GatedPlugin.pack(directory.resolve("plugins")));
     }
 

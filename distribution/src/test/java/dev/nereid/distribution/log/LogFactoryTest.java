@@ -115,7 +115,7 @@ class LogFactoryTest {
         assertThat(lines()).hasSize(13);
     }
 
-    /** Libraries put values of clients into their texts. */
+    /** Messages of libraries contain values of clients. */
     @Test
     void boundsTheWarningsOfALoggerWhateverTheirTexts() {
         for (int i = 0; i < 10_000; i++) {

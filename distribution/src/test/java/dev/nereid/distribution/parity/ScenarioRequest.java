@@ -23,7 +23,7 @@ record ScenarioRequest(
         List<ClientRequest.Input> inputs,
         List<Scenario.Output> outputs,
         Map<String, Object> parameters) {
-    /** Makes a request of a model without anything else. */
+    /** Creates a request with only a model. */
     static ScenarioRequest of(String model) {
         return new ScenarioRequest(model, "", "", List.of(), List.of(), Map.of());
     }

@@ -47,7 +47,7 @@ final class Scenarios {
                 .toList();
     }
 
-    /** Puts the models together. */
+    /** Creates the models. */
     static Repository models(Path directory) throws IOException {
         Repository models = new Repository(directory);
         for (String type : ScenarioTypes.TYPES) {
@@ -160,7 +160,7 @@ final class Scenarios {
                         .withParameter("b", "é\"")
                         .withParameter("c", false),
                 good("a priority").withParameter("priority", 1L),
-                good("a time-out").withParameter("timeout", 60_000_000L));
+                good("a timeout").withParameter("timeout", 60_000_000L));
     }
 
     private static Stream<Scenario> versions() {

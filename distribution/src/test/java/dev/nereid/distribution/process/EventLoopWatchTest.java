@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Event loops that stand still. */
+/** Reports of blocked event loops. */
 final class EventLoopWatchTest {
     private final List<Runnable> tasks = new ArrayList<>();
     private final List<String> reports = new ArrayList<>();

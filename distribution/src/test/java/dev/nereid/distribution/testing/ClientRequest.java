@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * An inference as a client means it, whichever protocol it is sent over. Immutable.
+ * An inference request, independent of the protocol. Immutable.
  *
  * @param model the name of the model
  * @param version the version; empty for the latest
@@ -91,7 +91,7 @@ public record ClientRequest(String model, String version, String id, List<Input>
         return request.build();
     }
 
-    /** Writes the request for gRPC, but for the tensors' bytes. */
+    /** Writes the request for gRPC, without the tensors' bytes. */
     public ModelInferRequest.Builder withoutContents() {
         ModelInferRequest.Builder request = ModelInferRequest.newBuilder()
                 .setModelName(model)

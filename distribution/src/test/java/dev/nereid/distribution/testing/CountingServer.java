@@ -40,7 +40,7 @@ public final class CountingServer implements InferenceServer {
         assertThat(surplus).hasValue(0);
     }
 
-    /** Returns how many calls came. */
+    /** Returns the number of requests. */
     public long requests() {
         return requests.get();
     }
@@ -97,7 +97,7 @@ public final class CountingServer implements InferenceServer {
         return server.isReady();
     }
 
-    /** Counts something that is to happen once. */
+    /** Counts an event that must happen once. */
     private final class Once {
         private final AtomicInteger times = new AtomicInteger();
         private final AtomicLong total;

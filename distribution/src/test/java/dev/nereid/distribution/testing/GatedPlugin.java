@@ -16,7 +16,9 @@ import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 import java.util.stream.Stream;
 
-/** The backend {@code gated} as a plugin, and the gates of its models. Confined to the test's thread, but for gates. */
+/**
+ * The backend {@code gated} as a plugin, and the gates of its models. Confined to the test's thread, except the gates.
+ */
 public final class GatedPlugin {
     private GatedPlugin() {}
 

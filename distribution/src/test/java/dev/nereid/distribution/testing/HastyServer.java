@@ -67,7 +67,7 @@ public final class HastyServer implements AutoCloseable {
                                 && blocker.getClass().getSimpleName().equals("InstanceHandle")));
     }
 
-    /** Returns a client that does not wait for ever. */
+    /** Returns a client with a deadline. */
     public GRPCInferenceServiceBlockingStub grpc() {
         return grpc.withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }

@@ -69,7 +69,7 @@ public final class HttpConnection implements AutoCloseable {
         return in.available();
     }
 
-    /** Goes away without a word, as a client does that was killed. */
+    /** Resets the connection, as a killed client does. */
     public void abandon() throws IOException {
         socket.setSoLinger(true, 0);
         socket.close();

@@ -11,7 +11,7 @@ public final class HttpRequests {
         return header("GET " + path + " HTTP/1.1\r\nHost: test\r\n", "", new byte[0]);
     }
 
-    /** Writes a request with a body; the headers come without line ends. */
+    /** Writes a request with a body; the headers are without line ends. */
     public static byte[] post(String path, byte[] body, String... headers) {
         return postOf(path, body, "Content-Length: " + body.length, headers);
     }

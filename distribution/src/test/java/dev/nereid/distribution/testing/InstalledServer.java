@@ -157,7 +157,7 @@ public final class InstalledServer implements AutoCloseable {
                 .waitFor();
     }
 
-    /** Waits for the end of the server, and returns its exit status and all that it wrote. */
+    /** Waits for the end of the server, and returns its exit status and output. */
     public Result awaitEnd() throws InterruptedException {
         await(process);
         return new Result(process.exitValue(), out(), err.join());

@@ -23,7 +23,7 @@ public final class Picture {
             for (int x = 0; x < SIDE; x++) {
                 int rgb = picture.getRGB(x, y);
                 for (int channel = 0; channel < MEAN.length; channel++) {
-                    int value = (rgb >> (8 * channel)) & 0xff; // blue lies lowest
+                    int value = (rgb >> (8 * channel)) & 0xff; // blue is in the lowest bits
                     values[(channel * SIDE + y) * SIDE + x] = Float.floatToFloat16(value - MEAN[channel]);
                 }
             }
@@ -31,7 +31,7 @@ public final class Picture {
         return TensorBytes.shorts(values);
     }
 
-    /** Cuts the largest square out of the middle and makes it smaller. */
+    /** Crops the largest square from the center and scales it down. */
     private static BufferedImage middle(BufferedImage picture) {
         int side = Math.min(picture.getWidth(), picture.getHeight());
         BufferedImage square = new BufferedImage(SIDE, SIDE, BufferedImage.TYPE_INT_RGB);

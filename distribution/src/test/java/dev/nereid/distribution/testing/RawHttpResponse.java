@@ -47,7 +47,7 @@ record RawHttpResponse(int status, Map<String, String> headers, byte[] body) {
         return json().getFieldsOrDefault("id", Value.getDefaultInstance()).getStringValue();
     }
 
-    /** Returns the outputs that came as bytes, by name. */
+    /** Returns the binary outputs by name. */
     public Map<String, byte[]> binaryOutputs() {
         Map<String, byte[]> outputs = new LinkedHashMap<>();
         int at = jsonLength();

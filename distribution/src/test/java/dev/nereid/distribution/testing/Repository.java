@@ -6,7 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 
-/** A model repository that a test puts together. Confined to the test's thread. For other modules too. */
+/** A model repository of a test. Confined to the test's thread. For other modules too. */
 public final class Repository {
     private final Path directory;
 

@@ -45,7 +45,7 @@ public final class TestServer implements AutoCloseable {
         return open(server, port -> port);
     }
 
-    /** Opens both ports of a server, with something between them and it. */
+    /** Opens both ports of a server, with an interceptor between them and the server. */
     public static TestServer open(NereidServer server, UnaryOperator<InferenceServer> between) throws IOException {
         return open(server, between, GrpcOptions.DEFAULT);
     }

@@ -103,7 +103,7 @@ final class GrpcTraffic implements TrafficClient {
      * How a call ended.
      *
      * @param status its status
-     * @param messages how many messages came
+     * @param messages the number of received messages
      * @param last the last of them
      */
     private record End(Status status, int messages, ModelInferResponse last) {}

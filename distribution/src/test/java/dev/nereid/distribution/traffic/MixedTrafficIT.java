@@ -29,9 +29,9 @@ import org.junit.jupiter.api.io.TempDir;
  * Eight clients send valid and invalid requests over both protocols while more models are loaded, and some of them
  * disconnect early: every request completes once, and all memory is released.
  *
- * <p>Models are loaded one after another by name. In each round a gated model holds the next one up until half of the
- * requests are through; then both are loaded, the second by ONNX Runtime. The first round fills the pools of everything
- * that pools; the second, which is the same, must not need more.
+ * <p>Models are loaded one after another by name. In each round a gated model delays the next one until half of the
+ * requests have completed; then both are loaded, the second by ONNX Runtime. The first round fills all pools; the
+ * second, which is identical, must not need more.
  */
 class MixedTrafficIT {
     private static final int CLIENTS = 8;
@@ -118,7 +118,7 @@ class MixedTrafficIT {
                 int number = i;
                 clients.add(threads.submit(() -> {
                     together.await();
-                    // both rounds draw the same, but for the name of the late model
+                    // both rounds draw the same, except the name of the late model
                     Traffic traffic = new Traffic(SEED + number, gated(round));
                     try (TrafficClient client = number % 2 == 0 ? new HttpTraffic(server) : new GrpcTraffic(server)) {
                         for (int request = 0; request < REQUESTS; request++) {

@@ -19,9 +19,9 @@ final class Traffic {
     enum ClientBehavior {
         /** Sends the request and waits for the response. */
         WAITING,
-        /** Goes away before the request is sent as a whole. */
+        /** Disconnects before the whole request is sent. */
         LEAVING_EARLY,
-        /** Goes away when the request was sent. */
+        /** Disconnects after the request was sent. */
         LEAVING_LATE
     }
 

@@ -48,7 +48,7 @@ class OrtLibraryTest {
 
         library.close();
         while (isMapped(file)) {
-            // The thread has ended for Java, but perhaps not yet for the C library, which looks again at each closing.
+            // The thread has ended for Java, but perhaps not yet for the C library, which checks again at each close.
             OrtLibrary.open(file, NativePlatform.current()).close();
         }
 

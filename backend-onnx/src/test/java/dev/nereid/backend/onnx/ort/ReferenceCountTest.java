@@ -96,7 +96,7 @@ class ReferenceCountTest {
             try {
                 lifetime.retain();
             } catch (IllegalStateException e) {
-                return; // closed meanwhile
+                return; // closed by another thread
             }
             assertThat(released).hasValue(0);
             lifetime.release();

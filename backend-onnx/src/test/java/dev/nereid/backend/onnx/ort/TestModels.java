@@ -10,11 +10,11 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** The native library and the models of the tests. Stateless but for the oracle's environment. */
+/** The native library and the models of the tests. Stateless, except the oracle's environment. */
 public final class TestModels {
     /**
-     * The oracle loads its own copy of the native library first. The other way round, its JNI part would be linked to the
-     * copy under test, which could then never be unloaded.
+     * The oracle loads its own copy of the native library first. In the reverse order, its JNI part would be linked to
+     * the copy under test, which could then never be unloaded.
      */
     private static final OrtEnvironment ORACLE = OrtEnvironment.getEnvironment();
 
@@ -25,7 +25,7 @@ public final class TestModels {
         return ORACLE;
     }
 
-    /** Unpacks the native library where the build puts its output, or finds it there. */
+    /** Unpacks the native library to the build directory, or returns the unpacked file. */
     static Path nativeLibrary() throws IOException {
         return NativeLibraryFile.unpack(
                 NativePlatform.current(), TestModels.class.getClassLoader(), Path.of("target", "native"));
