@@ -11,6 +11,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeControl;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -88,6 +89,19 @@ class RepositoryIT {
                 .satisfies(load -> assertThat(load.files()).isEmpty());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"%6D", "a%2Fb", "models", "index", "..."})
+    void takesNamesAsReceived(String name) throws IOException {
+        assertThat(post("/v2/repository/models/" + name + "/load", "").status()).isEqualTo(200);
+        assertThat(post("/v2/repository/models/" + name + "/unload", "").status())
+                .isEqualTo(200);
+
+        assertThat(frontend.server.control().loads())
+                .singleElement()
+                .satisfies(load -> assertThat(load.model()).isEqualTo(name));
+        assertThat(frontend.server.control().unloads()).containsExactly(new FakeControl.Unload(name, false));
+    }
+
     @Test
     void handsOverConfigurationAndFiles() throws IOException {
         post(
@@ -99,6 +113,23 @@ class RepositoryIT {
         assertThat(load.config()).isEqualTo(Optional.of("{\"backend\":\"x\"}"));
         assertThat(load.files()).containsOnlyKeys("1/model.bin", "empty");
         assertThat(load.files()).containsEntry("1/model.bin", ByteBuffer.wrap(new byte[] {0, 1, 2, -1}));
+    }
+
+    /** The content type that curl sends by default; parsers of forms limit fields and attributes. */
+    @Test
+    void readsBodiesThatAreDeclaredAsForms() throws IOException {
+        byte[] model = new byte[300_000];
+        String body = "{\"parameters\":{\"file:1/model&=%.bin\":\""
+                + Base64.getEncoder().encodeToString(model) + "\"}}";
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response answer = connection
+                    .post(LOAD, "Content-Type: application/x-www-form-urlencoded\r\n", bytes(body))
+                    .receive();
+
+            assertThat(answer.status()).as(answer.text()).isEqualTo(200);
+        }
+        assertThat(frontend.server.control().loads().getFirst().files())
+                .containsEntry("1/model&=%.bin", ByteBuffer.wrap(model));
     }
 
     @Test
@@ -131,6 +162,10 @@ class RepositoryIT {
                 "/v2/repository/r/models/m/unload | {} | 501 | 'repository_name' specification is not supported",
                 "/v2/repository/models//load | {} | 404 | Not Found",
                 "/v2/repository/models/m/foo | {} | 404 | Not Found",
+                "/v2/repository/models/models/x/load | {} | 501 | 'repository_name' specification is not supported",
+                "/v2/repository/r/models/../load | {} | 501 | 'repository_name' specification is not supported",
+                "/v2/repository/models/x/../m/load | {} | 404 | Not Found",
+                "/v2/repository/a/b/index | {} | 404 | Not Found",
                 "/v2/repository | {} | 404 | Not Found",
                 "/v2/repository/index/ | {} | 404 | Not Found",
             })
