@@ -18,8 +18,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves HTTP requests on one event loop, as a Vert.x verticle. Confined to it, but for the methods that say
- * otherwise.
+ * Serves HTTP requests on one event loop, as a Vert.x verticle. Confined to that event loop, except for methods that
+ * allow any thread.
  */
 final class HttpListener extends VerticleBase {
     private final InferenceServer server;
@@ -33,12 +33,12 @@ final class HttpListener extends VerticleBase {
     /**
      * Creates the listener.
      *
-     * @param server who infers
-     * @param options the limits
-     * @param address where to listen
-     * @param certificates by what to encrypt, if anything
-     * @param acceptor what accepts connections
-     * @param listeners where to tell that it listens
+     * @param server handles the requests
+     * @param options the limits and security
+     * @param address the address to listen on
+     * @param certificates the certificates of TLS, if enabled
+     * @param acceptor accepts connections, for all event loops
+     * @param listeners receives this listener once it listens
      */
     HttpListener(
             InferenceServer server,
@@ -58,32 +58,32 @@ final class HttpListener extends VerticleBase {
     @Override
     public Future<?> start() {
         Routes routes = new Routes(server, options, context, acceptor.jsonMemory());
-        HttpServerOptions serving = new HttpServerOptions();
-        certificates.ifPresent(
-                held -> held.applyTo(serving, options.connections().timeouts().tlsHandshake()));
-        EventLoopServer port = new EventLoopServer(
+        HttpServerOptions serverOptions = new HttpServerOptions();
+        certificates.ifPresent(current ->
+                current.applyTo(serverOptions, options.connections().timeouts().tlsHandshake()));
+        EventLoopServer http = new EventLoopServer(
                 (ContextInternal) context,
-                serving,
+                serverOptions,
                 options.connections(),
                 acceptor,
                 routes,
                 (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
                 System::nanoTime);
         if (options.forwardedHeaders().isPresent()) {
-            port.keepBlanks();
+            http.keepBlanks();
         }
-        return port.listen(address).onSuccess(listening -> {
-            eventLoopServer = port;
+        return http.listen(address).onSuccess(listening -> {
+            eventLoopServer = http;
             listeners.add(this);
         });
     }
 
-    /** Encrypts connections that are made from now on with other certificates. May be called on any thread. */
-    Future<Boolean> updateSslOptions(ServerSSLOptions encryption) {
-        return eventLoopServer().updateSslOptions(encryption);
+    /** Replaces the certificates, for new connections. May be called on any thread. */
+    Future<Boolean> updateSslOptions(ServerSSLOptions sslOptions) {
+        return eventLoopServer().updateSslOptions(sslOptions);
     }
 
-    /** Returns the connections and the port. May be called on any thread, after the start. */
+    /** Returns the server of the event loop. May be called on any thread, after the start. */
     EventLoopServer eventLoopServer() {
         return requireNonNull(eventLoopServer, "http");
     }

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Everything that is not an inference, over real sockets. */
+/** Routes, access to raw paths, methods and errors of control requests, over sockets. */
 class RoutesIT {
     private RunningFrontend frontend;
 
@@ -36,11 +36,11 @@ class RoutesIT {
 
     @Test
     void returnsServerMetadata() throws IOException {
-        RawHttpConnection.Response answer = exchange("GET", "/v2?x=1");
+        RawHttpConnection.Response response = exchange("GET", "/v2?x=1");
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text())
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text())
                 .isEqualTo("{\"name\":\"fake\",\"version\":\"0.0\",\"extensions\":[\"binary_tensor_data\"]}");
     }
 
@@ -64,11 +64,11 @@ class RoutesIT {
     void reportsThatTheServerExits(String path) throws IOException {
         frontend.server.setExiting(true);
 
-        RawHttpConnection.Response answer = exchange("GET", path);
+        RawHttpConnection.Response response = exchange("GET", path);
 
-        assertThat(answer.status()).isEqualTo(503);
-        assertThat(answer.header("content-type")).isEqualTo("text/plain");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"Server exiting\"}");
+        assertThat(response.status()).isEqualTo(503);
+        assertThat(response.header("content-type")).isEqualTo("text/plain");
+        assertThat(response.text()).isEqualTo("{\"error\":\"Server exiting\"}");
     }
 
     @ParameterizedTest
@@ -87,20 +87,21 @@ class RoutesIT {
 
     @Test
     void returnsModelConfigurations() throws IOException {
-        RawHttpConnection.Response answer = exchange("GET", "/v2/models/id/versions/1/config");
+        RawHttpConnection.Response response = exchange("GET", "/v2/models/id/versions/1/config");
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"name\":\"id\",\"max_batch_size\":8}");
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"name\":\"id\",\"max_batch_size\":8}");
     }
 
     @Test
     void returnsModelReadiness() throws IOException {
-        frontend.server.add(FakeModel.identity("sick", DataType.INT8, 0, -1).ready(false));
+        frontend.server.add(FakeModel.identity("unready", DataType.INT8, 0, -1).ready(false));
 
         assertThat(exchange("GET", "/v2/models/id/ready").status()).isEqualTo(200);
-        assertThat(exchange("GET", "/v2/models/sick/versions/1/ready").status()).isEqualTo(400);
-        assertThat(exchange("GET", "/v2/models/sick/ready").text())
+        assertThat(exchange("GET", "/v2/models/unready/versions/1/ready").status())
+                .isEqualTo(400);
+        assertThat(exchange("GET", "/v2/models/unready/ready").text())
                 .isEqualTo("{\"error\":\"Model version not ready\"}");
     }
 
@@ -148,11 +149,12 @@ class RoutesIT {
                 "/ | 404 | Not Found",
             })
     void reportsNotFound(String path, int status, String error) throws IOException {
-        RawHttpConnection.Response answer = exchange("GET", path);
+        RawHttpConnection.Response response = exchange("GET", path);
 
-        assertThat(answer.status()).isEqualTo(status);
-        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
-        assertThat(answer.header("content-type")).isEqualTo(error.equals("Not Found") ? "text/plain" : errorType(path));
+        assertThat(response.status()).isEqualTo(status);
+        assertThat(response.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        assertThat(response.header("content-type"))
+                .isEqualTo(error.equals("Not Found") ? "text/plain" : errorType(path));
     }
 
     private static String errorType(String path) {
@@ -180,12 +182,12 @@ class RoutesIT {
         "GET, /v2/cudasharedmemory/region/x/register, application/json",
     })
     void reportsMethodNotAllowed(String method, String path, String contentType) throws IOException {
-        RawHttpConnection.Response answer = exchange(method, path);
+        RawHttpConnection.Response response = exchange(method, path);
 
-        assertThat(answer.status()).isEqualTo(405);
-        assertThat(answer.header("content-type")).isEqualTo(contentType);
-        assertThat(answer.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
-        assertThat(answer.headers()).doesNotContainKey("allow");
+        assertThat(response.status()).isEqualTo(405);
+        assertThat(response.header("content-type")).isEqualTo(contentType);
+        assertThat(response.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
+        assertThat(response.headers()).doesNotContainKey("allow");
     }
 
     @ParameterizedTest
@@ -206,11 +208,11 @@ class RoutesIT {
     @Test
     void sendsNoHeadersForOtherOrigins() throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .send(bytes("GET /v2 HTTP/1.1\r\nHost: x\r\nOrigin: http://y\r\n\r\n"))
                     .receive();
 
-            assertThat(answer.headers()).containsOnlyKeys("content-type", "content-length");
+            assertThat(response.headers()).containsOnlyKeys("content-type", "content-length");
         }
     }
 
@@ -230,11 +232,11 @@ class RoutesIT {
         Vertx vertx = Vertx.vertx();
         try (HttpFrontend http = HttpFrontend.start(vertx, server, RunningFrontend.OPTIONS);
                 RawHttpConnection connection = new RawHttpConnection(http.port())) {
-            RawHttpConnection.Response answer = connection.request(verb, path).receive();
+            RawHttpConnection.Response response = connection.request(verb, path).receive();
 
-            assertThat(answer.status()).isEqualTo(500);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
-            assertThat(answer.text()).isEqualTo("{\"error\":\"internal error\"}");
+            assertThat(response.status()).isEqualTo(500);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).isEqualTo("{\"error\":\"internal error\"}");
             assertThat(connection.request("GET", "/v2/health/live").receive().status())
                     .isEqualTo(200);
         } finally {
@@ -242,13 +244,13 @@ class RoutesIT {
         }
     }
 
-    /** Returns a copy of an object one of whose methods does something else. */
-    private static <T> T proxy(Class<T> type, T original, String method, Supplier<Object> replacement) {
+    /** Returns a proxy of an object, with another implementation of one method. */
+    private static <T> T proxy(Class<T> type, T delegate, String method, Supplier<Object> replacement) {
         return type.cast(Proxy.newProxyInstance(
                 type.getClassLoader(),
                 new Class<?>[] {type},
                 (proxy, called, arguments) ->
-                        called.getName().equals(method) ? replacement.get() : called.invoke(original, arguments)));
+                        called.getName().equals(method) ? replacement.get() : called.invoke(delegate, arguments)));
     }
 
     @Test
@@ -263,7 +265,7 @@ class RoutesIT {
     }
 
     @Test
-    void saysInOneLineThatAPortIsTaken() {
+    void reportsAPortInUseInOneLine() {
         HttpOptions options = RunningFrontend.OPTIONS.withAddress("127.0.0.1", frontend.http.port());
 
         assertThatThrownBy(() -> new RunningFrontend(options))

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Index, load and unload over real sockets. */
+/** Index, load and unload over sockets. */
 @Timeout(60)
 class RepositoryIT {
     private static final String LOAD = "/v2/repository/models/m/load";
@@ -50,11 +50,11 @@ class RepositoryIT {
                 new ModelStatus("new", OptionalLong.empty(), ModelStatus.State.UNKNOWN, ""),
                 new ModelStatus("twice", OptionalLong.empty(), ModelStatus.State.UNAVAILABLE, "two of them")));
 
-        RawHttpConnection.Response answer = post("/v2/repository/index", body);
+        RawHttpConnection.Response response = post("/v2/repository/index", body);
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text())
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text())
                 .isEqualTo("[{\"name\":\"failed\",\"version\":\"2\",\"state\":\"UNAVAILABLE\","
                         + "\"reason\":\"no \\\"file\\\"\"},"
                         + "{\"name\":\"good\",\"version\":\"1\",\"state\":\"READY\"},"
@@ -78,10 +78,10 @@ class RepositoryIT {
     @ParameterizedTest
     @ValueSource(strings = {"", "{}", "{\"parameters\":{}}", "[1]"})
     void loadsModels(String body) throws IOException {
-        RawHttpConnection.Response answer = post(LOAD, body);
+        RawHttpConnection.Response response = post(LOAD, body);
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.body()).isEmpty();
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.body()).isEmpty();
         assertThat(frontend.server.control().loads())
                 .singleElement()
                 .satisfies(load -> assertThat(load.model()).isEqualTo("m"))
@@ -91,7 +91,7 @@ class RepositoryIT {
 
     @ParameterizedTest
     @ValueSource(strings = {"%6D", "a%2Fb", "models", "index", "..."})
-    void takesNamesAsReceived(String name) throws IOException {
+    void passesNamesAsReceived(String name) throws IOException {
         assertThat(post("/v2/repository/models/" + name + "/load", "").status()).isEqualTo(200);
         assertThat(post("/v2/repository/models/" + name + "/unload", "").status())
                 .isEqualTo(200);
@@ -103,7 +103,7 @@ class RepositoryIT {
     }
 
     @Test
-    void handsOverConfigurationAndFiles() throws IOException {
+    void passesConfigurationAndFiles() throws IOException {
         post(
                 LOAD,
                 "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"x\\\"}\",\"file:1/model.bin\":\"AAEC\\n/w==\","
@@ -115,18 +115,18 @@ class RepositoryIT {
         assertThat(load.files()).containsEntry("1/model.bin", ByteBuffer.wrap(new byte[] {0, 1, 2, -1}));
     }
 
-    /** The content type that curl sends by default; parsers of forms limit fields and attributes. */
+    /** The default content type of curl; parsers of forms limit fields and attributes. */
     @Test
     void readsBodiesThatAreDeclaredAsForms() throws IOException {
         byte[] model = new byte[300_000];
         String body = "{\"parameters\":{\"file:1/model&=%.bin\":\""
                 + Base64.getEncoder().encodeToString(model) + "\"}}";
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection
+            RawHttpConnection.Response response = connection
                     .post(LOAD, "Content-Type: application/x-www-form-urlencoded\r\n", bytes(body))
                     .receive();
 
-            assertThat(answer.status()).as(answer.text()).isEqualTo(200);
+            assertThat(response.status()).as(response.text()).isEqualTo(200);
         }
         assertThat(frontend.server.control().loads().getFirst().files())
                 .containsEntry("1/model&=%.bin", ByteBuffer.wrap(model));
@@ -170,10 +170,10 @@ class RepositoryIT {
                 "/v2/repository/index/ | {} | 404 | Not Found",
             })
     void reportsInvalidRequests(String path, String body, int status, String error) throws IOException {
-        RawHttpConnection.Response answer = post(path, body);
+        RawHttpConnection.Response response = post(path, body);
 
-        assertThat(answer.text()).startsWith("{\"error\":\"" + error);
-        assertThat(answer.status()).isEqualTo(status);
+        assertThat(response.text()).startsWith("{\"error\":\"" + error);
+        assertThat(response.status()).isEqualTo(status);
         assertThat(frontend.server.control().loads()).isEmpty();
         assertThat(frontend.server.control().unloads()).isEmpty();
     }
@@ -183,22 +183,23 @@ class RepositoryIT {
     void returnsTheErrorOfTheServer(String path) throws IOException {
         frontend.server.control().failWith(ErrorCode.UNAVAILABLE, "explicit model load / unload is not allowed");
 
-        RawHttpConnection.Response answer = post(path, "{}");
+        RawHttpConnection.Response response = post(path, "{}");
 
-        assertThat(answer.status()).isEqualTo(503);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"explicit model load / unload is not allowed\"}");
+        assertThat(response.status()).isEqualTo(503);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"error\":\"explicit model load / unload is not allowed\"}");
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"/v2/repository/index", LOAD, UNLOAD})
     void allowsPostOnly(String path) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection.request("GET", path).receive();
+            RawHttpConnection.Response response =
+                    connection.request("GET", path).receive();
 
-            assertThat(answer.status()).isEqualTo(405);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
-            assertThat(answer.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
+            assertThat(response.status()).isEqualTo(405);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
         }
     }
 
