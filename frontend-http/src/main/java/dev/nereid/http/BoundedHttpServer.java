@@ -18,66 +18,66 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 
 /**
- * Serves one handler over HTTP/1.1 on one event loop, with connection limits. Safe for use by any thread. For ports
- * beside that of {@link HttpFrontend}.
+ * Serves one handler over HTTP/1.1 on one event loop, with connection limits. Safe for use by any thread. Serves ports
+ * other than that of {@link HttpFrontend}, such as metrics.
  */
 public final class BoundedHttpServer implements AutoCloseable {
     private final ConnectionAcceptor acceptor;
-    private final EventLoopServer port;
+    private final EventLoopServer server;
 
-    private BoundedHttpServer(ConnectionAcceptor acceptor, EventLoopServer port) {
+    private BoundedHttpServer(ConnectionAcceptor acceptor, EventLoopServer server) {
         this.acceptor = acceptor;
-        this.port = port;
+        this.server = server;
     }
 
     /**
      * Starts serving. Blocks: call it on a control thread.
      *
-     * @param vertx whose event loop serves; stays the caller's
-     * @param address where to listen
+     * @param vertx provides the event loop; stays open
+     * @param address the address to listen on
      * @param port the port, or 0 for any that is free
-     * @param bounds the bounds on connections
-     * @param handler answers requests, on the event loop; those that break the rules of HTTP do not reach it
+     * @param options the limits and timeouts of connections
+     * @param handler responds to requests, on the event loop; malformed requests do not reach it
      * @return the server, to be closed by the caller
      * @throws IOException if the address cannot be listened on
      */
     public static BoundedHttpServer start(
-            Vertx vertx, String address, int port, HttpConnectionOptions bounds, Handler<HttpServerRequest> handler)
+            Vertx vertx, String address, int port, HttpConnectionOptions options, Handler<HttpServerRequest> handler)
             throws IOException {
         requireNonNull(handler, "handler");
-        ConnectionAcceptor acceptor = new ConnectionAcceptor(bounds.limiter(), false, System::nanoTime);
-        EventLoopServer opened = new EventLoopServer(
+        ConnectionAcceptor acceptor = new ConnectionAcceptor(options.limiter(), false, System::nanoTime);
+        EventLoopServer server = new EventLoopServer(
                 ((VertxInternal) vertx).createEventLoopContext(),
                 new HttpServerOptions(),
-                bounds,
+                options,
                 acceptor,
                 handler,
                 EventLoopServer.RefusalListener.NONE,
                 System::nanoTime);
-        await(opened.listen(SocketAddress.inetSocketAddress(port, address)));
-        return new BoundedHttpServer(acceptor, opened);
+        await(server.listen(SocketAddress.inetSocketAddress(port, address)));
+        return new BoundedHttpServer(acceptor, server);
     }
 
     /**
-     * Returns the port that is listened on.
+     * Returns the listening port.
      *
      * @return the port, never 0
      */
     public int port() {
-        return port.port();
+        return server.port();
     }
 
     /**
-     * Returns how many connections are open.
+     * Returns the number of open connections.
      *
-     * @return the number at this moment
+     * @return the current number
      */
     public int openConnections() {
         return acceptor.open();
     }
 
     /**
-     * Returns how many connections were closed at once, since there were too many.
+     * Returns the number of connections that were closed at once because of the connection limit.
      *
      * @return the number since the start
      */
@@ -89,9 +89,9 @@ public final class BoundedHttpServer implements AutoCloseable {
     @Override
     public void close() {
         try {
-            await(port.drain(Duration.ZERO, Duration.ZERO));
+            await(server.drain(Duration.ZERO, Duration.ZERO));
             acceptor.close();
-            await(port.closeAfterDrain(Duration.ZERO));
+            await(server.closeAfterDrain(Duration.ZERO));
         } catch (IOException e) {
             throw new IllegalStateException("port not closed", e);
         }

@@ -33,7 +33,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 public final class HttpFrontend implements AutoCloseable {
     private static final Duration START_TIMEOUT = Duration.ofSeconds(10);
 
-    /** What connections get that were made at the very end. */
+    /** Timeout of the last responses on connections that were accepted after the drain window. */
     private static final Duration LAST_RESPONSES_TIMEOUT = Duration.ofSeconds(1);
 
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -63,9 +63,9 @@ public final class HttpFrontend implements AutoCloseable {
     /**
      * Starts serving. Blocks until connections are accepted: call it on a control thread.
      *
-     * @param vertx whose event loops serve; stays the caller's
-     * @param server who infers
-     * @param options where to listen, and within which limits
+     * @param vertx provides the event loops; stays open
+     * @param server handles the requests
+     * @param options the address, limits and security
      * @return the running front end, to be closed by the caller
      * @throws IOException if the address cannot be listened on; {@link dev.nereid.api.tls.TlsFilesException} if a TLS
      *     file cannot be used
@@ -74,8 +74,8 @@ public final class HttpFrontend implements AutoCloseable {
         return start(vertx, server, options, new JsonMemoryLimiter());
     }
 
-    /** Starts serving with another bound on the memory of long texts. */
-    static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options, JsonMemoryLimiter texts)
+    /** Starts serving with another limit on the memory of large JSON texts. */
+    static HttpFrontend start(Vertx vertx, InferenceServer server, HttpOptions options, JsonMemoryLimiter jsonMemory)
             throws IOException {
         requireNonNull(server, "server");
         Optional<TlsCredentials> credentials = Optional.empty();
@@ -83,14 +83,14 @@ public final class HttpFrontend implements AutoCloseable {
             credentials =
                     Optional.of(TlsCredentials.read(options.security().tls().get()));
         }
-        return start(vertx, server, options, texts, credentials);
+        return start(vertx, server, options, jsonMemory, credentials);
     }
 
     private static HttpFrontend start(
             Vertx vertx,
             InferenceServer server,
             HttpOptions options,
-            JsonMemoryLimiter texts,
+            JsonMemoryLimiter jsonMemory,
             Optional<TlsCredentials> credentials)
             throws IOException {
         List<HttpListener> listeners = new CopyOnWriteArrayList<>();
@@ -99,7 +99,7 @@ public final class HttpFrontend implements AutoCloseable {
                         ThreadLocalRandom.current().nextInt(1, Integer.MAX_VALUE), options.address())
                 : SocketAddress.inetSocketAddress(options.port(), options.address());
         ConnectionAcceptor acceptor = new ConnectionAcceptor(
-                options.connections().limiter(), credentials.isPresent(), texts, System::nanoTime);
+                options.connections().limiter(), credentials.isPresent(), jsonMemory, System::nanoTime);
         Future<String> deployed = vertx.deployVerticle(
                 () -> new HttpListener(server, options, address, credentials, acceptor, listeners),
                 new DeploymentOptions()
@@ -121,7 +121,7 @@ public final class HttpFrontend implements AutoCloseable {
     }
 
     /**
-     * Returns the address that is listened on.
+     * Returns the listening address.
      *
      * @return the address of the options
      */
@@ -130,25 +130,25 @@ public final class HttpFrontend implements AutoCloseable {
     }
 
     /**
-     * Returns the port that is listened on.
+     * Returns the listening port.
      *
-     * @return the port of the options, or the one that was free
+     * @return the port of the options, or the chosen free port
      */
     public int port() {
         return listeners.getFirst().eventLoopServer().port();
     }
 
     /**
-     * Returns how many connections are open.
+     * Returns the number of open connections.
      *
-     * @return the number at this moment
+     * @return the current number
      */
     public int openConnections() {
         return acceptor.open();
     }
 
     /**
-     * Returns how many connections were closed at once, since there were too many.
+     * Returns the number of connections that were closed at once because of the connection limit.
      *
      * @return the number since the start
      */
@@ -178,10 +178,10 @@ public final class HttpFrontend implements AutoCloseable {
     }
 
     /**
-     * Closes the connections and the port, in phases: during the drain window each response announces the end of its
-     * connection; then idle connections are closed, others after their response, and new ones are told that the server
-     * exits. After the time-out of the options the rest is closed too. Without a connection all of that takes no time.
-     * Blocks: call it on a control thread. Later calls do nothing.
+     * Closes the connections and the port, in phases. During the drain window each response announces the end of its
+     * connection. Then idle connections are closed, others after their response, and new connections receive
+     * {@code 503 Server exiting}. After the close timeout of the options all others are closed. Without connections it
+     * returns at once. Blocks: call it on a control thread. Later calls do nothing.
      */
     @Override
     public void close() {
@@ -189,19 +189,19 @@ public final class HttpFrontend implements AutoCloseable {
             return;
         }
         reloadTimer.ifPresent(vertx::cancelTimer);
-        HttpConnectionOptions bounds = options.connections();
-        List<EventLoopServer> ports =
+        HttpConnectionOptions connections = options.connections();
+        List<EventLoopServer> servers =
                 listeners.stream().map(HttpListener::eventLoopServer).toList();
-        Future.join(ports.stream()
-                        .map(port -> port.drain(bounds.drainWindow(), bounds.closeTimeout()))
+        Future.join(servers.stream()
+                        .map(server -> server.drain(connections.drainWindow(), connections.closeTimeout()))
                         .toList())
                 .await();
-        // Before the event loops leave the port: a connection that is accepted later has none.
+        // Before the event loops stop: a connection that is accepted later would have none.
         acceptor.close();
-        Future.join(ports.stream()
-                        .map(port -> port.closeAfterDrain(LAST_RESPONSES_TIMEOUT))
+        Future.join(servers.stream()
+                        .map(server -> server.closeAfterDrain(LAST_RESPONSES_TIMEOUT))
                         .toList())
-                .transform(left -> vertx.undeploy(deployment))
+                .transform(closing -> vertx.undeploy(deployment))
                 .await();
     }
 }

@@ -4,40 +4,25 @@ import static java.util.Objects.requireNonNull;
 
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.tls.TlsCredentials;
-import dev.nereid.http.body.BodyLimits;
-import dev.nereid.http.body.DiscardedBody;
-import dev.nereid.http.body.HttpErrors;
 import dev.nereid.http.body.RequestFailures;
 import dev.nereid.http.connection.ConnectionAcceptor;
 import dev.nereid.http.connection.EventLoopServer;
-import dev.nereid.http.control.ModelHandler;
-import dev.nereid.http.control.RepositoryHandler;
-import dev.nereid.http.control.ServerHandler;
-import dev.nereid.http.control.SharedMemoryHandler;
-import dev.nereid.http.control.StatisticsHandler;
-import dev.nereid.http.generate.GenerateHandler;
-import dev.nereid.http.infer.InferHandler;
 import dev.nereid.http.tls.VertxTlsOptions;
 import io.vertx.core.Future;
 import io.vertx.core.VerticleBase;
 import io.vertx.core.http.HttpServerOptions;
-import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.internal.ContextInternal;
 import io.vertx.core.net.ServerSSLOptions;
 import io.vertx.core.net.SocketAddress;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
- * Serves HTTP requests on one event loop, as a Vert.x verticle. Confined to it, but for the methods that say
- * otherwise.
+ * Serves HTTP requests on one event loop, as a Vert.x verticle. Confined to that event loop, except for methods that
+ * allow any thread.
  */
 final class HttpListener extends VerticleBase {
-    private static final Logger log = LoggerFactory.getLogger(HttpListener.class);
-
     private final InferenceServer server;
     private final HttpOptions options;
     private final SocketAddress address;
@@ -49,12 +34,12 @@ final class HttpListener extends VerticleBase {
     /**
      * Creates the listener.
      *
-     * @param server who infers
-     * @param options the limits
-     * @param address where to listen
-     * @param credentials the TLS credentials; empty if connections are not encrypted
-     * @param acceptor what accepts connections
-     * @param listeners where to tell that it listens
+     * @param server handles the requests
+     * @param options the limits and security
+     * @param address the address to listen on
+     * @param credentials the TLS credentials; empty for plain text
+     * @param acceptor accepts connections, for all event loops
+     * @param listeners receives this listener once it listens
      */
     HttpListener(
             InferenceServer server,
@@ -73,58 +58,34 @@ final class HttpListener extends VerticleBase {
 
     @Override
     public Future<?> start() {
-        BodyLimits limits = options.bodyLimits();
-        Routes routes = new Routes(
-                options,
-                new Routes.Handlers(
-                        new ServerHandler(server),
-                        new ModelHandler(server.models()),
-                        new StatisticsHandler(server.models()),
-                        new InferHandler(server, limits, options.forwardedHeaders(), context, acceptor.jsonMemory()),
-                        new GenerateHandler(server, limits, context, acceptor.jsonMemory()),
-                        new RepositoryHandler(server, limits, context),
-                        new SharedMemoryHandler(server, limits, context)));
-        HttpServerOptions serving = new HttpServerOptions();
-        credentials.ifPresent(used -> VertxTlsOptions.apply(
-                used, serving, options.connections().timeouts().tlsHandshake()));
-        EventLoopServer port = new EventLoopServer(
+        Routes routes = new Routes(server, options, context, acceptor.jsonMemory());
+        HttpServerOptions serverOptions = new HttpServerOptions();
+        credentials.ifPresent(current -> VertxTlsOptions.apply(
+                current, serverOptions, options.connections().timeouts().tlsHandshake()));
+        EventLoopServer http = new EventLoopServer(
                 (ContextInternal) context,
-                serving,
+                serverOptions,
                 options.connections(),
                 acceptor,
-                request -> {
-                    if (!routes.handleInfer(request)) {
-                        handle(request, routes);
-                    }
-                },
+                routes,
                 (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
                 System::nanoTime);
         if (options.forwardedHeaders().isPresent()) {
-            port.keepBlanks();
+            http.keepBlanks();
         }
-        return port.listen(address).onSuccess(listening -> {
-            eventLoopServer = port;
+        return http.listen(address).onSuccess(listening -> {
+            eventLoopServer = http;
             listeners.add(this);
         });
     }
 
-    /** Encrypts connections that are made from now on with other certificates. May be called on any thread. */
-    Future<Boolean> updateSslOptions(ServerSSLOptions encryption) {
-        return eventLoopServer().updateSslOptions(encryption);
+    /** Replaces the certificates, for new connections. May be called on any thread. */
+    Future<Boolean> updateSslOptions(ServerSSLOptions sslOptions) {
+        return eventLoopServer().updateSslOptions(sslOptions);
     }
 
-    /** Returns the connections and the port. May be called on any thread, after the start. */
+    /** Returns the server of the event loop. May be called on any thread, after the start. */
     EventLoopServer eventLoopServer() {
         return requireNonNull(eventLoopServer, "http");
-    }
-
-    private void handle(HttpServerRequest request, Routes routes) {
-        try {
-            routes.handle(request);
-        } catch (RuntimeException | Error e) {
-            log.atError().addKeyValue("path", request.path()).setCause(e).log("request not handled");
-            HttpErrors.sendInternal(request);
-            DiscardedBody.discard(request, options.bodyLimits());
-        }
     }
 }

@@ -12,11 +12,11 @@ import java.util.regex.Pattern;
  *
  * @param address the address to listen on
  * @param port the port to listen on, or 0 for any that is free
- * @param eventLoops how many event loops serve connections
+ * @param eventLoops the number of event loops
  * @param bodyLimits the limits of bodies
- * @param forwardedHeaders found in the names of those headers that become parameters of an inference
- * @param security who may do what
- * @param connections the bounds on connections
+ * @param forwardedHeaders matches the names of headers that become request parameters
+ * @param security the access restrictions and TLS
+ * @param connections the limits and timeouts of connections
  */
 public record HttpOptions(
         String address,
@@ -27,8 +27,8 @@ public record HttpOptions(
         HttpSecurity security,
         HttpConnectionOptions connections) {
     /**
-     * Port 8000 on this machine only; 64 MiB of JSON, 256 KiB of it on an event loop, 2 GiB in all; half a minute to
-     * close.
+     * Port 8000 of the loopback address; 64 MiB of JSON, 256 KiB of it on an event loop, 2 GiB in all; a close timeout
+     * of 30 seconds.
      */
     public static final HttpOptions DEFAULT = new HttpOptions(
             "127.0.0.1",
@@ -41,10 +41,10 @@ public record HttpOptions(
 
     private static final int MAX_PORT = 65535;
 
-    /** Checks the components. */
+    /** Validates the components. */
     public HttpOptions {
         requireNonNull(address, "address");
-        requireNonNull(bodyLimits, "limits");
+        requireNonNull(bodyLimits, "bodyLimits");
         requireNonNull(forwardedHeaders, "forwardedHeaders");
         requireNonNull(security, "security");
         requireNonNull(connections, "connections");
@@ -57,9 +57,9 @@ public record HttpOptions(
     }
 
     /**
-     * Returns how many event loops serve best: one for two processors, since instances need the others.
+     * Returns the default number of event loops: half the processors, since instances need the others.
      *
-     * @param processors how many processors the server may use
+     * @param processors the number of processors of the server
      * @return at least 1
      */
     public static int eventLoops(int processors) {
@@ -67,23 +67,22 @@ public record HttpOptions(
     }
 
     /**
-     * Returns the same options for another place to listen.
+     * Returns the same options with another address and port.
      *
-     * @param changedAddress the address to listen on
-     * @param changedPort the port to listen on, or 0 for any that is free
-     * @return the changed options
+     * @param newAddress the address to listen on
+     * @param newPort the port to listen on, or 0 for any that is free
+     * @return the new options
      */
-    public HttpOptions withAddress(String changedAddress, int changedPort) {
-        return new HttpOptions(
-                changedAddress, changedPort, eventLoops, bodyLimits, forwardedHeaders, security, connections);
+    public HttpOptions withAddress(String newAddress, int newPort) {
+        return new HttpOptions(newAddress, newPort, eventLoops, bodyLimits, forwardedHeaders, security, connections);
     }
 
     /**
-     * Returns the same options with other limits.
+     * Returns the same options with other body limits.
      *
      * @param json the largest JSON text that is accepted
      * @param request the largest request body that is accepted
-     * @return the changed options
+     * @return the new options
      */
     public HttpOptions withBodyLimits(long json, long request) {
         return withLimits(new BodyLimits(json, request, bodyLimits.maxInlineBytes()));
@@ -92,29 +91,29 @@ public record HttpOptions(
     /**
      * Returns the same options with another number of event loops.
      *
-     * @param changed how many event loops serve connections
-     * @return the changed options
+     * @param count the number of event loops
+     * @return the new options
      */
-    public HttpOptions withEventLoops(int changed) {
-        return new HttpOptions(address, port, changed, bodyLimits, forwardedHeaders, security, connections);
+    public HttpOptions withEventLoops(int count) {
+        return new HttpOptions(address, port, count, bodyLimits, forwardedHeaders, security, connections);
     }
 
     /**
-     * Returns the same options with another share of the event loops in long texts.
+     * Returns the same options with another limit of JSON that event loops read and write.
      *
-     * @param changed the longest JSON text that an event loop reads itself, and the most bytes of tensors that it writes
-     *     as JSON itself
-     * @return the changed options
+     * @param maxBytes the largest JSON text that an event loop reads, and the maximum bytes of tensors that it writes as
+     *     JSON; workers read and write larger ones
+     * @return the new options
      */
-    public HttpOptions withMaxInlineBytes(long changed) {
-        return withLimits(new BodyLimits(bodyLimits.maxJsonBytes(), bodyLimits.maxRequestBytes(), changed));
+    public HttpOptions withMaxInlineBytes(long maxBytes) {
+        return withLimits(new BodyLimits(bodyLimits.maxJsonBytes(), bodyLimits.maxRequestBytes(), maxBytes));
     }
 
     /**
-     * Returns the same options with headers that become parameters of an inference.
+     * Returns the same options with headers that become request parameters.
      *
-     * @param pattern found in the names of those headers
-     * @return the changed options
+     * @param pattern matches the names of those headers
+     * @return the new options
      */
     public HttpOptions withForwardedHeaders(Pattern pattern) {
         return new HttpOptions(address, port, eventLoops, bodyLimits, Optional.of(pattern), security, connections);
@@ -123,24 +122,24 @@ public record HttpOptions(
     /**
      * Returns the same options with other security.
      *
-     * @param changed who may do what
-     * @return the changed options
+     * @param newSecurity the security
+     * @return the new options
      */
-    public HttpOptions withSecurity(HttpSecurity changed) {
-        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, changed, connections);
+    public HttpOptions withSecurity(HttpSecurity newSecurity) {
+        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, newSecurity, connections);
     }
 
     /**
-     * Returns the same options with other bounds on connections.
+     * Returns the same options with other connection options.
      *
-     * @param changed the bounds
-     * @return the changed options
+     * @param newConnections the connection options
+     * @return the new options
      */
-    public HttpOptions withConnections(HttpConnectionOptions changed) {
-        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, security, changed);
+    public HttpOptions withConnections(HttpConnectionOptions newConnections) {
+        return new HttpOptions(address, port, eventLoops, bodyLimits, forwardedHeaders, security, newConnections);
     }
 
-    private HttpOptions withLimits(BodyLimits changed) {
-        return new HttpOptions(address, port, eventLoops, changed, forwardedHeaders, security, connections);
+    private HttpOptions withLimits(BodyLimits newLimits) {
+        return new HttpOptions(address, port, eventLoops, newLimits, forwardedHeaders, security, connections);
     }
 }

@@ -9,14 +9,14 @@ import java.util.Optional;
 /**
  * Access restrictions and TLS of the HTTP front end. Immutable.
  *
- * @param access who may use which part of the protocol
- * @param tls the files of TLS; empty if connections are not encrypted
+ * @param access the restrictions of API groups
+ * @param tls the certificate files; empty for plain text
  */
 public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
-    /** Everybody may do everything, in plain text. */
+    /** No restrictions, and plain text. */
     public static final HttpSecurity NONE = new HttpSecurity(ApiAccess.OPEN, Optional.empty());
 
-    /** Checks the components. */
+    /** Validates the components. */
     public HttpSecurity {
         requireNonNull(access, "access");
         requireNonNull(tls, "tls");
@@ -25,20 +25,20 @@ public record HttpSecurity(ApiAccess access, Optional<TlsFiles> tls) {
     /**
      * Returns the same security with other access.
      *
-     * @param changed who may use which part of the protocol
-     * @return the changed security
+     * @param newAccess the restrictions of API groups
+     * @return the new security
      */
-    public HttpSecurity withAccess(ApiAccess changed) {
-        return new HttpSecurity(changed, tls);
+    public HttpSecurity withAccess(ApiAccess newAccess) {
+        return new HttpSecurity(newAccess, tls);
     }
 
     /**
-     * Returns the same security with encryption.
+     * Returns the same security with TLS.
      *
-     * @param changed by which files
-     * @return the changed security
+     * @param files the certificate files
+     * @return the new security
      */
-    public HttpSecurity withTls(TlsFiles changed) {
-        return new HttpSecurity(access, Optional.of(changed));
+    public HttpSecurity withTls(TlsFiles files) {
+        return new HttpSecurity(access, Optional.of(files));
     }
 }

@@ -6,16 +6,16 @@ import java.util.Optional;
  * A raw, undecoded path below {@code /v2/models/}, split into its parts. Immutable.
  *
  * @param model the model's name
- * @param version the digits of a version, or nothing for the latest
- * @param verb what is asked of the model, for instance {@code infer}; empty for its metadata
+ * @param version the digits of a version; empty for the latest
+ * @param verb the rest of the path, such as {@code infer}; empty for the model's metadata
  */
 record ModelPath(String model, String version, String verb) {
     private static final String MODELS = "/v2/models/";
     private static final String VERSIONS = "versions/";
-    /** Means the same as no version; some clients send it always. */
+    /** Equivalent to no version; some clients always send it. */
     private static final String LATEST = "latest";
 
-    /** Takes a path apart, if it is one of a model. */
+    /** Parses a path; empty if it is not one of a model. */
     static Optional<ModelPath> parse(String path) {
         if (!path.startsWith(MODELS)) {
             return Optional.empty();
@@ -33,12 +33,12 @@ record ModelPath(String model, String version, String verb) {
         }
         int versionStart = rest + VERSIONS.length();
         int end = path.indexOf('/', versionStart);
-        String given = path.substring(versionStart, end < 0 ? path.length() : end);
-        if (!isVersion(given)) {
+        String version = path.substring(versionStart, end < 0 ? path.length() : end);
+        if (!isVersion(version)) {
             return Optional.empty();
         }
-        String version = given.equals(LATEST) ? "" : given;
-        return end < 0 ? Optional.of(new ModelPath(model, version, "")) : verb(model, version, path.substring(end + 1));
+        String number = version.equals(LATEST) ? "" : version;
+        return end < 0 ? Optional.of(new ModelPath(model, number, "")) : verb(model, number, path.substring(end + 1));
     }
 
     private static Optional<ModelPath> verb(String model, String version, String verb) {

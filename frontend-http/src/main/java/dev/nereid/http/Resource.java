@@ -14,6 +14,7 @@ enum Resource {
     STATISTICS(ApiGroup.STATISTICS, Resource.GET, ContentTypes.JSON),
     INFER(ApiGroup.INFERENCE, Resource.POST, ContentTypes.TEXT),
     GENERATE(ApiGroup.INFERENCE, Resource.POST, ContentTypes.JSON),
+    GENERATE_STREAM(ApiGroup.INFERENCE, Resource.POST, ContentTypes.JSON),
     REPOSITORY(ApiGroup.MODEL_REPOSITORY, Resource.POST, ContentTypes.JSON),
     REGION_STATUS(ApiGroup.SHARED_MEMORY, Resource.GET, ContentTypes.JSON),
     REGION_CHANGE(ApiGroup.SHARED_MEMORY, Resource.POST, ContentTypes.JSON);
@@ -33,17 +34,17 @@ enum Resource {
         this.errorType = errorType;
     }
 
-    /** Returns the part of the protocol that access may be restricted to. */
+    /** Returns the API group by which access is restricted. */
     ApiGroup group() {
         return group;
     }
 
-    /** Returns the only method it can be asked by. */
+    /** Returns the only method that is allowed. */
     String method() {
         return method;
     }
 
-    /** Returns the content type of the error that tells of another method. */
+    /** Returns the content type of the error for another method. */
     CharSequence errorType() {
         return errorType;
     }

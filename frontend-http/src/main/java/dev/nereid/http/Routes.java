@@ -1,199 +1,125 @@
 package dev.nereid.http;
 
-import dev.nereid.api.RefusalCause;
-import dev.nereid.api.frontend.ApiAccess;
+import dev.nereid.api.InferenceServer;
 import dev.nereid.api.frontend.DirectMappedCache;
 import dev.nereid.http.body.BodyLimits;
 import dev.nereid.http.body.DiscardedBody;
 import dev.nereid.http.body.HttpErrors;
-import dev.nereid.http.body.RequestFailures;
-import dev.nereid.http.control.ModelHandler;
-import dev.nereid.http.control.RepositoryHandler;
-import dev.nereid.http.control.RepositoryPath;
-import dev.nereid.http.control.ServerHandler;
-import dev.nereid.http.control.SharedMemoryHandler;
-import dev.nereid.http.control.SharedMemoryPath;
-import dev.nereid.http.control.StatisticsHandler;
 import dev.nereid.http.generate.GenerateHandler;
 import dev.nereid.http.infer.InferHandler;
+import dev.nereid.http.json.JsonMemoryLimiter;
+import io.vertx.core.Context;
 import io.vertx.core.Handler;
-import io.vertx.core.http.HttpMethod;
 import io.vertx.core.http.HttpServerRequest;
-import io.vertx.core.http.HttpServerResponse;
-import java.net.HttpURLConnection;
 import java.util.Optional;
-import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * Dispatches HTTP requests to handlers by their raw path, and checks access. Confined to one event loop.
+ * Dispatches inference requests to their handlers and all others to the router. Confined to one event loop.
  *
- * <p>Paths are matched as they were sent: clients that encode a slash mean a model with that very name.
+ * <p>Paths are matched as received: an encoded slash is part of a model's name.
  */
 final class Routes implements Handler<HttpServerRequest> {
-    /** Wins over a model of that name, which can be asked for with its version. */
-    private static final String ALL_STATISTICS_PATH = "/v2/models/stats";
+    private static final Logger log = LoggerFactory.getLogger(Routes.class);
 
     private static final int MAX_CACHED_PATH_LENGTH = 512;
 
     private final BodyLimits limits;
-    private final ApiAccess access;
-    private final Handlers handlers;
-    /** Paths of inferences that came lately: few are asked for, over and over. */
-    private final DirectMappedCache<CachedPath> pathCache = new DirectMappedCache<>();
+    private final AccessCheck access;
+    private final InferHandler infer;
+    private final GenerateHandler generate;
+    private final ControlRouter control;
+    /** Parsed paths of recent inference requests. */
+    private final DirectMappedCache<InferencePath> pathCache = new DirectMappedCache<>();
 
     /**
-     * Handlers of one event loop. Immutable.
+     * Creates the routes of one event loop, on that loop.
      *
-     * @param server tells of the server
-     * @param models tells of models
-     * @param statistics tells what models have done
-     * @param infer infers
-     * @param generate infers too, in the form of text generators
-     * @param repository loads and unloads models
-     * @param sharedMemory registers shared memory
+     * @param server the server that handles the requests
+     * @param options the limits and access restrictions
+     * @param context the event loop
+     * @param jsonMemory limits the memory of large JSON texts
      */
-    record Handlers(
-            ServerHandler server,
-            ModelHandler models,
-            StatisticsHandler statistics,
-            InferHandler infer,
-            GenerateHandler generate,
-            RepositoryHandler repository,
-            SharedMemoryHandler sharedMemory) {}
-
-    Routes(HttpOptions options, Handlers handlers) {
-        this.limits = options.bodyLimits();
-        this.access = options.security().access();
-        this.handlers = handlers;
+    Routes(InferenceServer server, HttpOptions options, Context context, JsonMemoryLimiter jsonMemory) {
+        limits = options.bodyLimits();
+        access = new AccessCheck(server, options);
+        infer = new InferHandler(server, limits, options.forwardedHeaders(), context, jsonMemory);
+        generate = new GenerateHandler(server, limits, context, jsonMemory);
+        control = new ControlRouter(server, limits, context, access, this::fail);
     }
-
-    /**
-     * Takes a request if it asks for an inference. Asked before the router, whose price is an eighth of a small
-     * inference.
-     *
-     * @return whether the request was taken
-     */
-    boolean handleInfer(HttpServerRequest request) {
-        String path = request.path();
-        if (path == null || !path.endsWith("/infer") || !request.method().equals(HttpMethod.POST)) {
-            return false;
-        }
-        CachedPath known = pathCache.get(path.hashCode());
-        if (known == null || !known.path.equals(path)) {
-            Optional<ModelPath> model = ModelPath.parse(path);
-            if (model.isEmpty() || !model.get().verb().equals("infer")) {
-                return false;
-            }
-            known = new CachedPath(path, model.get());
-        }
-        if (isAllowed(request, Resource.INFER)) {
-            if (path.length() <= MAX_CACHED_PATH_LENGTH) {
-                pathCache.put(path.hashCode(), known);
-            }
-            handlers.infer().handle(request, known.model.model(), known.model.version());
-        }
-        return true;
-    }
-
-    /** A cached path of an inference request and its parts. Immutable. */
-    private record CachedPath(String path, ModelPath model) {}
 
     @Override
     public void handle(HttpServerRequest request) {
-        Optional<Route> route = find(String.valueOf(request.path()));
-        if (route.isEmpty()) {
-            countRefusal(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-            DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendNotFound(request.response()));
-        } else if (isAllowed(request, route.get().resource())) {
-            route.get().action().accept(request);
+        try {
+            if (!handleInference(request)) {
+                control.handle(request);
+            }
+        } catch (RuntimeException | Error e) {
+            fail(request, e);
         }
     }
 
-    /** Decides, before anything else is done, whether a request may have what it asks for; if not, answers so. */
-    private boolean isAllowed(HttpServerRequest request, Resource resource) {
-        Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
-        if (missing.isPresent()) {
-            countRefusal(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
+    /**
+     * Handles a request if its path is one of an inference. The router would cost an eighth of a small inference.
+     *
+     * @return whether the path is one of an inference
+     */
+    private boolean handleInference(HttpServerRequest request) {
+        String path = request.path();
+        if (path == null) {
             return false;
         }
-        if (!request.method().name().equals(resource.method())) {
-            countRefusal(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
-            DiscardedBody.turnAway(
-                    request, limits, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
-            return false;
+        InferencePath inference = pathCache.get(path.hashCode());
+        if (inference == null || !inference.path.equals(path)) {
+            inference = InferencePath.parse(path);
+            if (inference == null) {
+                return false;
+            }
+        }
+        if (access.admit(request, inference.resource)) {
+            if (path.length() <= MAX_CACHED_PATH_LENGTH) {
+                pathCache.put(path.hashCode(), inference);
+            }
+            handle(request, inference);
         }
         return true;
     }
 
-    private void countRefusal(HttpServerRequest request, RefusalCause cause, int status) {
-        RequestFailures.refuse(handlers.server().server(), String.valueOf(request.path()), cause, status);
-    }
-
-    private Optional<Route> find(String path) {
-        if (path.equals(ALL_STATISTICS_PATH)) {
-            return Optional.of(withoutBody(
-                    Resource.STATISTICS, response -> handlers.statistics().all(response)));
+    private void handle(HttpServerRequest request, InferencePath path) {
+        String model = path.model.model();
+        String version = path.model.version();
+        if (path.resource == Resource.INFER) {
+            infer.handle(request, model, version);
+        } else if (path.resource == Resource.GENERATE) {
+            generate.generate(request, model, version);
+        } else {
+            generate.generateStream(request, model, version);
         }
-        Optional<ModelPath> model = ModelPath.parse(path);
-        if (model.isPresent()) {
-            return ofModel(model.get());
+    }
+
+    private void fail(HttpServerRequest request, Throwable failure) {
+        log.atError().addKeyValue("path", request.path()).setCause(failure).log("request not handled");
+        HttpErrors.sendInternal(request);
+        DiscardedBody.discard(request, limits);
+    }
+
+    /** A path of inference requests and its parts. Immutable. */
+    private record InferencePath(String path, ModelPath model, Resource resource) {
+        static @Nullable InferencePath parse(String path) {
+            return ModelPath.parse(path)
+                    .flatMap(model -> resource(model.verb()).map(resource -> new InferencePath(path, model, resource)))
+                    .orElse(null);
         }
-        Optional<Route> other = RepositoryPath.parse(path)
-                .map(repository -> new Route(
-                        Resource.REPOSITORY, request -> handlers.repository().handle(request, repository)));
-        if (other.isEmpty()) {
-            other = SharedMemoryPath.parse(path)
-                    .map(region -> new Route(
-                            region.verb() == SharedMemoryPath.Verb.STATUS
-                                    ? Resource.REGION_STATUS
-                                    : Resource.REGION_CHANGE,
-                            request -> handlers.sharedMemory().handle(request, region)));
+
+        private static Optional<Resource> resource(String verb) {
+            return switch (verb) {
+                case "infer" -> Optional.of(Resource.INFER);
+                case "generate" -> Optional.of(Resource.GENERATE);
+                case "generate_stream" -> Optional.of(Resource.GENERATE_STREAM);
+                default -> Optional.empty();
+            };
         }
-        return other.isPresent() ? other : ofServer(path);
-    }
-
-    private Optional<Route> ofServer(String path) {
-        ServerHandler server = handlers.server();
-        return switch (path) {
-            case "/v2" -> Optional.of(withoutBody(Resource.SERVER, server::metadata));
-            case "/v2/health/live" -> Optional.of(withoutBody(Resource.LIVE, server::live));
-            case "/v2/health/ready" -> Optional.of(withoutBody(Resource.READY, server::ready));
-            default -> Optional.empty();
-        };
-    }
-
-    private Optional<Route> ofModel(ModelPath path) {
-        ModelHandler models = handlers.models();
-        String model = path.model();
-        String version = path.version();
-        return switch (path.verb()) {
-            case "infer" ->
-                Optional.of(
-                        new Route(Resource.INFER, request -> handlers.infer().handle(request, model, version)));
-            case "generate" ->
-                Optional.of(new Route(
-                        Resource.GENERATE, request -> handlers.generate().generate(request, model, version)));
-            case "generate_stream" ->
-                Optional.of(new Route(
-                        Resource.GENERATE, request -> handlers.generate().generateStream(request, model, version)));
-            case "" -> Optional.of(withoutBody(Resource.MODEL, response -> models.metadata(model, version, response)));
-            case "config" ->
-                Optional.of(withoutBody(Resource.MODEL_CONFIG, response -> models.config(model, version, response)));
-            case "stats" ->
-                Optional.of(withoutBody(
-                        Resource.STATISTICS, response -> handlers.statistics().ofModel(model, version, response)));
-            case "ready" ->
-                Optional.of(withoutBody(Resource.MODEL_READY, response -> models.ready(model, version, response)));
-            default -> Optional.empty();
-        };
-    }
-
-    /** Makes a route of a response that does not depend on the body; it is written at once or later. */
-    private Route withoutBody(Resource resource, Consumer<HttpServerResponse> action) {
-        return new Route(
-                resource,
-                request -> DiscardedBody.continueOrAnnounceClose(
-                        request, limits, () -> action.accept(request.response())));
     }
 }

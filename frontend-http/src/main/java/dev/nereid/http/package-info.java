@@ -2,12 +2,13 @@
  * HTTP front end: listener, routes and options.
  *
  * <p>Starting points: {@link dev.nereid.http.HttpFrontend}, which serves an {@link dev.nereid.api.InferenceServer} as
- * {@link dev.nereid.http.HttpOptions} say. Within: {@code Routes} finds the handler of a request; {@code InferHandler}
- * and {@code InferExchange} lead one inference from its first byte to its last; {@code InferRequestReader} and
- * {@code InferResponseWriter} know the bodies; {@code JsonReader} and {@code JsonWriter} know JSON.
+ * {@link dev.nereid.http.HttpOptions} specify. {@code Routes} passes inference requests to their handlers and all
+ * others to {@code ControlRouter}. {@code InferHandler} and {@code InferExchange} handle an inference, with
+ * {@code InferRequestReader} and {@code InferResponseWriter} for the bodies, {@code JsonReader} and {@code JsonWriter}
+ * for JSON.
  *
- * <p>The body of an inference is read and written by hand, everything else is small. Clients match on error texts, so
- * the reader reports syntax errors in the words, and with the offsets, that they know.
+ * <p>Inference bodies have their own readers and writers; Jackson writes the JSON of control responses. Clients compare
+ * error texts, so the reader reports syntax errors with the texts and offsets of the reference server.
  */
 @NullMarked
 package dev.nereid.http;

@@ -12,10 +12,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Parts of the API that need a secret. */
+/** API groups that require a header with a secret. */
 @Timeout(60)
 class AccessIT {
-    private static final String EVERYTHING = "health,metadata,inference,shared-memory,model-config,model-repository";
+    private static final String ALL_BUT_STATISTICS =
+            "health,metadata,inference,shared-memory,model-config,model-repository";
 
     private RunningFrontend frontend;
 
@@ -39,6 +40,14 @@ class AccessIT {
         "inference, POST, /v2/models/nope/infer",
         "inference, POST, /v2/models/id/generate",
         "inference, POST, /v2/models/id/generate_stream",
+        "inference, GET, /v2/models/id/generate",
+        "metadata, POST, /v2",
+        "health, FOO, /v2/health/ready",
+        "model-config, PUT, /v2/models/id/config",
+        "statistics, POST, /v2/models/stats",
+        "model-repository, GET, /v2/repository/index",
+        "model-repository, POST, /v2/repository/r/models/id/load",
+        "shared-memory, POST, /v2/cudasharedmemory/status",
         "model-repository, POST, /v2/repository/index",
         "model-repository, POST, /v2/repository/models/id/load",
         "model-repository, POST, /v2/repository/models/id/unload",
@@ -46,7 +55,7 @@ class AccessIT {
         "shared-memory, POST, /v2/systemsharedmemory/region/x/register",
         "shared-memory, POST, /v2/cudasharedmemory/unregister",
     })
-    void wantsTheSecretBeforeAnythingElse(String group, String method, String path) throws IOException {
+    void checksTheSecretFirst(String group, String method, String path) throws IOException {
         start(group + ":admin-key=s3=cret");
         try (RawHttpConnection connection = frontend.connect()) {
             RawHttpConnection.Response without =
@@ -68,7 +77,7 @@ class AccessIT {
     }
 
     @Test
-    void leavesTheOtherPartsOpen() throws IOException {
+    void allowsOtherGroups() throws IOException {
         start("model-repository,shared-memory:admin=x");
         try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection.request("GET", "/v2").receive().status()).isEqualTo(200);
@@ -78,8 +87,8 @@ class AccessIT {
     }
 
     @Test
-    void doesNotReadTheBodyOfARequestThatIsNotAllowed() throws IOException {
-        start(EVERYTHING + ":admin=x");
+    void doesNotReadTheBodyOfARestrictedRequest() throws IOException {
+        start(ALL_BUT_STATISTICS + ":admin=x");
         try (RawHttpConnection connection = frontend.connect()) {
             connection.send(bytes(
                     "POST /v2/models/id/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{\"inputs\":"));
@@ -89,40 +98,40 @@ class AccessIT {
         assertThat(frontend.server.requests()).isEmpty();
     }
 
-    /** The header announces tensors, which may be larger than a text. */
+    /** The header announces tensors, which may be larger than JSON. */
     @ParameterizedTest
     @CsvSource({"POST, /v2/models/id/infer, 403", "POST, /v2/nope, 404", "PUT, /v2/health/live, 405"})
-    void readsNoMoreOfARefusedBodyThanOfText(String method, String path, int status) throws IOException {
+    void readsNoMoreOfARefusedBodyThanOfJson(String method, String path, int status) throws IOException {
         frontend = new RunningFrontend(RunningFrontend.OPTIONS
                 .withBodyLimits(1 << 20, 1L << 40)
                 .withSecurity(HttpSecurity.NONE.withAccess(ApiAccess.parse(List.of("inference:admin=x")))));
-        String head = method + " " + path + " HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: 0\r\n";
-        long most = 144L << 20;
+        String header = method + " " + path + " HTTP/1.1\r\nHost: x\r\nInference-Header-Content-Length: 0\r\n";
+        long maxBytes = 144L << 20;
 
         try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection
-                            .send(bytes(head + "Content-Length: " + most + "\r\n\r\n"))
+                            .send(bytes(header + "Content-Length: " + maxBytes + "\r\n\r\n"))
                             .receive()
                             .header("connection"))
                     .isEmpty();
         }
         try (RawHttpConnection connection = frontend.connect()) {
-            connection.send(bytes(head + "Content-Length: " + (1L << 39) + "\r\n\r\n"));
-            RawHttpConnection.Response answer = connection.receive();
-            assertThat(answer.status()).isEqualTo(status);
-            assertThat(answer.header("connection")).isEqualTo("close");
-            byte[] piece = new byte[1 << 20];
+            connection.send(bytes(header + "Content-Length: " + (1L << 39) + "\r\n\r\n"));
+            RawHttpConnection.Response response = connection.receive();
+            assertThat(response.status()).isEqualTo(status);
+            assertThat(response.header("connection")).isEqualTo("close");
+            byte[] chunk = new byte[1 << 20];
             for (int i = 0; i < 145; i++) {
-                connection.send(piece);
+                connection.send(chunk);
             }
 
-            assertThat(connection.isQuietFor(3000)).as("left open").isFalse();
+            assertThat(connection.isQuietFor(3000)).as("open").isFalse();
         }
     }
 
     @Test
-    void saysNothingOfPathsThatDoNotExist() throws IOException {
-        start(EVERYTHING + ":admin=x");
+    void respondsNotFoundForUnknownPaths() throws IOException {
+        start(ALL_BUT_STATISTICS + ":admin=x");
         try (RawHttpConnection connection = frontend.connect()) {
             assertThat(connection.request("GET", "/v2/nope").receive().status()).isEqualTo(404);
         }

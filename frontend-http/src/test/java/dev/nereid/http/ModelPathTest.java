@@ -6,7 +6,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Paths of models, as they are sent. */
+/** Raw paths of models. */
 class ModelPathTest {
     @ParameterizedTest
     @CsvSource({
@@ -21,7 +21,7 @@ class ModelPathTest {
         "/v2/models/m/infer/, m, '', infer/",
         "/v2/models/m/versions, m, '', versions",
     })
-    void takesPathsApart(String path, String model, String version, String verb) {
+    void parsesPaths(String path, String model, String version, String verb) {
         assertThat(ModelPath.parse(path)).contains(new ModelPath(model, version, verb));
     }
 
@@ -41,7 +41,7 @@ class ModelPathTest {
                 "/v2",
                 "//v2/models/m",
             })
-    void refusesOtherPaths(String path) {
+    void parsesNoOtherPaths(String path) {
         assertThat(ModelPath.parse(path)).isEmpty();
     }
 }

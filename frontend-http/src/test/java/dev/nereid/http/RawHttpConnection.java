@@ -14,7 +14,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** A connection that sends exactly the bytes it is told to. Confined to one thread. */
+/** An HTTP client connection that sends raw bytes. Confined to one thread. */
 public final class RawHttpConnection implements AutoCloseable {
     private static final int TIMEOUT_MILLIS = 20_000;
 
@@ -25,7 +25,7 @@ public final class RawHttpConnection implements AutoCloseable {
         this(new Socket(InetAddress.getLoopbackAddress(), port));
     }
 
-    /** Takes a socket over. */
+    /** Wraps a connected socket, and owns it. */
     public RawHttpConnection(Socket connected) throws IOException {
         socket = connected;
         socket.setTcpNoDelay(true);
@@ -33,7 +33,7 @@ public final class RawHttpConnection implements AutoCloseable {
         in = new BufferedInputStream(socket.getInputStream());
     }
 
-    /** What came back. */
+    /** A response. */
     public @SuppressWarnings("ArrayRecordComponent") // Never compared as a whole.
     record Response(int status, Map<String, String> headers, byte[] body) {
         public String text() {
@@ -57,7 +57,7 @@ public final class RawHttpConnection implements AutoCloseable {
         return whole.toByteArray();
     }
 
-    /** Sends a request with a body of known size; further header lines end with CR LF each. */
+    /** Sends a request with a body of known size; each further header line ends with CR LF. */
     public RawHttpConnection post(String path, String headers, byte[] body) throws IOException {
         return send(join(
                 bytes("POST " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "Content-Length: " + body.length
@@ -76,22 +76,22 @@ public final class RawHttpConnection implements AutoCloseable {
     }
 
     public Response receive() throws IOException {
-        Response head = receiveHeader();
-        int length = Integer.parseInt(head.headers().getOrDefault("content-length", "0"));
+        Response header = receiveHeader();
+        int length = Integer.parseInt(header.headers().getOrDefault("content-length", "0"));
         byte[] body = in.readNBytes(length);
         if (body.length < length) {
             throw new EOFException("body: " + body.length + " bytes (expected: " + length + ")");
         }
-        return new Response(head.status(), head.headers(), body);
+        return new Response(header.status(), header.headers(), body);
     }
 
-    /** Does something that leads to an answer, and receives it. */
-    public Response receiveAfter(Runnable cause) throws IOException {
-        cause.run();
+    /** Receives the response that an action causes. */
+    public Response receiveAfter(Runnable action) throws IOException {
+        action.run();
         return receive();
     }
 
-    /** Receives an answer up to its body. */
+    /** Receives the status and headers of a response. */
     public Response receiveHeader() throws IOException {
         String[] status = readLine().split(" ", 3);
         Map<String, String> headers = new TreeMap<>();
@@ -104,7 +104,7 @@ public final class RawHttpConnection implements AutoCloseable {
         return new Response(Integer.parseInt(status[1]), headers, new byte[0]);
     }
 
-    /** Receives the next chunk of a body that comes in chunks; the last one is empty. */
+    /** Receives the next chunk of a chunked body; the last chunk is empty. */
     public String receiveChunk() throws IOException {
         int length = Integer.parseInt(readLine(), 16);
         String chunk = new String(in.readNBytes(length), StandardCharsets.UTF_8);
@@ -112,7 +112,7 @@ public final class RawHttpConnection implements AutoCloseable {
         return chunk;
     }
 
-    /** Reads until the server closes the connection, and counts the bytes. */
+    /** Reads until the server closes the connection; returns the number of bytes. */
     public long readToTheEnd() throws IOException {
         long read = 0;
         try {
@@ -128,7 +128,7 @@ public final class RawHttpConnection implements AutoCloseable {
         }
     }
 
-    /** Waits for the server to close the connection, and says whether it did so without another byte. */
+    /** Waits for a byte or the end; returns whether the server closed the connection without another byte. */
     public boolean isClosedByServer() throws IOException {
         try {
             return in.read() < 0;
@@ -137,7 +137,7 @@ public final class RawHttpConnection implements AutoCloseable {
         }
     }
 
-    /** Waits for a byte, and says whether none came and the connection was not closed either. */
+    /** Returns whether neither a byte nor the end of the connection arrives within a time. */
     public boolean isQuietFor(int millis) throws IOException {
         socket.setSoTimeout(millis);
         try {

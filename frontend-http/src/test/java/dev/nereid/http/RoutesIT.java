@@ -1,11 +1,18 @@
 package dev.nereid.http;
 
+import static dev.nereid.http.RawHttpConnection.bytes;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.nereid.api.InferenceServer;
+import dev.nereid.api.ModelCatalog;
 import dev.nereid.spi.DataType;
 import dev.nereid.testkit.FakeModel;
+import io.vertx.core.Vertx;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -13,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Everything that is not an inference, over real sockets. */
+/** Routes, access to raw paths, methods and errors of control requests, over sockets. */
 class RoutesIT {
     private RunningFrontend frontend;
 
@@ -29,11 +36,11 @@ class RoutesIT {
 
     @Test
     void returnsServerMetadata() throws IOException {
-        RawHttpConnection.Response answer = exchange("GET", "/v2?x=1");
+        RawHttpConnection.Response response = exchange("GET", "/v2?x=1");
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text())
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text())
                 .isEqualTo("{\"name\":\"fake\",\"version\":\"0.0\",\"extensions\":[\"binary_tensor_data\"]}");
     }
 
@@ -57,11 +64,11 @@ class RoutesIT {
     void reportsThatTheServerExits(String path) throws IOException {
         frontend.server.setExiting(true);
 
-        RawHttpConnection.Response answer = exchange("GET", path);
+        RawHttpConnection.Response response = exchange("GET", path);
 
-        assertThat(answer.status()).isEqualTo(503);
-        assertThat(answer.header("content-type")).isEqualTo("text/plain");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"Server exiting\"}");
+        assertThat(response.status()).isEqualTo(503);
+        assertThat(response.header("content-type")).isEqualTo("text/plain");
+        assertThat(response.text()).isEqualTo("{\"error\":\"Server exiting\"}");
     }
 
     @ParameterizedTest
@@ -80,20 +87,21 @@ class RoutesIT {
 
     @Test
     void returnsModelConfigurations() throws IOException {
-        RawHttpConnection.Response answer = exchange("GET", "/v2/models/id/versions/1/config");
+        RawHttpConnection.Response response = exchange("GET", "/v2/models/id/versions/1/config");
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"name\":\"id\",\"max_batch_size\":8}");
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"name\":\"id\",\"max_batch_size\":8}");
     }
 
     @Test
     void returnsModelReadiness() throws IOException {
-        frontend.server.add(FakeModel.identity("sick", DataType.INT8, 0, -1).ready(false));
+        frontend.server.add(FakeModel.identity("unready", DataType.INT8, 0, -1).ready(false));
 
         assertThat(exchange("GET", "/v2/models/id/ready").status()).isEqualTo(200);
-        assertThat(exchange("GET", "/v2/models/sick/versions/1/ready").status()).isEqualTo(400);
-        assertThat(exchange("GET", "/v2/models/sick/ready").text())
+        assertThat(exchange("GET", "/v2/models/unready/versions/1/ready").status())
+                .isEqualTo(400);
+        assertThat(exchange("GET", "/v2/models/unready/ready").text())
                 .isEqualTo("{\"error\":\"Model version not ready\"}");
     }
 
@@ -105,21 +113,52 @@ class RoutesIT {
                 "/v2/models/nope/config | 404 | Request for unknown model: 'nope' is not found",
                 "/v2/models/nope/ready | 404 | Request for unknown model: 'nope' is not found",
                 "/v2/models/%69d | 404 | Request for unknown model: '%69d' is not found",
+                "/v2/models/i%2Fd | 404 | Request for unknown model: 'i%2Fd' is not found",
+                "/v2/models/%zz/config | 404 | Request for unknown model: '%zz' is not found",
+                "/v2/models/.. | 404 | Request for unknown model: '..' is not found",
+                "/v2/models/stats/ready | 404 | Request for unknown model: 'stats' is not found",
                 "/v2/models/id/versions/9 | 404 | Request for unknown model: 'id' version 9 is not found",
                 "/v2/models/id/versions/99999999999999999999 | 400 | failed to get model version from specified version string '99999999999999999999' (details: stol), version should be an integral value > 0",
                 "/v2/models/id/versions/abc | 404 | Not Found",
                 "/v2/models/id/ | 404 | Not Found",
+                "/v2/models/id/config/ | 404 | Not Found",
+                "/v2/models/id/stats/ | 404 | Not Found",
+                "/v2/models//config | 404 | Not Found",
+                "/v2/models/id/versions/ | 404 | Not Found",
+                "/v2/models/id/versions/-1/config | 404 | Not Found",
+                "/v2/models/id/%72eady | 404 | Not Found",
+                "/v2/models/x/../id | 404 | Not Found",
+                "/v2/models/id/infer/ | 404 | Not Found",
+                "/v2/models/versions/infer/generate | 404 | Not Found",
                 "/v2/models | 404 | Not Found",
+                "/v2/models/ | 404 | Not Found",
+                "/v2/ | 404 | Not Found",
+                "/v2/../v2 | 404 | Not Found",
+                "/%76%32 | 404 | Not Found",
+                "/v2/health/live/ | 404 | Not Found",
+                "/v2/health/\u0000live | 404 | Not Found",
+                "/v2/systemsharedmemory | 404 | Not Found",
+                "/v2/systemsharedmemory/status/ | 404 | Not Found",
+                "/v2/systemsharedmemory/region//status | 404 | Not Found",
+                "* | 404 | Not Found",
+                "v2 | 404 | Not Found",
+                "?x | 404 | Not Found",
                 "/v2/health | 404 | Not Found",
                 "/V2 | 404 | Not Found",
                 "//v2 | 404 | Not Found",
                 "/ | 404 | Not Found",
             })
     void reportsNotFound(String path, int status, String error) throws IOException {
-        RawHttpConnection.Response answer = exchange("GET", path);
+        RawHttpConnection.Response response = exchange("GET", path);
 
-        assertThat(answer.status()).isEqualTo(status);
-        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        assertThat(response.status()).isEqualTo(status);
+        assertThat(response.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        assertThat(response.header("content-type"))
+                .isEqualTo(error.equals("Not Found") ? "text/plain" : errorType(path));
+    }
+
+    private static String errorType(String path) {
+        return path.endsWith("/ready") ? "text/plain" : "application/json";
     }
 
     @ParameterizedTest
@@ -131,13 +170,87 @@ class RoutesIT {
         "POST, /v2/models/id/config, application/json",
         "POST, /v2/models/id/ready, text/plain",
         "GET, /v2/models/id/infer, text/plain",
+        "PUT, /v2/models/id/versions/1/infer, text/plain",
+        "GET, /v2/models/id/generate, application/json",
+        "DELETE, /v2/models/id/generate_stream, application/json",
+        "OPTIONS, /v2, application/json",
+        "OPTIONS, /v2/models/id/infer, text/plain",
+        "FOO, /v2/repository/index, application/json",
+        "PUT, /v2/repository/r/models/m/load, application/json",
+        "GET, /v2/repository/models/../load, application/json",
+        "POST, /v2/systemsharedmemory/status, application/json",
+        "GET, /v2/cudasharedmemory/region/x/register, application/json",
     })
     void reportsMethodNotAllowed(String method, String path, String contentType) throws IOException {
-        RawHttpConnection.Response answer = exchange(method, path);
+        RawHttpConnection.Response response = exchange(method, path);
 
-        assertThat(answer.status()).isEqualTo(405);
-        assertThat(answer.header("content-type")).isEqualTo(contentType);
-        assertThat(answer.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
+        assertThat(response.status()).isEqualTo(405);
+        assertThat(response.header("content-type")).isEqualTo(contentType);
+        assertThat(response.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
+        assertThat(response.headers()).doesNotContainKey("allow");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "Host:\r\n", "Host: a b\r\n", "Host: x:y:z\r\n"})
+    void acceptsRequestsWithoutValidHost(String host) throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            for (String path : List.of("/v2/health/live", "/v2/models/id", "/v2/models/stats")) {
+                assertThat(connection
+                                .send(bytes("GET " + path + " HTTP/1.1\r\n" + host + "\r\n"))
+                                .receive()
+                                .status())
+                        .as(path)
+                        .isEqualTo(200);
+            }
+        }
+    }
+
+    @Test
+    void sendsNoHeadersForOtherOrigins() throws IOException {
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response response = connection
+                    .send(bytes("GET /v2 HTTP/1.1\r\nHost: x\r\nOrigin: http://y\r\n\r\n"))
+                    .receive();
+
+            assertThat(response.headers()).containsOnlyKeys("content-type", "content-length");
+        }
+    }
+
+    /** Metadata is written by the event loop, statistics and index by a worker. */
+    @ParameterizedTest
+    @CsvSource({
+        "GET, /v2/models/id, metadata",
+        "GET, /v2/models/stats, statistics",
+        "GET, /v2/models/id/stats, statistics",
+        "POST, /v2/repository/index, index",
+    })
+    void respondsAfterAnErrorOfTheJvm(String verb, String path, String failing) throws IOException {
+        ModelCatalog models = proxy(ModelCatalog.class, frontend.server.models(), failing, () -> {
+            throw new StackOverflowError("too deep");
+        });
+        InferenceServer server = proxy(InferenceServer.class, frontend.server, "models", () -> models);
+        Vertx vertx = Vertx.vertx();
+        try (HttpFrontend http = HttpFrontend.start(vertx, server, RunningFrontend.OPTIONS);
+                RawHttpConnection connection = new RawHttpConnection(http.port())) {
+            RawHttpConnection.Response response = connection.request(verb, path).receive();
+
+            assertThat(response.status()).isEqualTo(500);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).isEqualTo("{\"error\":\"internal error\"}");
+            assertThat(connection.request("GET", "/v2/health/live").receive().status())
+                    .isEqualTo(200);
+        } finally {
+            vertx.close().await();
+        }
+    }
+
+    /** Returns a proxy of an object, with another implementation of one method. */
+    private static <T> T proxy(Class<T> type, T delegate, String method, Supplier<Object> replacement) {
+        return type.cast(Proxy.newProxyInstance(
+                type.getClassLoader(),
+                new Class<?>[] {type},
+                (proxy, called, arguments) ->
+                        called.getName().equals(method) ? replacement.get() : called.invoke(delegate, arguments)));
     }
 
     @Test
@@ -152,7 +265,7 @@ class RoutesIT {
     }
 
     @Test
-    void saysInOneLineThatAPortIsTaken() {
+    void reportsAPortInUseInOneLine() {
         HttpOptions options = RunningFrontend.OPTIONS.withAddress("127.0.0.1", frontend.http.port());
 
         assertThatThrownBy(() -> new RunningFrontend(options))

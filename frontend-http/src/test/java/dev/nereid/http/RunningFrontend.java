@@ -11,7 +11,7 @@ import io.vertx.core.Vertx;
 import java.io.IOException;
 import java.time.Duration;
 
-/** A front end before a fake server, whose closing checks that all memory was given back. */
+/** A front end with a fake server; closing it checks that all tensor memory was freed. */
 public final class RunningFrontend implements AutoCloseable {
     public static final HttpOptions OPTIONS = HttpOptions.DEFAULT
             .withAddress("127.0.0.1", 0)
@@ -31,20 +31,21 @@ public final class RunningFrontend implements AutoCloseable {
         this(options, memory, memory);
     }
 
-    /** Starts a front end whose tensors lie in some memory that is taken from the one to be checked. */
-    public RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used) throws IOException {
-        this(options, memory, used, new JsonMemoryLimiter());
+    /** Starts a front end with tensor memory that allocates from the checked memory. */
+    public RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory tensors) throws IOException {
+        this(options, memory, tensors, new JsonMemoryLimiter());
     }
 
-    /** Starts a front end with a bound on long texts. */
-    public RunningFrontend(HttpOptions options, LeakCheckingMemory memory, TensorMemory used, JsonMemoryLimiter texts)
+    /** Starts a front end with a limit on the memory of large JSON texts. */
+    public RunningFrontend(
+            HttpOptions options, LeakCheckingMemory memory, TensorMemory tensors, JsonMemoryLimiter jsonMemory)
             throws IOException {
         this.memory = memory;
-        server = new FakeInferenceServer(used)
+        server = new FakeInferenceServer(tensors)
                 .add(FakeModel.identity("id", DataType.FP32, 8, -1))
                 .add(FakeModel.identity("bytes", DataType.BYTES, 0, 1))
                 .add(FakeModel.identity("plain", DataType.UINT8, 0, -1));
-        http = HttpFrontend.start(vertx, server, options, texts);
+        http = HttpFrontend.start(vertx, server, options, jsonMemory);
     }
 
     public RawHttpConnection connect() throws IOException {

@@ -102,6 +102,8 @@ public final class TrainingLoad {
         requests.addAll(Collections.nCopies(2, sums));
         requests.add(binary("", LARGE));
         requests.add(HttpTrainingClient.Request.get("/v2/health/ready"));
+        // The writer of JSON that is no tensor.
+        requests.add(HttpTrainingClient.Request.get("/v2/models/" + IDENTITY));
         return requests;
     }
 

@@ -13,13 +13,13 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** Reads the bodies of index, load and unload requests. Immutable. */
+/** Reads the bodies of index, load and unload requests. Static functions only. */
 final class ControlRequests {
     private static final String FILE_PREFIX = "file:";
 
     private ControlRequests() {}
 
-    /** Reads whether an index is to hold nothing but what is ready. */
+    /** Reads whether an index lists ready models only. */
     static boolean readyOnly(MemorySegment body) {
         if (body.byteSize() == 0) {
             return false;
@@ -37,7 +37,7 @@ final class ControlRequests {
         return first == 't';
     }
 
-    /** Reads what is to be loaded. */
+    /** Reads a load request: configuration and files. */
     static ModelControl.Load load(String model, MemorySegment body) {
         Optional<String> config = Optional.empty();
         Map<String, ByteBuffer> files = new HashMap<>();
@@ -65,7 +65,7 @@ final class ControlRequests {
         return new ModelControl.Load(model, config, files);
     }
 
-    /** Reads whether models that nobody else needs are to be unloaded too. */
+    /** Reads whether models that only this model depends on are unloaded too. */
     static boolean unloadDependents(MemorySegment body) {
         if (body.byteSize() == 0) {
             return false;
@@ -76,7 +76,7 @@ final class ControlRequests {
         return dependents != JsonFields.ABSENT && JsonFields.bool(json, dependents, "unload_dependents");
     }
 
-    /** Moves to the first parameter, if there is one. */
+    /** Moves to the first parameter; returns whether there is one. */
     private static boolean enterParameters(JsonReader json) {
         int parameters = JsonFields.find(json, JsonFields.root(json), "parameters");
         if (parameters == JsonFields.ABSENT) {

@@ -1,5 +1,6 @@
 package dev.nereid.http.control;
 
+import com.fasterxml.jackson.core.JsonGenerator;
 import dev.nereid.api.InferenceException;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.ModelControl;
@@ -9,27 +10,20 @@ import dev.nereid.http.body.BodyLimits;
 import dev.nereid.http.body.ContentTypes;
 import dev.nereid.http.body.DiscardedBody;
 import dev.nereid.http.body.EventLoopExecutor;
-import dev.nereid.http.body.HttpErrors;
 import dev.nereid.http.body.JsonBodyReceiver;
 import dev.nereid.http.body.RequestFailures;
 import dev.nereid.http.json.JsonFields;
-import dev.nereid.http.json.JsonWriter;
 import dev.nereid.spi.ErrorCode;
 import io.vertx.core.Context;
 import io.vertx.core.Future;
-import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
-import io.vertx.core.http.HttpServerResponse;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import java.util.function.Function;
 
 /** Handles model repository requests: index, load and unload. Confined to one event loop. */
 public final class RepositoryHandler {
-    private static final Logger log = LoggerFactory.getLogger(RepositoryHandler.class);
-
     private final InferenceServer server;
     private final BodyLimits limits;
     private final Context context;
@@ -37,8 +31,8 @@ public final class RepositoryHandler {
     /**
      * Creates the handler of one event loop.
      *
-     * @param server whose models
-     * @param limits the limits
+     * @param server the server that has the models
+     * @param limits the limits of bodies
      * @param context the event loop
      */
     public RepositoryHandler(InferenceServer server, BodyLimits limits, Context context) {
@@ -47,113 +41,98 @@ public final class RepositoryHandler {
         this.context = context;
     }
 
-    /** Waits for the body, and does what is asked. */
-    public void handle(HttpServerRequest request, RepositoryPath path) {
-        try {
-            check(path);
-        } catch (InferenceException e) {
-            DiscardedBody.refuse(
-                    request,
-                    RequestFailures.refuse(server, "", Quoted.text(path.model()), e),
-                    ContentTypes.JSON,
-                    limits);
-            return;
+    /** Sends the index of models. */
+    public void index(HttpServerRequest request) {
+        receive(request, body -> {
+            boolean isReadyOnly = ControlRequests.readyOnly(body);
+            return () -> JsonResponses.sendFromWorker(request, context, json -> writeIndex(json, isReadyOnly));
+        });
+    }
+
+    /** Loads a model, and responds when it is loaded. */
+    public void load(HttpServerRequest request, String model) {
+        if (checkName(request, model)) {
+            receive(request, body -> {
+                ModelControl.Load load = ControlRequests.load(model, body);
+                return () -> respondWhenDone(request, server.control().load(load));
+            });
         }
-        HttpServerResponse response = request.response();
+    }
+
+    /** Unloads a model, and responds when it is unloaded. */
+    public void unload(HttpServerRequest request, String model) {
+        if (checkName(request, model)) {
+            receive(request, body -> {
+                boolean withDependents = ControlRequests.unloadDependents(body);
+                return () -> respondWhenDone(request, server.control().unload(model, withDependents));
+            });
+        }
+    }
+
+    /** Refuses a request that names a repository. */
+    public void refuseRepositoryName(HttpServerRequest request) {
+        refuse(
+                request,
+                new InferenceException(ErrorCode.UNSUPPORTED, "'repository_name' specification is not supported"));
+    }
+
+    private boolean checkName(HttpServerRequest request, String model) {
+        if (model.equals("..")) {
+            refuse(
+                    request,
+                    JsonFields.invalid("invalid model name '" + model
+                            + "', model name must not contain path traversal characters"));
+            return false;
+        }
+        return true;
+    }
+
+    private void refuse(HttpServerRequest request, InferenceException error) {
+        DiscardedBody.refuse(
+                request,
+                RequestFailures.refuse(server, "", Quoted.text(String.valueOf(request.path())), error),
+                ContentTypes.JSON,
+                limits);
+    }
+
+    /** Receives a body; the reader returns what the event loop does next. */
+    private void receive(HttpServerRequest request, Function<MemorySegment, Runnable> reader) {
         JsonBodyReceiver.receive(
                 request,
                 server,
                 limits,
                 new EventLoopExecutor(context),
-                body -> JsonBodyReceiver.Prepared.of(prepare(path, body, response)));
+                body -> JsonBodyReceiver.Prepared.of(reader.apply(body)));
     }
 
-    private static void check(RepositoryPath path) {
-        if (path.verb() == RepositoryPath.Verb.INDEX) {
-            return;
-        }
-        if (!path.repository().isEmpty()) {
-            throw new InferenceException(ErrorCode.UNSUPPORTED, "'repository_name' specification is not supported");
-        }
-        if (path.model().equals("..")) {
-            throw JsonFields.invalid(
-                    "invalid model name '" + path.model() + "', model name must not contain path traversal characters");
-        }
+    private void respondWhenDone(HttpServerRequest request, CompletionStage<Void> outcome) {
+        JsonResponses.sendWhenDone(
+                request, Future.fromCompletionStage(outcome, context).mapEmpty());
     }
 
-    /** Reads what is asked, and returns how to do it. */
-    private Runnable prepare(RepositoryPath path, MemorySegment body, HttpServerResponse response) {
-        String model = path.model();
-        return switch (path.verb()) {
-            case INDEX -> {
-                boolean readyOnly = ControlRequests.readyOnly(body);
-                yield () -> sendIndex(response, readyOnly);
-            }
-            case LOAD -> {
-                ModelControl.Load load = ControlRequests.load(model, body);
-                yield () -> respondWhenDone(server.control().load(load), model, response);
-            }
-            case UNLOAD -> {
-                boolean dependents = ControlRequests.unloadDependents(body);
-                yield () -> respondWhenDone(server.control().unload(model, dependents), model, response);
-            }
-        };
-    }
-
-    /** Answers when the server is done, back on the event loop. */
-    private void respondWhenDone(CompletionStage<Void> outcome, String model, HttpServerResponse response) {
-        Future.fromCompletionStage(outcome, context).onComplete(done -> {
-            if (done.succeeded()) {
-                sendEmpty(response);
-                return;
-            }
-            Throwable cause = done.cause();
-            Throwable failure =
-                    cause instanceof CompletionException && cause.getCause() != null ? cause.getCause() : cause;
-            if (failure instanceof InferenceException error) {
-                HttpErrors.send(response, error, ContentTypes.JSON);
-            } else {
-                log.atError().addKeyValue("model", model).setCause(failure).log("model not controlled");
-                HttpErrors.sendInternal(response);
-            }
-        });
-    }
-
-    private void sendIndex(HttpServerResponse response, boolean readyOnly) {
-        WorkerResponse.send(response, () -> index(readyOnly));
-    }
-
-    private byte[] index(boolean readyOnly) {
-        JsonWriter json = new JsonWriter();
-        String separator = "[";
+    private void writeIndex(JsonGenerator json, boolean isReadyOnly) throws IOException {
+        json.writeStartArray();
         for (ModelStatus model : server.models().index()) {
-            if (!readyOnly || model.state() == ModelStatus.State.READY) {
-                json.raw(separator);
+            if (!isReadyOnly || model.state() == ModelStatus.State.READY) {
                 write(json, model);
-                separator = ",";
             }
         }
-        return json.raw(separator.equals("[") ? "[]" : "]").toByteArray();
+        json.writeEndArray();
     }
 
-    /** Writes a version; of a model that was never loaded, the name is all there is to say. */
-    private static void write(JsonWriter json, ModelStatus model) {
-        json.raw("{\"name\":").string(model.name());
+    /** Writes a version; only the name of a model that was never loaded. */
+    private static void write(JsonGenerator json, ModelStatus model) throws IOException {
+        json.writeStartObject();
+        JsonResponses.writeString(json, "name", model.name());
         if (model.version().isPresent()) {
-            json.raw(",\"version\":\"").integer(model.version().getAsLong()).raw("\"");
+            json.writeStringField("version", Long.toString(model.version().getAsLong()));
         }
         if (model.version().isPresent() || model.state() != ModelStatus.State.UNKNOWN) {
-            json.raw(",\"state\":").string(model.state().name());
+            json.writeStringField("state", model.state().name());
         }
         if (!model.reason().isEmpty()) {
-            json.raw(",\"reason\":").string(model.reason());
+            JsonResponses.writeString(json, "reason", model.reason());
         }
-        json.raw("}");
-    }
-
-    private static void sendEmpty(HttpServerResponse response) {
-        if (!response.ended() && !response.closed()) {
-            response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON).end();
-        }
+        json.writeEndObject();
     }
 }

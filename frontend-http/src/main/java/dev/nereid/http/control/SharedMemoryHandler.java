@@ -1,119 +1,128 @@
 package dev.nereid.http.control;
 
+import com.fasterxml.jackson.core.JsonGenerator;
 import dev.nereid.api.InferenceServer;
 import dev.nereid.api.memory.SharedMemory;
 import dev.nereid.http.body.BodyLimits;
-import dev.nereid.http.body.ContentTypes;
 import dev.nereid.http.body.EventLoopExecutor;
 import dev.nereid.http.body.JsonBodyReceiver;
 import dev.nereid.http.json.JsonFields;
-import dev.nereid.http.json.JsonWriter;
 import io.vertx.core.Context;
 import io.vertx.core.buffer.Buffer;
-import io.vertx.core.http.HttpHeaders;
 import io.vertx.core.http.HttpServerRequest;
-import io.vertx.core.http.HttpServerResponse;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.function.Function;
 
-/** Handles shared memory requests: status, register and unregister. Confined to one event loop. */
+/** Handles status, register and unregister requests of system or CUDA shared memory. Confined to one event loop. */
 public final class SharedMemoryHandler {
     private final InferenceServer server;
     private final SharedMemory memory;
     private final BodyLimits limits;
     private final EventLoopExecutor loop;
+    private final boolean isCuda;
 
     /**
      * Creates the handler of one event loop.
      *
-     * @param server who has the memory
-     * @param limits the limits
+     * @param server the server that has the memory
+     * @param limits the limits of bodies
      * @param context the event loop
+     * @param isCuda whether the memory is that of GPUs
      */
-    public SharedMemoryHandler(InferenceServer server, BodyLimits limits, Context context) {
+    public SharedMemoryHandler(InferenceServer server, BodyLimits limits, Context context, boolean isCuda) {
         this.server = server;
         this.memory = server.sharedMemory();
         this.limits = limits;
         this.loop = new EventLoopExecutor(context);
+        this.isCuda = isCuda;
     }
 
-    /** Waits for the body, and does what is asked. */
-    public void handle(HttpServerRequest request, SharedMemoryPath path) {
-        // Mapping memory, and above all its end, takes time.
-        JsonBodyReceiver.receiveOnWorker(request, server, limits, loop, body -> {
-            byte[] answer = process(path, body);
-            HttpServerResponse response = request.response();
-            return JsonBodyReceiver.Prepared.of(() -> response.putHeader(HttpHeaders.CONTENT_TYPE, ContentTypes.JSON)
-                    .end(Buffer.buffer(answer)));
+    /** Sends the status of a region, or of all regions if its name is empty. */
+    public void status(HttpServerRequest request, String region) {
+        receive(
+                request,
+                body -> JsonResponses.write(
+                        isCuda ? json -> writeCuda(json, region) : json -> writeSystem(json, region)));
+    }
+
+    /** Registers a region. */
+    public void register(HttpServerRequest request, String region) {
+        receive(request, body -> {
+            register(body, region);
+            return Buffer.buffer();
         });
     }
 
-    private byte[] process(SharedMemoryPath path, MemorySegment body) {
-        return switch (path.verb()) {
-            case STATUS -> path.isCuda() ? cudaStatus(path.region()) : systemStatus(path.region());
-            case REGISTER -> {
-                register(path, body);
-                yield new byte[0];
-            }
-            case UNREGISTER -> {
-                unregister(path);
-                yield new byte[0];
-            }
-        };
+    /** Unregisters a region, or all regions if its name is empty. */
+    public void unregister(HttpServerRequest request, String region) {
+        receive(request, body -> {
+            unregister(region);
+            return Buffer.buffer();
+        });
     }
 
-    private byte[] systemStatus(String name) {
-        List<SharedMemory.Region> regions = name.isEmpty() ? memory.regions() : List.of(memory.region(name));
-        JsonWriter json = new JsonWriter().raw("[");
-        for (int i = 0; i < regions.size(); i++) {
-            SharedMemory.Region region = regions.get(i);
-            json.raw(i == 0 ? "{\"name\":" : ",{\"name\":").string(region.name());
-            json.raw(",\"key\":").string(region.key());
-            json.raw(",\"offset\":").integer(region.offset());
-            json.raw(",\"byte_size\":").integer(region.byteSize()).raw("}");
+    /** Receives a body and sends the result of the action, which runs on a worker: mapping and unmapping block. */
+    private void receive(HttpServerRequest request, Function<MemorySegment, Buffer> action) {
+        JsonBodyReceiver.receiveOnWorker(request, server, limits, loop, body -> {
+            Buffer result = action.apply(body);
+            return JsonBodyReceiver.Prepared.of(() -> JsonResponses.send(request.response(), result));
+        });
+    }
+
+    private void writeSystem(JsonGenerator json, String name) throws IOException {
+        json.writeStartArray();
+        for (SharedMemory.Region region : name.isEmpty() ? memory.regions() : List.of(memory.region(name))) {
+            json.writeStartObject();
+            JsonResponses.writeString(json, "name", region.name());
+            JsonResponses.writeString(json, "key", region.key());
+            json.writeNumberField("offset", region.offset());
+            json.writeNumberField("byte_size", region.byteSize());
+            json.writeEndObject();
         }
-        return json.raw("]").toByteArray();
+        json.writeEndArray();
     }
 
-    private byte[] cudaStatus(String name) {
-        List<SharedMemory.CudaRegion> regions =
-                name.isEmpty() ? memory.cudaRegions() : List.of(memory.cudaRegion(name));
-        JsonWriter json = new JsonWriter().raw("[");
-        for (int i = 0; i < regions.size(); i++) {
-            SharedMemory.CudaRegion region = regions.get(i);
-            json.raw(i == 0 ? "{\"name\":" : ",{\"name\":").string(region.name());
-            json.raw(",\"device_id\":").integer(region.deviceId());
-            json.raw(",\"byte_size\":").integer(region.byteSize()).raw("}");
+    private void writeCuda(JsonGenerator json, String name) throws IOException {
+        json.writeStartArray();
+        for (SharedMemory.CudaRegion region :
+                name.isEmpty() ? memory.cudaRegions() : List.of(memory.cudaRegion(name))) {
+            json.writeStartObject();
+            JsonResponses.writeString(json, "name", region.name());
+            json.writeNumberField("device_id", region.deviceId());
+            json.writeNumberField("byte_size", region.byteSize());
+            json.writeEndObject();
         }
-        return json.raw("]").toByteArray();
+        json.writeEndArray();
     }
 
-    private void register(SharedMemoryPath path, MemorySegment body) {
+    private void register(MemorySegment body, String region) {
         memory.checkAllowed();
-        if (path.region().isEmpty()) {
-            throw JsonFields.invalid("'region name' is necessary to register " + (path.isCuda() ? "cuda" : "system")
-                    + " shared memory region");
+        if (region.isEmpty()) {
+            throw JsonFields.invalid(
+                    "'region name' is necessary to register " + (isCuda ? "cuda" : "system") + " shared memory region");
         }
-        SharedMemoryRegisterRequest request = new SharedMemoryRegisterRequest(path.region(), body);
-        if (path.isCuda()) {
+        SharedMemoryRegisterRequest request = new SharedMemoryRegisterRequest(region, body);
+        if (isCuda) {
             request.registerCuda(memory);
         } else {
             request.registerSystem(memory);
         }
     }
 
-    private void unregister(SharedMemoryPath path) {
-        boolean all = path.region().isEmpty();
-        if (path.isCuda()) {
-            if (all) {
+    private void unregister(String region) {
+        boolean isAll = region.isEmpty();
+        if (isCuda) {
+            if (isAll) {
                 memory.unregisterAllCuda();
             } else {
-                memory.unregisterCuda(path.region());
+                memory.unregisterCuda(region);
             }
-        } else if (all) {
+        } else if (isAll) {
             memory.unregisterAll();
         } else {
-            memory.unregister(path.region());
+            memory.unregister(region);
         }
     }
 }

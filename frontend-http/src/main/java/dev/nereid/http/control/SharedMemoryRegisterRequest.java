@@ -8,21 +8,21 @@ import dev.nereid.http.json.JsonReader;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 
-/** Reads the body of a shared memory register request. Confined to the thread that reads it. */
+/** Reads the body of a shared memory register request. Confined to one thread. */
 final class SharedMemoryRegisterRequest {
     private final String region;
     private final JsonReader json;
     private final int root;
     private final JsonNumber number = new JsonNumber();
 
-    /** Checks the text of a request to register memory under a name. */
+    /** Checks the syntax of a body. */
     SharedMemoryRegisterRequest(String region, MemorySegment body) {
         this.region = region;
         this.json = new JsonReader(body);
         this.root = JsonFields.root(json);
     }
 
-    /** Reads what POSIX shared memory is meant, and registers it. */
+    /** Reads the key, offset and size of POSIX shared memory, and registers it. */
     void registerSystem(SharedMemory memory) {
         String key = string("key");
         int offsetAt = JsonFields.find(json, root, "offset");
@@ -32,8 +32,8 @@ final class SharedMemoryRegisterRequest {
     }
 
     /**
-     * Reads what memory of a graphics processor is meant, and registers it. A handle that is none is for the server to
-     * refuse, which has other reasons that come first.
+     * Reads the handle, device and size of GPU memory, and registers it. An invalid handle is registered as an empty
+     * one: the server refuses it, after checks that take precedence.
      */
     void registerCuda(SharedMemory memory) {
         int handle = require("raw_handle");

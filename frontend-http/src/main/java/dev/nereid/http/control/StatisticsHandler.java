@@ -1,5 +1,6 @@
 package dev.nereid.http.control;
 
+import com.fasterxml.jackson.core.JsonGenerator;
 import dev.nereid.api.ModelCatalog;
 import dev.nereid.api.ModelRef;
 import dev.nereid.api.statistics.BatchStatistics;
@@ -7,76 +8,120 @@ import dev.nereid.api.statistics.InferenceTimings;
 import dev.nereid.api.statistics.ModelStatistics;
 import dev.nereid.api.statistics.ResponseStatistics;
 import dev.nereid.api.statistics.Timing;
-import dev.nereid.http.json.JsonWriter;
 import dev.nereid.spi.MemoryPlace;
 import dev.nereid.spi.MemoryUsage;
-import io.vertx.core.http.HttpServerResponse;
+import io.vertx.core.Context;
+import io.vertx.core.http.HttpServerRequest;
+import java.io.IOException;
 import java.util.List;
+import java.util.function.Supplier;
 
-/** Serves model statistics. Immutable. */
+/** Serves model statistics, which a worker reads and writes. Immutable. */
 public final class StatisticsHandler {
     private final ModelCatalog models;
+    private final Context context;
 
-    public StatisticsHandler(ModelCatalog models) {
+    /**
+     * Creates the handler of one event loop.
+     *
+     * @param models the models
+     * @param context the event loop
+     */
+    public StatisticsHandler(ModelCatalog models, Context context) {
         this.models = models;
+        this.context = context;
     }
 
-    /** Answers the statistics of all models. */
-    public void all(HttpServerResponse response) {
-        WorkerResponse.send(response, () -> text(models.statistics()));
+    /** Sends the statistics of all models. */
+    public void all(HttpServerRequest request) {
+        send(request, models::statistics);
     }
 
-    /** Answers the statistics of one model, or of one of its versions. */
-    public void ofModel(String name, String version, HttpServerResponse response) {
-        WorkerResponse.send(response, () -> text(models.statistics(ModelRef.parse(name, version))));
+    /** Sends the statistics of one model, or of one of its versions. */
+    public void ofModel(HttpServerRequest request, String name, String version) {
+        send(request, () -> models.statistics(ModelRef.parse(name, version)));
     }
 
-    private static byte[] text(List<ModelStatistics> statistics) {
-        JsonWriter json = new JsonWriter();
-        json.raw("{\"model_stats\":[");
-        for (int i = 0; i < statistics.size(); i++) {
-            write(json.raw(i == 0 ? "" : ","), statistics.get(i));
+    private void send(HttpServerRequest request, Supplier<List<ModelStatistics>> statistics) {
+        JsonResponses.sendFromWorker(request, context, json -> write(json, statistics.get()));
+    }
+
+    private static void write(JsonGenerator json, List<ModelStatistics> statistics) throws IOException {
+        json.writeStartObject();
+        json.writeArrayFieldStart("model_stats");
+        for (ModelStatistics model : statistics) {
+            write(json, model);
         }
-        return json.raw("]}").toByteArray();
+        json.writeEndArray();
+        json.writeEndObject();
     }
 
-    private static void write(JsonWriter json, ModelStatistics model) {
-        json.raw("{\"name\":").string(model.model().name());
-        json.raw(",\"version\":\"").integer(model.model().version());
-        json.raw("\",\"last_inference\":").integer(model.executions().lastInferenceMillis());
-        json.raw(",\"inference_count\":").integer(model.executions().inferenceCount());
-        json.raw(",\"execution_count\":").integer(model.executions().executionCount());
+    private static void write(JsonGenerator json, ModelStatistics model) throws IOException {
+        json.writeStartObject();
+        JsonResponses.writeString(json, "name", model.model().name());
+        json.writeStringField("version", Long.toString(model.model().version()));
+        json.writeNumberField("last_inference", model.executions().lastInferenceMillis());
+        json.writeNumberField("inference_count", model.executions().inferenceCount());
+        json.writeNumberField("execution_count", model.executions().executionCount());
         write(json, model.inferences());
-        json.raw(",\"response_stats\":{");
-        for (int i = 0; i < model.responses().size(); i++) {
-            write(json.raw(i == 0 ? "" : ","), i, model.responses().get(i));
+        json.writeObjectFieldStart("response_stats");
+        int index = 0;
+        for (ResponseStatistics response : model.responses()) {
+            write(json, index++, response);
         }
-        json.raw("},\"batch_stats\":[");
-        for (int i = 0; i < model.executions().batches().size(); i++) {
-            write(json.raw(i == 0 ? "" : ","), model.executions().batches().get(i));
+        json.writeEndObject();
+        json.writeArrayFieldStart("batch_stats");
+        for (BatchStatistics batch : model.executions().batches()) {
+            write(json, batch);
         }
-        json.raw("],\"memory_usage\":[");
-        for (int i = 0; i < model.memory().size(); i++) {
-            write(json.raw(i == 0 ? "" : ","), model.memory().get(i));
+        json.writeEndArray();
+        json.writeArrayFieldStart("memory_usage");
+        for (MemoryUsage usage : model.memory()) {
+            write(json, usage);
         }
-        json.raw("]}");
+        json.writeEndArray();
+        json.writeEndObject();
     }
 
-    private static void write(JsonWriter json, int place, ResponseStatistics response) {
-        json.raw("\"").integer(place);
-        write(json, "\":{\"compute_infer\":", response.computeInfer());
-        write(json, ",\"compute_output\":", response.computeOutput());
-        write(json, ",\"success\":", response.success());
-        write(json, ",\"fail\":", response.fail());
-        write(json, ",\"empty_response\":", response.emptyResponse());
-        write(json, ",\"cancel\":", response.cancel());
-        json.raw("}");
+    private static void write(JsonGenerator json, InferenceTimings timings) throws IOException {
+        json.writeObjectFieldStart("inference_stats");
+        write(json, "success", timings.success());
+        write(json, "fail", timings.fail());
+        write(json, "queue", timings.queue());
+        write(json, "compute_input", timings.compute().input());
+        write(json, "compute_infer", timings.compute().infer());
+        write(json, "compute_output", timings.compute().output());
+        write(json, "cache_hit", timings.cacheHit());
+        write(json, "cache_miss", timings.cacheMiss());
+        json.writeEndObject();
     }
 
-    private static void write(JsonWriter json, MemoryUsage usage) {
-        json.raw("{\"type\":").string(type(usage.place().kind()));
-        json.raw(",\"id\":").integer(usage.place().deviceId());
-        json.raw(",\"byte_size\":").integer(usage.byteSize()).raw("}");
+    private static void write(JsonGenerator json, int index, ResponseStatistics response) throws IOException {
+        json.writeObjectFieldStart(Integer.toString(index));
+        write(json, "compute_infer", response.computeInfer());
+        write(json, "compute_output", response.computeOutput());
+        write(json, "success", response.success());
+        write(json, "fail", response.fail());
+        write(json, "empty_response", response.emptyResponse());
+        write(json, "cancel", response.cancel());
+        json.writeEndObject();
+    }
+
+    private static void write(JsonGenerator json, BatchStatistics batch) throws IOException {
+        json.writeStartObject();
+        json.writeNumberField("batch_size", batch.batchSize());
+        write(json, "compute_input", batch.compute().input());
+        write(json, "compute_infer", batch.compute().infer());
+        write(json, "compute_output", batch.compute().output());
+        json.writeEndObject();
+    }
+
+    private static void write(JsonGenerator json, MemoryUsage usage) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("type", type(usage.place().kind()));
+        json.writeNumberField("id", usage.place().deviceId());
+        json.writeNumberField("byte_size", usage.byteSize());
+        json.writeEndObject();
     }
 
     private static String type(MemoryPlace.Kind kind) {
@@ -87,28 +132,10 @@ public final class StatisticsHandler {
         };
     }
 
-    private static void write(JsonWriter json, InferenceTimings times) {
-        write(json, ",\"inference_stats\":{\"success\":", times.success());
-        write(json, ",\"fail\":", times.fail());
-        write(json, ",\"queue\":", times.queue());
-        write(json, ",\"compute_input\":", times.compute().input());
-        write(json, ",\"compute_infer\":", times.compute().infer());
-        write(json, ",\"compute_output\":", times.compute().output());
-        write(json, ",\"cache_hit\":", times.cacheHit());
-        write(json, ",\"cache_miss\":", times.cacheMiss());
-        json.raw("}");
-    }
-
-    private static void write(JsonWriter json, BatchStatistics batch) {
-        json.raw("{\"batch_size\":").integer(batch.batchSize());
-        write(json, ",\"compute_input\":", batch.compute().input());
-        write(json, ",\"compute_infer\":", batch.compute().infer());
-        write(json, ",\"compute_output\":", batch.compute().output());
-        json.raw("}");
-    }
-
-    private static void write(JsonWriter json, String name, Timing timing) {
-        json.raw(name).raw("{\"count\":").integer(timing.count());
-        json.raw(",\"ns\":").integer(timing.nanos()).raw("}");
+    private static void write(JsonGenerator json, String name, Timing timing) throws IOException {
+        json.writeObjectFieldStart(name);
+        json.writeNumberField("count", timing.count());
+        json.writeNumberField("ns", timing.nanos());
+        json.writeEndObject();
     }
 }

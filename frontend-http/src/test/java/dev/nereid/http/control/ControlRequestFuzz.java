@@ -5,9 +5,9 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 import dev.nereid.testkit.ReaderProbe;
 import java.lang.foreign.MemorySegment;
 
-/** A request to load or unload is read or refused, whatever it says. */
+/** Reads or refuses any body of load, unload and index requests. */
 class ControlRequestFuzz {
-    /** Most of it is what guides the fuzzing: it notes texts that are compared. */
+    /** Mostly of the fuzzer, which records compared strings. */
     private static final int HEAP_PER_BYTE = 1000;
 
     private static final int HEAP = 1 << 20;

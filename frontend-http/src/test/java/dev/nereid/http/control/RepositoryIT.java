@@ -11,6 +11,7 @@ import dev.nereid.spi.ErrorCode;
 import dev.nereid.testkit.FakeControl;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -22,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Index, load and unload over real sockets. */
+/** Index, load and unload over sockets. */
 @Timeout(60)
 class RepositoryIT {
     private static final String LOAD = "/v2/repository/models/m/load";
@@ -49,11 +50,11 @@ class RepositoryIT {
                 new ModelStatus("new", OptionalLong.empty(), ModelStatus.State.UNKNOWN, ""),
                 new ModelStatus("twice", OptionalLong.empty(), ModelStatus.State.UNAVAILABLE, "two of them")));
 
-        RawHttpConnection.Response answer = post("/v2/repository/index", body);
+        RawHttpConnection.Response response = post("/v2/repository/index", body);
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text())
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text())
                 .isEqualTo("[{\"name\":\"failed\",\"version\":\"2\",\"state\":\"UNAVAILABLE\","
                         + "\"reason\":\"no \\\"file\\\"\"},"
                         + "{\"name\":\"good\",\"version\":\"1\",\"state\":\"READY\"},"
@@ -77,10 +78,10 @@ class RepositoryIT {
     @ParameterizedTest
     @ValueSource(strings = {"", "{}", "{\"parameters\":{}}", "[1]"})
     void loadsModels(String body) throws IOException {
-        RawHttpConnection.Response answer = post(LOAD, body);
+        RawHttpConnection.Response response = post(LOAD, body);
 
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.body()).isEmpty();
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.body()).isEmpty();
         assertThat(frontend.server.control().loads())
                 .singleElement()
                 .satisfies(load -> assertThat(load.model()).isEqualTo("m"))
@@ -88,8 +89,21 @@ class RepositoryIT {
                 .satisfies(load -> assertThat(load.files()).isEmpty());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"%6D", "a%2Fb", "models", "index", "..."})
+    void passesNamesAsReceived(String name) throws IOException {
+        assertThat(post("/v2/repository/models/" + name + "/load", "").status()).isEqualTo(200);
+        assertThat(post("/v2/repository/models/" + name + "/unload", "").status())
+                .isEqualTo(200);
+
+        assertThat(frontend.server.control().loads())
+                .singleElement()
+                .satisfies(load -> assertThat(load.model()).isEqualTo(name));
+        assertThat(frontend.server.control().unloads()).containsExactly(new FakeControl.Unload(name, false));
+    }
+
     @Test
-    void handsOverConfigurationAndFiles() throws IOException {
+    void passesConfigurationAndFiles() throws IOException {
         post(
                 LOAD,
                 "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"x\\\"}\",\"file:1/model.bin\":\"AAEC\\n/w==\","
@@ -99,6 +113,23 @@ class RepositoryIT {
         assertThat(load.config()).isEqualTo(Optional.of("{\"backend\":\"x\"}"));
         assertThat(load.files()).containsOnlyKeys("1/model.bin", "empty");
         assertThat(load.files()).containsEntry("1/model.bin", ByteBuffer.wrap(new byte[] {0, 1, 2, -1}));
+    }
+
+    /** The default content type of curl; parsers of forms limit fields and attributes. */
+    @Test
+    void readsBodiesThatAreDeclaredAsForms() throws IOException {
+        byte[] model = new byte[300_000];
+        String body = "{\"parameters\":{\"file:1/model&=%.bin\":\""
+                + Base64.getEncoder().encodeToString(model) + "\"}}";
+        try (RawHttpConnection connection = frontend.connect()) {
+            RawHttpConnection.Response response = connection
+                    .post(LOAD, "Content-Type: application/x-www-form-urlencoded\r\n", bytes(body))
+                    .receive();
+
+            assertThat(response.status()).as(response.text()).isEqualTo(200);
+        }
+        assertThat(frontend.server.control().loads().getFirst().files())
+                .containsEntry("1/model&=%.bin", ByteBuffer.wrap(model));
     }
 
     @Test
@@ -131,14 +162,18 @@ class RepositoryIT {
                 "/v2/repository/r/models/m/unload | {} | 501 | 'repository_name' specification is not supported",
                 "/v2/repository/models//load | {} | 404 | Not Found",
                 "/v2/repository/models/m/foo | {} | 404 | Not Found",
+                "/v2/repository/models/models/x/load | {} | 501 | 'repository_name' specification is not supported",
+                "/v2/repository/r/models/../load | {} | 501 | 'repository_name' specification is not supported",
+                "/v2/repository/models/x/../m/load | {} | 404 | Not Found",
+                "/v2/repository/a/b/index | {} | 404 | Not Found",
                 "/v2/repository | {} | 404 | Not Found",
                 "/v2/repository/index/ | {} | 404 | Not Found",
             })
     void reportsInvalidRequests(String path, String body, int status, String error) throws IOException {
-        RawHttpConnection.Response answer = post(path, body);
+        RawHttpConnection.Response response = post(path, body);
 
-        assertThat(answer.text()).startsWith("{\"error\":\"" + error);
-        assertThat(answer.status()).isEqualTo(status);
+        assertThat(response.text()).startsWith("{\"error\":\"" + error);
+        assertThat(response.status()).isEqualTo(status);
         assertThat(frontend.server.control().loads()).isEmpty();
         assertThat(frontend.server.control().unloads()).isEmpty();
     }
@@ -148,22 +183,23 @@ class RepositoryIT {
     void returnsTheErrorOfTheServer(String path) throws IOException {
         frontend.server.control().failWith(ErrorCode.UNAVAILABLE, "explicit model load / unload is not allowed");
 
-        RawHttpConnection.Response answer = post(path, "{}");
+        RawHttpConnection.Response response = post(path, "{}");
 
-        assertThat(answer.status()).isEqualTo(503);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"explicit model load / unload is not allowed\"}");
+        assertThat(response.status()).isEqualTo(503);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"error\":\"explicit model load / unload is not allowed\"}");
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"/v2/repository/index", LOAD, UNLOAD})
     void allowsPostOnly(String path) throws IOException {
         try (RawHttpConnection connection = frontend.connect()) {
-            RawHttpConnection.Response answer = connection.request("GET", path).receive();
+            RawHttpConnection.Response response =
+                    connection.request("GET", path).receive();
 
-            assertThat(answer.status()).isEqualTo(405);
-            assertThat(answer.header("content-type")).isEqualTo("application/json");
-            assertThat(answer.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
+            assertThat(response.status()).isEqualTo(405);
+            assertThat(response.header("content-type")).isEqualTo("application/json");
+            assertThat(response.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
         }
     }
 

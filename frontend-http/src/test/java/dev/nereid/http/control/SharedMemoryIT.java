@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Registration of shared memory over real sockets. */
+/** Registration of shared memory over sockets. */
 @Timeout(60)
 class SharedMemoryIT {
     private static final String SYSTEM = "/v2/systemsharedmemory";
@@ -58,10 +58,10 @@ class SharedMemoryIT {
     void respondsToCudaRequestsAsAServerWithoutGpu() throws IOException {
         String body = "{\"raw_handle\":{\"b64\":\"AA==\"},\"device_id\":0,\"byte_size\":64}";
 
-        RawHttpConnection.Response answer = post(CUDA + "/region/x/register", body);
+        RawHttpConnection.Response response = post(CUDA + "/region/x/register", body);
 
-        assertThat(answer.status()).isEqualTo(400);
-        assertThat(answer.text())
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.text())
                 .isEqualTo("{\"error\":\"failed to register CUDA shared memory region: 'x', GPUs not supported\"}");
         assertThat(get(CUDA + "/status").text()).isEqualTo("[]");
         assertThat(post(CUDA + "/region/x/unregister", "").status()).isEqualTo(200);
@@ -91,11 +91,11 @@ class SharedMemoryIT {
     void reportsWhyNothingIsRegistered(String region, String body, int status, String error) throws IOException {
         frontend.server.sharedMemory().register("taken", "/k", 0, 1);
 
-        RawHttpConnection.Response answer = post(SYSTEM + region + "/register", body);
+        RawHttpConnection.Response response = post(SYSTEM + region + "/register", body);
 
-        assertThat(answer.text()).startsWith("{\"error\":\"" + error);
-        assertThat(answer.status()).isEqualTo(status);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).startsWith("{\"error\":\"" + error);
+        assertThat(response.status()).isEqualTo(status);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
         assertThat(frontend.server.sharedMemory().regions()).hasSize(1);
     }
 
@@ -112,10 +112,10 @@ class SharedMemoryIT {
                         + " Shared memory register request has no 'device_id' field",
             })
     void reportsInvalidCudaRegistrations(String body, int status, String error) throws IOException {
-        RawHttpConnection.Response answer = post(CUDA + "/region/x/register", body);
+        RawHttpConnection.Response response = post(CUDA + "/region/x/register", body);
 
-        assertThat(answer.text()).startsWith("{\"error\":\"" + error);
-        assertThat(answer.status()).isEqualTo(status);
+        assertThat(response.text()).startsWith("{\"error\":\"" + error);
+        assertThat(response.status()).isEqualTo(status);
     }
 
     @Test
@@ -136,7 +136,7 @@ class SharedMemoryIT {
     }
 
     @Test
-    void wantsTheRightMethod() throws IOException {
+    void reportsMethodNotAllowed() throws IOException {
         assertThat(post(SYSTEM + "/status", "").status()).isEqualTo(405);
         assertThat(get(SYSTEM + "/unregister").status()).isEqualTo(405);
         assertThat(get(CUDA + "/region/x/register").status()).isEqualTo(405);

@@ -16,10 +16,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Statistics over real sockets. */
+/** Statistics over sockets. */
 @Timeout(60)
 class StatisticsIT {
-    /** What follows the count of executions. */
+    /** The members after {@code execution_count}. */
     private static final String REST = ",\"inference_stats\":{\"success\":{\"count\":4,\"ns\":1045713},"
             + "\"fail\":{\"count\":1,\"ns\":20},\"queue\":{\"count\":4,\"ns\":676129},"
             + "\"compute_input\":{\"count\":4,\"ns\":30},\"compute_infer\":{\"count\":4,\"ns\":346043},"
@@ -66,10 +66,10 @@ class StatisticsIT {
     }
 
     private void assertStatistics(String path, String... models) throws IOException {
-        RawHttpConnection.Response answer = get("GET", path);
-        assertThat(answer.status()).isEqualTo(200);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"model_stats\":[" + String.join(",", models) + "]}");
+        RawHttpConnection.Response response = get("GET", path);
+        assertThat(response.status()).isEqualTo(200);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"model_stats\":[" + String.join(",", models) + "]}");
     }
 
     @Test
@@ -84,12 +84,12 @@ class StatisticsIT {
     }
 
     @Test
-    void returnsNoOtherModel() throws IOException {
-        RawHttpConnection.Response answer = get("GET", "/v2/models/nope/stats");
+    void reportsModelsWithoutStatistics() throws IOException {
+        RawHttpConnection.Response response = get("GET", "/v2/models/nope/stats");
 
-        assertThat(answer.status()).isEqualTo(400);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"requested model 'nope' is not available\"}");
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"error\":\"requested model 'nope' is not available\"}");
     }
 
     @ParameterizedTest
@@ -99,10 +99,10 @@ class StatisticsIT {
             connection.send(bytes("GET " + path + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                     + "3\r\nabc\r\n0\r\n\r\n"));
 
-            RawHttpConnection.Response answer = connection.receive();
+            RawHttpConnection.Response response = connection.receive();
 
-            assertThat(answer.status()).isEqualTo(200);
-            assertThat(answer.header("connection")).isEqualTo("close");
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(response.header("connection")).isEqualTo("close");
             assertThat(connection.isClosedByServer()).isTrue();
         }
     }
@@ -110,10 +110,10 @@ class StatisticsIT {
     @ParameterizedTest
     @CsvSource({"POST, /v2/models/a/stats", "POST, /v2/models/stats", "DELETE, /v2/models/a/versions/1/stats"})
     void allowsGetOnly(String method, String path) throws IOException {
-        RawHttpConnection.Response answer = get(method, path);
+        RawHttpConnection.Response response = get(method, path);
 
-        assertThat(answer.status()).isEqualTo(405);
-        assertThat(answer.header("content-type")).isEqualTo("application/json");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
+        assertThat(response.status()).isEqualTo(405);
+        assertThat(response.header("content-type")).isEqualTo("application/json");
+        assertThat(response.text()).isEqualTo("{\"error\":\"Method Not Allowed\"}");
     }
 }
