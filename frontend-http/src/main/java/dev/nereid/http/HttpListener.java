@@ -99,7 +99,7 @@ final class HttpListener extends VerticleBase {
                 (path, cause, status) -> RequestFailures.refuse(server, path, cause, status),
                 System::nanoTime);
         if (options.forwardedHeaders().isPresent()) {
-            port.keepBlanks();
+            port.keepTrailingSpace();
         }
         return port.listen(address).onSuccess(listening -> {
             eventLoopServer = port;

@@ -107,7 +107,7 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<Route> route = find(String.valueOf(request.path()));
         if (route.isEmpty()) {
             countRefusal(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_NOT_FOUND);
-            DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendNotFound(request.response()));
+            DiscardedBody.respondAndDiscard(request, limits, () -> HttpErrors.sendNotFound(request.response()));
         } else if (isAllowed(request, route.get().resource())) {
             route.get().action().accept(request);
         }
@@ -118,12 +118,13 @@ final class Routes implements Handler<HttpServerRequest> {
         Optional<String> missing = access.missingHeader(resource.group(), request::getHeader);
         if (missing.isPresent()) {
             countRefusal(request, RefusalCause.RESTRICTED, HttpURLConnection.HTTP_FORBIDDEN);
-            DiscardedBody.turnAway(request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
+            DiscardedBody.respondAndDiscard(
+                    request, limits, () -> HttpErrors.sendRestricted(request.response(), missing.get()));
             return false;
         }
         if (!request.method().name().equals(resource.method())) {
             countRefusal(request, RefusalCause.UNKNOWN_PATH, HttpURLConnection.HTTP_BAD_METHOD);
-            DiscardedBody.turnAway(
+            DiscardedBody.respondAndDiscard(
                     request, limits, () -> HttpErrors.sendMethodNotAllowed(request.response(), resource.errorType()));
             return false;
         }

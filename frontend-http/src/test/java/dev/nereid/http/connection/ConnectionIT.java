@@ -35,7 +35,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The bounds on connections: their number, what may wait on them, their time, and their end. */
+/** Limits on connections: number, memory, timeouts and drain. */
 @Timeout(60)
 class ConnectionIT {
     private static final String PATH = "/v2/models/later/infer";
@@ -117,7 +117,7 @@ class ConnectionIT {
     }
 
     @Test
-    void aClientThatReadsNothingIsCutOff() throws Exception {
+    void aConnectionWhoseClientReadsNothingIsAborted() throws Exception {
         start(PATIENT.withResponseStall(SHORT));
         try (Socket socket = new Socket()) {
             socket.setReceiveBufferSize(4096);
@@ -138,7 +138,7 @@ class ConnectionIT {
     }
 
     @Test
-    void ofPipelinedRequestsOneAfterTheOtherIsTaken() throws Exception {
+    void pipelinedRequestsAreHandledOneAfterTheOther() throws Exception {
         start(PATIENT);
         try (RawHttpConnection connection = frontend.connect()) {
             byte[] many = join(Stream.generate(ConnectionIT::infer).limit(300).toArray(byte[][]::new));
@@ -156,7 +156,7 @@ class ConnectionIT {
     }
 
     @Test
-    void theBodyOfARequestThatWaitsStaysInTheSocket() throws Exception {
+    void theBodyOfAPipelinedRequestStaysInTheSocket() throws Exception {
         start(PATIENT);
         try (SocketChannel client = connect()) {
             client.write(ByteBuffer.wrap(join(infer(), infer(), ENDLESS, bytes("1\r\n \r\n".repeat(100)))));
@@ -170,7 +170,7 @@ class ConnectionIT {
     }
 
     @Test
-    void whatFollowsRequestsThatWaitStaysInTheSocket() throws Exception {
+    void bytesBehindPipelinedRequestsStayInTheSocket() throws Exception {
         start(PATIENT);
         try (SocketChannel client = connect()) {
             client.write(ByteBuffer.wrap(join(infer(), bytes(LIVE))));
@@ -257,7 +257,7 @@ class ConnectionIT {
     }
 
     @Test
-    void oneAddressMayHaveItsNumberOfConnections() throws Exception {
+    void connectionsOfOneAddressAreLimited() throws Exception {
         start(PATIENT, new ConnectionLimiter(0, 1));
         try (RawHttpConnection first = frontend.connect()) {
             assertThat(first.send(bytes(LIVE)).receive().status()).isEqualTo(200);
@@ -344,9 +344,9 @@ class ConnectionIT {
         awaitDraining();
 
         for (RawHttpConnection connection : connections) {
-            RawHttpConnection.Response answer = connection.send(infer()).receiveAfter(this::respond);
-            assertThat(answer.status()).isEqualTo(200);
-            assertThat(answer.header("connection")).isEqualTo("close");
+            RawHttpConnection.Response response = connection.send(infer()).receiveAfter(this::respond);
+            assertThat(response.status()).isEqualTo(200);
+            assertThat(response.header("connection")).isEqualTo("close");
             assertThat(connection.isClosedByServer()).isTrue();
         }
         call.respondWithInputs();
@@ -375,7 +375,7 @@ class ConnectionIT {
     }
 
     @Test
-    void ofARequestThatIsSentAwayAtTheEndNoLongBodyIsRead() throws Exception {
+    void aLongBodyIsNotReadDuringTheDrain() throws Exception {
         start(PATIENT);
         try (RawHttpConnection busy = frontend.connect()) {
             busy.send(infer());
@@ -404,7 +404,7 @@ class ConnectionIT {
         RawHttpConnection busy = frontend.connect();
         busy.send(infer());
         ReceivedRequest first = nextRequest();
-        frontend.connect().close(); // the turn of the other event loop
+        frontend.connect().close(); // for the other event loop
         RawHttpConnection idle = frontend.connect();
         while (frontend.http.openConnections() > 2) { // ends with the test at the latest
             assertThat(idle.send(bytes(LIVE)).receive().status()).isEqualTo(200);
@@ -468,10 +468,10 @@ class ConnectionIT {
     }
 
     private static void assertRefused(RawHttpConnection connection) throws IOException {
-        RawHttpConnection.Response answer = connection.receive();
-        assertThat(answer.status()).isEqualTo(400);
-        assertThat(answer.header("connection")).isEqualTo("close");
-        assertThat(answer.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
+        RawHttpConnection.Response response = connection.receive();
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.header("connection")).isEqualTo("close");
+        assertThat(response.text()).startsWith("{\"error\":\"this is no request of HTTP/1.1: ");
         assertThat(connection.isClosedByServer()).isTrue();
     }
 
@@ -481,10 +481,10 @@ class ConnectionIT {
     }
 
     private static void assertLate(RawHttpConnection connection, String error) throws IOException {
-        RawHttpConnection.Response answer = connection.receive();
-        assertThat(answer.status()).isEqualTo(408);
-        assertThat(answer.header("connection")).isEqualTo("close");
-        assertThat(answer.text()).isEqualTo("{\"error\":\"" + error + "\"}");
+        RawHttpConnection.Response response = connection.receive();
+        assertThat(response.status()).isEqualTo(408);
+        assertThat(response.header("connection")).isEqualTo("close");
+        assertThat(response.text()).isEqualTo("{\"error\":\"" + error + "\"}");
         assertThat(connection.isClosedByServer()).isTrue();
     }
 

@@ -96,7 +96,7 @@ class DisconnectIT {
         assertThat(call.awaitCancel(TIMEOUT)).isTrue();
     }
 
-    /** Executes what nobody has withdrawn; the first of them waits at the gate. */
+    /** Executes requests that are not cancelled; the first of them waits at the gate. */
     private void execute(ReceivedRequest call) {
         if (call.isCancelled()) {
             return;
